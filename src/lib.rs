@@ -1,0 +1,4 @@
+//! aqlite: an openEHR query (AQL) and decision support (GDL) core.
+
+pub mod diag;
+pub mod rm;

@@ -1,0 +1,226 @@
+//! The class table of the Reference Model as data: classes, inheritance, attributes.
+//!
+//! Everything that knows the RM (readers, writers, paths, AQL types, validation) is driven by this table, which
+//! `cargo xtask gen-rm` writes from `class_table.tsv` (RM Release 1.1.0 as a superset of 1.0.2–1.1.0).
+
+use super::class_table::{ATTR_NAMES, CLASSES};
+use std::fmt;
+
+/// A class of the RM, or one of its primitive types; numbered in pre-order of inheritance.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Cls(pub(super) u8);
+
+/// The name of an RM attribute, such as `archetype_node_id`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Attr(pub(super) u8);
+
+/// How many values an attribute has (its multiplicity in the class definition).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Card {
+    /// `0..1`
+    Opt,
+    /// `1`
+    One,
+    /// `0..*`
+    List,
+    /// `1..*`
+    List1,
+}
+
+/// How an attribute stands in canonical XML.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum XmlForm {
+    /// An XML attribute: only `archetype_node_id`.
+    Attribute,
+    /// An element, at its place in the sequence of the XSD.
+    Element,
+    /// The XSD lacks it; written as an element behind the others.
+    Absent,
+}
+
+/// One attribute of a class, inherited ones included.
+#[derive(Debug)]
+pub struct AttrDef {
+    /// Its name.
+    pub attr: Attr,
+    /// Its declared class; values may be of any descendant.
+    pub ty: Cls,
+    /// Its multiplicity.
+    pub card: Card,
+    /// Its form in canonical XML.
+    pub xml: XmlForm,
+    /// The class that declares it.
+    pub owner: Cls,
+    /// The RM release that introduced it.
+    pub since: &'static str,
+}
+
+pub(super) struct ClassDef {
+    pub name: &'static str,
+    pub is_abstract: bool,
+    pub parent: Cls,
+    pub last: u8,
+    pub attrs: &'static [AttrDef],
+}
+
+impl Card {
+    /// True for `0..*` and `1..*`.
+    pub fn is_list(self) -> bool {
+        matches!(self, Card::List | Card::List1)
+    }
+
+    /// True for `1` and `1..*`.
+    pub fn is_mandatory(self) -> bool {
+        matches!(self, Card::One | Card::List1)
+    }
+}
+
+static NOTHING: ClassDef = ClassDef { name: "?", is_abstract: true, parent: Cls(0), last: 0, attrs: &[] };
+
+impl Cls {
+    fn def(self) -> &'static ClassDef {
+        CLASSES.get(usize::from(self.0)).unwrap_or(&NOTHING)
+    }
+
+    /// The class of this name, in the standard's spelling (`DV_TEXT`, `String`).
+    pub fn parse(name: &str) -> Option<Cls> {
+        CLASSES.iter().position(|c| c.name == name).and_then(|i| u8::try_from(i).ok()).map(Cls)
+    }
+
+    /// The class of this name in any spelling of case, as AQL writes it.
+    pub fn parse_any_case(name: &str) -> Option<Cls> {
+        CLASSES.iter().position(|c| c.name.eq_ignore_ascii_case(name)).and_then(|i| u8::try_from(i).ok()).map(Cls)
+    }
+
+    /// The class with this number; the inverse of [`Cls::number`].
+    pub fn from_number(number: u8) -> Option<Cls> {
+        (usize::from(number) < CLASSES.len()).then_some(Cls(number))
+    }
+
+    /// A small number that identifies the class within one release of aqlite; never stored.
+    pub fn number(self) -> u8 {
+        self.0
+    }
+
+    /// Every class of the table.
+    pub fn all() -> impl Iterator<Item = Cls> {
+        (0..CLASSES.len()).filter_map(|i| u8::try_from(i).ok()).map(Cls)
+    }
+
+    /// The name in the standard's spelling.
+    pub fn name(self) -> &'static str {
+        self.def().name
+    }
+
+    /// True when no object can be of this very class.
+    pub fn is_abstract(self) -> bool {
+        self.def().is_abstract
+    }
+
+    /// The direct ancestor; `Any` is its own.
+    pub fn parent(self) -> Cls {
+        self.def().parent
+    }
+
+    /// True when this class is `other` or descends from it.
+    pub fn is_a(self, other: Cls) -> bool {
+        self.0 >= other.0 && self.0 <= other.def().last
+    }
+
+    /// True for the types whose values are plain text, numbers or booleans.
+    pub fn is_primitive(self) -> bool {
+        matches!(self, Cls::BOOLEAN | Cls::CHARACTER | Cls::INTEGER | Cls::INTEGER64 | Cls::OCTETS | Cls::REAL | Cls::STRING)
+    }
+
+    /// The attributes, inherited ones first, in canonical (XSD) order.
+    pub fn attrs(self) -> &'static [AttrDef] {
+        self.def().attrs
+    }
+
+    /// The definition of an attribute of this class.
+    pub fn attr(self, attr: Attr) -> Option<&'static AttrDef> {
+        self.attrs().iter().find(|a| a.attr == attr)
+    }
+
+    /// The definition of the attribute with this name.
+    pub fn attr_named(self, name: &str) -> Option<&'static AttrDef> {
+        self.attrs().iter().find(|a| a.attr.name() == name)
+    }
+
+    /// The place of an attribute in canonical order.
+    pub fn position(self, attr: Attr) -> Option<usize> {
+        self.attrs().iter().position(|a| a.attr == attr)
+    }
+}
+
+impl Attr {
+    /// The attribute name with this spelling, if any class has it.
+    pub fn parse(name: &str) -> Option<Attr> {
+        ATTR_NAMES.binary_search(&name).ok().and_then(|i| u8::try_from(i).ok()).map(Attr)
+    }
+
+    /// The name in the standard's spelling.
+    pub fn name(self) -> &'static str {
+        ATTR_NAMES.get(usize::from(self.0)).copied().unwrap_or("?")
+    }
+
+    /// The attribute with this number; the inverse of [`Attr::number`].
+    pub fn from_number(number: u8) -> Option<Attr> {
+        (usize::from(number) < ATTR_NAMES.len()).then_some(Attr(number))
+    }
+
+    /// A small number that identifies the name within one release of aqlite; never stored.
+    pub fn number(self) -> u8 {
+        self.0
+    }
+}
+
+impl fmt::Debug for Cls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Debug for Attr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for Cls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for Attr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inheritance_is_a_range() {
+        assert!(Cls::DV_CODED_TEXT.is_a(Cls::DV_TEXT));
+        assert!(Cls::OBSERVATION.is_a(Cls::LOCATABLE));
+        assert!(!Cls::DV_TEXT.is_a(Cls::DV_CODED_TEXT));
+        assert!(Cls::all().all(|c| c.is_a(Cls::ANY)));
+    }
+
+    #[test]
+    fn attributes_stand_in_xsd_order() {
+        let names: Vec<&str> = Cls::ELEMENT.attrs().iter().map(|a| a.attr.name()).collect();
+        assert_eq!(names, ["archetype_node_id", "name", "uid", "links", "archetype_details", "feeder_audit", "value", "null_flavour", "null_reason"]);
+    }
+
+    #[test]
+    fn names_parse_back() {
+        assert!(Cls::all().all(|c| Cls::parse(c.name()) == Some(c)));
+        assert_eq!(Cls::parse_any_case("observation"), Some(Cls::OBSERVATION));
+        assert_eq!(Attr::parse("archetype_node_id"), Some(Attr::ARCHETYPE_NODE_ID));
+    }
+}

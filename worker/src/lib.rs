@@ -1,0 +1,1 @@
+//! The Cloudflare host of aqlite.
