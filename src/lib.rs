@@ -1,4 +1,5 @@
 //! aqlite: an openEHR query (AQL) and decision support (GDL) core.
 
+pub mod aql;
 pub mod diag;
 pub mod rm;

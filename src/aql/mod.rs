@@ -1,0 +1,3 @@
+//! AQL: text → tokens → syntax tree → checked query → plan → rows.
+
+pub mod query;
