@@ -5,6 +5,7 @@
 
 use super::class_table::{ATTR_NAMES, CLASSES};
 use std::fmt;
+use std::sync::LazyLock;
 
 /// A class of the RM, or one of its primitive types; numbered in pre-order of inheritance.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -75,6 +76,13 @@ impl Card {
     }
 }
 
+/// The classes in the order of their names.
+static BY_NAME: LazyLock<Vec<Cls>> = LazyLock::new(|| {
+    let mut classes: Vec<Cls> = Cls::all().collect();
+    classes.sort_unstable_by_key(|c| c.name());
+    classes
+});
+
 static NOTHING: ClassDef = ClassDef { name: "?", is_abstract: true, parent: Cls(0), last: 0, attrs: &[] };
 
 impl Cls {
@@ -84,7 +92,7 @@ impl Cls {
 
     /// The class of this name, in the standard's spelling (`DV_TEXT`, `String`).
     pub fn parse(name: &str) -> Option<Cls> {
-        CLASSES.iter().position(|c| c.name == name).and_then(|i| u8::try_from(i).ok()).map(Cls)
+        BY_NAME.binary_search_by_key(&name, |c| c.name()).ok().and_then(|i| BY_NAME.get(i).copied())
     }
 
     /// The class of this name in any spelling of case, as AQL writes it.

@@ -1,5 +1,13 @@
 //! The Reference Model: class table, document tree, canonical JSON and XML, paths, values.
 
+#[cfg(test)]
+mod arbitrary;
+mod build;
 pub mod class;
 mod class_table;
+pub mod json;
+mod scan;
 pub mod tree;
+
+pub use build::Limits;
+pub use scan::Token;

@@ -1,0 +1,151 @@
+//! What the readers of canonical JSON and XML share: class resolution, the path of the place being read, findings.
+
+use super::class::{Attr, Cls};
+use super::tree::Tree;
+use crate::diag::Finding;
+use std::fmt::Write;
+
+/// How much a reader puts up with before it gives up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Objects and lists (XML: elements) inside one another.
+    pub depth: usize,
+    /// Findings that are collected; what is wrong beyond them is not told.
+    pub findings: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { depth: 128, findings: 1000 }
+    }
+}
+
+/// A step of the path to the place being read.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step {
+    Attr(Attr),
+    Index(usize),
+}
+
+/// A document under construction.
+#[derive(Debug)]
+pub(super) struct Builder {
+    pub tree: Tree,
+    pub limits: Limits,
+    pub path: Vec<Step>,
+    findings: Vec<Finding>,
+}
+
+/// Generic classes and the bound of their parameter, as `X<Y>` names it.
+const GENERICS: [(Cls, Cls); 6] = [
+    (Cls::DV_INTERVAL, Cls::DV_ORDERED),
+    (Cls::REFERENCE_RANGE, Cls::DV_ORDERED),
+    (Cls::HISTORY, Cls::ITEM_STRUCTURE),
+    (Cls::EVENT, Cls::ITEM_STRUCTURE),
+    (Cls::VERSION, Cls::LOCATABLE),
+    (Cls::VERSIONED_OBJECT, Cls::LOCATABLE),
+];
+
+impl Builder {
+    pub fn new(bytes: usize, limits: Limits) -> Builder {
+        Builder { tree: Tree::with_capacity(bytes), limits, path: Vec::new(), findings: Vec::new() }
+    }
+
+    /// The tree, or everything that is wrong with the document.
+    pub fn finish(self) -> Result<Tree, Vec<Finding>> {
+        if self.findings.is_empty() { Ok(self.tree) } else { Err(self.findings) }
+    }
+
+    /// The RM path of the place being read; empty at the root.
+    pub fn here(&self) -> String {
+        let mut out = String::new();
+        for step in &self.path {
+            let _ = match step {
+                Step::Attr(attr) => write!(out, "/{attr}"),
+                Step::Index(index) => write!(out, "[{index}]"),
+            };
+        }
+        out
+    }
+
+    pub fn report(&mut self, finding: Finding) {
+        if self.findings.len() < self.limits.findings {
+            self.findings.push(finding);
+        }
+    }
+
+    /// Reports a wrong kind of value here.
+    pub fn wrong_kind(&mut self, expected: impl Into<String>, found: impl Into<String>) {
+        let finding = Finding::error("RM0106", self.here(), "wrong kind of value").expected(expected).found(found);
+        self.report(finding);
+    }
+
+    /// Reports an attribute that the class does not have.
+    pub fn unknown_attribute(&mut self, cls: Cls, name: &str) {
+        let path = format!("{}/{}", self.here(), shorten(name));
+        let finding = Finding::error("RM0101", path, format!("`{cls}` has no attribute `{}`", shorten(name)));
+        self.report(finding);
+    }
+
+    /// Reports an attribute that stands there again.
+    pub fn duplicate(&mut self, name: &str) {
+        let path = format!("{}/{}", self.here(), shorten(name));
+        self.report(Finding::error("RM0105", path, format!("`{}` stands here more than once", shorten(name))));
+    }
+
+    /// The class of an object from its declared class and the type it names; `None` when it cannot be known.
+    pub fn class_of(&mut self, declared: Cls, named: Option<&str>) -> Option<Cls> {
+        let Some(named) = named else {
+            if !declared.is_abstract() {
+                return Some(declared);
+            }
+            let what = if declared == Cls::ANY { "the class is not known here".to_owned() } else { format!("`{declared}` is abstract") };
+            let finding = Finding::error("RM0102", self.here(), format!("{what}: the object must name its class")).expected(declared.name());
+            self.report(finding);
+            return None;
+        };
+        if named == declared.name() && !declared.is_abstract() {
+            return Some(declared);
+        }
+        let (base, parameter) = split_generic(named);
+        let Some(cls) = Cls::parse(base).filter(|c| !c.is_primitive() && *c != Cls::ANY) else {
+            let finding = Finding::error("RM0103", self.here(), format!("unknown class `{}`", shorten(named))).expected(declared.name());
+            self.report(finding);
+            return None;
+        };
+        if cls.is_abstract() {
+            let finding = Finding::error("RM0103", self.here(), format!("`{cls}` is abstract: no object can be of it")).expected(declared.name());
+            self.report(finding);
+            return None;
+        }
+        if !cls.is_a(declared) {
+            let finding = Finding::error("RM0104", self.here(), "an object of this class cannot stand here").expected(declared.name()).found(cls.name());
+            self.report(finding);
+        }
+        if parameter.is_some_and(|p| !fits_generic(cls, p)) {
+            let finding = Finding::error("RM0103", self.here(), format!("`{}` is not a class that `{cls}` can hold", shorten(named)));
+            self.report(finding);
+        }
+        Some(cls)
+    }
+}
+
+/// `DV_INTERVAL<DV_DATE>` as `DV_INTERVAL` and `DV_DATE`.
+fn split_generic(name: &str) -> (&str, Option<&str>) {
+    match name.split_once('<') {
+        Some((base, rest)) => (base.trim(), Some(rest.trim().strip_suffix('>').unwrap_or("").trim())),
+        None => (name, None),
+    }
+}
+
+fn fits_generic(cls: Cls, parameter: &str) -> bool {
+    let (base, inner) = split_generic(parameter);
+    let Some(parameter) = Cls::parse(base) else { return false };
+    let bound = GENERICS.iter().find(|(generic, _)| cls.is_a(*generic)).map(|(_, bound)| *bound);
+    bound.is_some_and(|b| parameter.is_a(b)) && inner.is_none_or(|i| fits_generic(parameter, i))
+}
+
+/// The first 40 characters of a name that a message quotes.
+pub(super) fn shorten(text: &str) -> &str {
+    text.char_indices().nth(40).and_then(|(end, _)| text.get(..end)).unwrap_or(text)
+}
