@@ -3,3 +3,4 @@
 pub mod aql;
 pub mod diag;
 pub mod rm;
+pub mod template;

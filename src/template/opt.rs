@@ -1,0 +1,412 @@
+//! Operational templates (OPT 1.4, `Template.xsd`) read into the constraint tree.
+//!
+//! Tolerant where real files stray from the schema and the meaning is plain (elements out of order, unknown members,
+//! white space, prefixes, missing occurrences), strict about what identifies a template.
+
+use super::pattern::Pattern;
+use super::tree::{
+    Annotation, ArchetypeRoot, Attribute, Cardinality, Constraint, Interval, Multiplicity, Node, OrdinalItem, QuantityItem, TemporalKind, Template, Term, semantic,
+};
+use super::xml::{Document, Xml};
+use crate::diag::Diagnostic;
+use crate::rm::class::{Attr, Cls};
+use std::str::FromStr;
+
+const TOP: [&str; 15] = [
+    "language", "is_controlled", "description", "revision_history", "uid", "template_id", "adl_version", "concept", "definition", "ontology",
+    "component_ontologies", "annotations", "constraints", "view", "rm_release",
+];
+
+impl Template {
+    /// Reads an operational template (OPT 1.4 XML).
+    ///
+    /// # Errors
+    /// Every reason why the text is not a usable template: codes `TPL01xx` (not well-formed, a document type, too deep, too
+    /// large), `TPL02xx` (wrong root, missing, repeated or foreign top-level element), `TPL03xx` (a constraint that cannot
+    /// be read).
+    pub fn parse(text: &str) -> Result<Template, Vec<Diagnostic>> {
+        let document = Document::parse(text).map_err(|d| vec![d])?;
+        let Some(root) = document.root() else { return Err(Vec::new()) };
+        let mut reader = Reader::default();
+        let template = reader.template(root);
+        match template {
+            Some(template) if reader.errors.is_empty() => Ok(Template { warnings: reader.warnings, ..template }),
+            _ => Err(reader.errors),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Reader {
+    errors: Vec<Diagnostic>,
+    warnings: Vec<Diagnostic>,
+    roots: Vec<ArchetypeRoot>,
+    language: String,
+}
+
+impl Reader {
+    fn template(&mut self, root: Xml<'_>) -> Option<Template> {
+        if root.name() != "template" {
+            let problem = Diagnostic::error("TPL0201", root.span(), format!("the root element is `{}`, expected `template`", root.name()));
+            self.errors.push(problem.with_help("send an operational template (OPT 1.4), as template editors export it"));
+            return None;
+        }
+        for child in root.children().filter(|c| !TOP.contains(&c.name())) {
+            let problem = Diagnostic::error("TPL0204", child.span(), format!("`{}` is not a part of a template", child.name()));
+            self.errors.push(problem.with_help("remove the element"));
+        }
+        let language = self.one(root, "language").and_then(|e| self.filled(e, &["code_string"]));
+        let template_id = self.one(root, "template_id").and_then(|e| self.filled(e, &["value"]));
+        let definition = self.one(root, "definition");
+        let concept = self.concept(root, definition);
+        let (language, template_id, definition, concept) = (language?, template_id?, definition?, concept?);
+        self.language.clone_from(&language);
+        let definition = self.node(definition, 0);
+        self.ontologies(root);
+        let version = version(root, &template_id);
+        let roots = std::mem::take(&mut self.roots);
+        let languages = languages(&language, &roots);
+        Some(Template {
+            archetype_id: definition.archetype_id.clone().unwrap_or_default(),
+            uid: root.text_along(&["uid", "value"]).filter(|u| !u.is_empty()).map(str::to_owned),
+            annotations: root.all("annotations").flat_map(annotations).collect(),
+            warnings: Vec::new(),
+            template_id,
+            version,
+            concept,
+            language,
+            languages,
+            definition,
+            roots,
+        })
+    }
+
+    /// The child that must be there exactly once.
+    fn one<'d>(&mut self, root: Xml<'d>, name: &'d str) -> Option<Xml<'d>> {
+        let mut found = root.all(name);
+        let first = found.next();
+        if let Some(second) = found.next() {
+            self.errors.push(Diagnostic::error("TPL0203", second.span(), format!("`{name}` stands twice")).with_help("a template has exactly one; remove the other"));
+        }
+        if first.is_none() {
+            self.errors.push(Diagnostic::error("TPL0202", root.span(), format!("`{name}` is missing")).with_help(format!("add `<{name}>` below `<template>`")));
+        }
+        first
+    }
+
+    fn filled(&mut self, element: Xml<'_>, along: &[&str]) -> Option<String> {
+        let text = element.text_along(along).filter(|t| !t.is_empty());
+        if text.is_none() {
+            let place: Vec<&str> = std::iter::once(element.name()).chain(along.iter().copied()).collect();
+            self.errors.push(Diagnostic::error("TPL0205", element.span(), format!("`{}` is empty", place.join("/"))).with_help("fill it in"));
+        }
+        text.map(str::to_owned)
+    }
+
+    /// The concept, or in a template that carries an ontology instead, the term of its root node.
+    fn concept(&mut self, root: Xml<'_>, definition: Option<Xml<'_>>) -> Option<String> {
+        let code = definition.and_then(|d| d.text_along(&["node_id"]));
+        let named = root.child("ontology").and_then(|o| {
+            let terms = o.all("term_definitions").flat_map(|set| set.all("items").chain(std::iter::once(set)));
+            let term = terms.into_iter().find(|t| t.attribute("code").is_some() && t.attribute("code") == code)?;
+            term.all("items").find(|i| i.attribute("id") == Some("text")).map(|i| i.text().to_owned())
+        });
+        match named {
+            Some(named) if root.child("concept").is_none() && !named.is_empty() => Some(named),
+            _ => self.one(root, "concept").and_then(|e| self.filled(e, &[])),
+        }
+    }
+
+    fn node(&mut self, xml: Xml<'_>, root: usize) -> Node {
+        let class_text: String = xml.text_along(&["rm_type_name"]).unwrap_or_default().chars().filter(|c| !c.is_whitespace()).collect();
+        let (outer, parameter) = match class_text.split_once('<') {
+            Some((outer, inner)) => (outer, Cls::parse(inner.trim_end_matches('>'))),
+            None => (class_text.as_str(), None),
+        };
+        let class = class_named(outer);
+        if class.is_none() && xml.child("item").is_none() {
+            self.warnings.push(Diagnostic::warning("TPL0401", xml.span(), format!("`{class_text}` is not a class of the Reference Model")));
+        }
+        let archetype_id = xml.text_along(&["archetype_id", "value"]).or_else(|| xml.text_along(&["archetype_id"])).filter(|t| !t.is_empty());
+        let is_slot = xml.xsi_type() == Some("ARCHETYPE_SLOT");
+        let archetype_id = archetype_id.filter(|_| !is_slot).map(str::to_owned);
+        let root = archetype_id.as_ref().map_or(root, |id| self.archetype_root(xml, id));
+        let constraint = self.constraint(xml);
+        let attributes = if is_slot { Vec::new() } else { xml.all("attributes").map(|a| self.attribute(a, root)).collect() };
+        let occurrences = xml.child("occurrences").map_or(Multiplicity::ANY, |o| self.multiplicity(o));
+        let node_id = xml.text_along(&["node_id"]).unwrap_or_default().to_owned();
+        Node { class, parameter, node_id, archetype_id, occurrences, root, attributes, constraint, class_text }
+    }
+
+    fn archetype_root(&mut self, xml: Xml<'_>, id: &str) -> usize {
+        let mut root = ArchetypeRoot { archetype_id: id.to_owned(), ..ArchetypeRoot::default() };
+        let terms = root.terms.entry(self.language.clone()).or_default();
+        for definition in xml.all("term_definitions") {
+            if let Some(code) = definition.attribute("code") {
+                terms.insert(code.to_owned(), term(definition));
+            }
+        }
+        root.bindings = xml.all("term_bindings").flat_map(bindings).collect();
+        self.roots.push(root);
+        self.roots.len() - 1
+    }
+
+    fn attribute(&mut self, xml: Xml<'_>, root: usize) -> Attribute {
+        let name: String = xml.text_along(&["rm_attribute_name"]).unwrap_or_default().to_owned();
+        if name.is_empty() {
+            self.errors.push(Diagnostic::error("TPL0301", xml.span(), "an attribute without `rm_attribute_name`").with_help("name the attribute"));
+        }
+        Attribute {
+            attr: Attr::parse(&name),
+            existence: xml.child("existence").map(|e| self.multiplicity(e)),
+            cardinality: xml.child("cardinality").map(|c| Cardinality {
+                interval: c.child("interval").map_or(Multiplicity::ANY, |i| self.multiplicity(i)),
+                is_ordered: c.text_along(&["is_ordered"]) == Some("true"),
+                is_unique: c.text_along(&["is_unique"]) == Some("true"),
+            }),
+            children: xml.all("children").map(|c| self.node(c, root)).collect(),
+            name,
+        }
+    }
+
+    fn constraint(&mut self, xml: Xml<'_>) -> Constraint {
+        match xml.xsi_type() {
+            Some("ARCHETYPE_SLOT") => Constraint::Slot { includes: self.assertions(xml, "includes"), excludes: self.assertions(xml, "excludes") },
+            Some("C_PRIMITIVE_OBJECT") => xml.child("item").map_or(Constraint::Open, |item| self.primitive(item)),
+            Some("C_CODE_PHRASE") => Constraint::Code {
+                terminology: xml.text_along(&["terminology_id", "value"]).or_else(|| xml.text_along(&["terminology_id"])).unwrap_or_default().to_owned(),
+                codes: xml.all("code_list").map(|c| c.text().to_owned()).filter(|c| !c.is_empty()).collect(),
+            },
+            Some("C_CODE_REFERENCE") => Constraint::CodeSet { reference: xml.text_along(&["referenceSetUri"]).unwrap_or_default().to_owned() },
+            Some("CONSTRAINT_REF") => Constraint::CodeSet { reference: xml.text_along(&["reference"]).unwrap_or_default().to_owned() },
+            Some("C_DV_QUANTITY") => Constraint::Quantity {
+                property: xml.text_along(&["property", "code_string"]).map(str::to_owned),
+                list: xml.all("list").map(|item| self.quantity(item)).collect(),
+            },
+            Some("C_DV_ORDINAL" | "C_DV_SCALE") => Constraint::Ordinal { list: xml.all("list").filter_map(|item| self.ordinal(item)).collect() },
+            None | Some("C_COMPLEX_OBJECT" | "C_ARCHETYPE_ROOT" | "T_COMPLEX_OBJECT") => Constraint::Open,
+            Some(other) => {
+                self.warnings.push(Diagnostic::warning("TPL0402", xml.span(), format!("constraints of type `{other}` are not checked")));
+                Constraint::Open
+            }
+        }
+    }
+
+    fn primitive(&mut self, item: Xml<'_>) -> Constraint {
+        let pattern = item.text_along(&["pattern"]).filter(|p| !p.is_empty());
+        match item.xsi_type() {
+            Some("C_BOOLEAN") => {
+                let says = |name: &str| item.text_along(&[name]) != Some("false");
+                Constraint::Boolean { true_valid: says("true_valid"), false_valid: says("false_valid") }
+            }
+            Some("C_STRING") => Constraint::Text {
+                pattern: pattern.and_then(|p| self.pattern(item, p)),
+                list: item.all("list").map(|l| l.text().to_owned()).collect(),
+                open: item.text_along(&["list_open"]) == Some("true"),
+            },
+            Some("C_INTEGER") => Constraint::Integer { range: item.child("range").map(|r| self.interval(r)), list: self.numbers(item) },
+            Some("C_REAL") => Constraint::Real { range: item.child("range").map(|r| self.interval(r)), list: self.numbers(item) },
+            Some(kind @ ("C_DATE" | "C_TIME" | "C_DATE_TIME" | "C_DURATION")) => Constraint::Temporal {
+                kind: match kind {
+                    "C_DATE" => TemporalKind::Date,
+                    "C_TIME" => TemporalKind::Time,
+                    "C_DATE_TIME" => TemporalKind::DateTime,
+                    _ => TemporalKind::Duration,
+                },
+                pattern: pattern.map(str::to_owned),
+                range: item.child("range").map(|r| self.interval(r)),
+            },
+            _ => Constraint::Open,
+        }
+    }
+
+    fn quantity(&mut self, item: Xml<'_>) -> QuantityItem {
+        QuantityItem {
+            units: item.text_along(&["units"]).unwrap_or_default().to_owned(),
+            magnitude: item.child("magnitude").map(|m| self.interval(m)),
+            precision: item.child("precision").map(|p| self.interval(p)),
+        }
+    }
+
+    fn ordinal(&mut self, item: Xml<'_>) -> Option<OrdinalItem> {
+        let symbol = item.child("symbol")?;
+        let code = symbol.child("defining_code").unwrap_or(symbol);
+        Some(OrdinalItem {
+            value: self.number(item.child("value")?)?,
+            terminology: code.text_along(&["terminology_id", "value"]).unwrap_or_default().to_owned(),
+            code: code.text_along(&["code_string"]).unwrap_or_default().to_owned(),
+        })
+    }
+
+    fn assertions(&mut self, slot: Xml<'_>, name: &str) -> Vec<Pattern> {
+        let mut patterns = Vec::new();
+        for assertion in slot.children().filter(|c| c.name() == name) {
+            let item = assertion.text_along(&["expression", "right_operand", "item", "pattern"]).map(str::to_owned);
+            let written = assertion.text_along(&["string_expression"]).and_then(|s| Some(s.split_once("{/")?.1.rsplit_once("/}")?.0.to_owned()));
+            if let Some(text) = item.or(written).filter(|t| !t.is_empty()) {
+                patterns.extend(self.pattern(assertion, &text));
+            }
+        }
+        patterns
+    }
+
+    fn pattern(&mut self, at: Xml<'_>, text: &str) -> Option<Pattern> {
+        let text = text.strip_prefix('/').and_then(|t| t.strip_suffix('/')).unwrap_or(text);
+        let pattern = Pattern::compile(text);
+        if pattern.is_none() {
+            self.warnings.push(Diagnostic::warning("TPL0403", at.span(), format!("the expression `{text}` is not understood and not checked")));
+        }
+        pattern
+    }
+
+    fn multiplicity(&mut self, xml: Xml<'_>) -> Multiplicity {
+        let interval: Interval<u32> = self.interval(xml);
+        Multiplicity { lower: interval.lower.unwrap_or_default(), upper: interval.upper }
+    }
+
+    fn interval<T: FromStr>(&mut self, xml: Xml<'_>) -> Interval<T> {
+        let says = |name: &str, default: bool| xml.text_along(&[name]).map_or(default, |t| t == "true");
+        let mut limit = |name: &str, unbounded: &str| xml.child(name).filter(|_| !says(unbounded, false)).and_then(|e| self.number(e));
+        Interval {
+            lower: limit("lower", "lower_unbounded"),
+            upper: limit("upper", "upper_unbounded"),
+            lower_included: says("lower_included", true),
+            upper_included: says("upper_included", true),
+        }
+    }
+
+    fn numbers<T: FromStr>(&mut self, item: Xml<'_>) -> Vec<T> {
+        item.all("list").filter_map(|l| self.number(l)).collect()
+    }
+
+    fn number<T: FromStr>(&mut self, xml: Xml<'_>) -> Option<T> {
+        let number = xml.text().parse().ok();
+        if number.is_none() {
+            let problem = Diagnostic::error("TPL0302", xml.span(), format!("`{}` is `{}`, expected a number", xml.name(), xml.text()));
+            self.errors.push(problem.with_help("write a number, or take the limit away"));
+        }
+        number
+    }
+
+    /// Terms of further languages stand outside of the definition, by archetype id.
+    fn ontologies(&mut self, template: Xml<'_>) {
+        for ontology in template.children().filter(|c| matches!(c.name(), "ontology" | "component_ontologies")) {
+            let id = ontology.attribute("archetype_id").unwrap_or_default();
+            for root in self.roots.iter_mut().filter(|r| r.archetype_id == id) {
+                for set in ontology.all("term_definitions") {
+                    let terms = root.terms.entry(set.attribute("language").unwrap_or(&self.language).to_owned()).or_default();
+                    for item in set.all("items") {
+                        if let Some(code) = item.attribute("code") {
+                            terms.entry(code.to_owned()).or_insert_with(|| term(item));
+                        }
+                    }
+                }
+                root.bindings.extend(ontology.all("term_bindings").flat_map(bindings));
+            }
+        }
+    }
+}
+
+/// Classes as OPT writes them: those of the RM, and the primitive types in upper case.
+fn class_named(name: &str) -> Option<Cls> {
+    Cls::parse(name).or_else(|| Cls::parse_any_case(name)).or_else(|| match name {
+        "DATE" | "TIME" | "DATE_TIME" | "DURATION" | "ISO8601_DATE" | "ISO8601_TIME" | "ISO8601_DATE_TIME" | "ISO8601_DURATION" => Some(Cls::STRING),
+        "C_TERMINOLOGY_CODE" => Some(Cls::CODE_PHRASE),
+        _ => None,
+    })
+}
+
+fn term(xml: Xml<'_>) -> Term {
+    let mut term = Term::default();
+    for item in xml.all("items") {
+        match item.attribute("id") {
+            Some("text") => item.text().clone_into(&mut term.text),
+            Some("description") => item.text().clone_into(&mut term.description),
+            Some(other) => term.others.push((other.to_owned(), item.text().to_owned())),
+            None => {}
+        }
+    }
+    term
+}
+
+fn bindings(set: Xml<'_>) -> Vec<(String, String, String)> {
+    let terminology = set.attribute("terminology").unwrap_or_default();
+    let codes = set.all("items").filter_map(|i| Some((i.attribute("code")?, i.text_along(&["value", "code_string"])?)));
+    codes.map(|(code, target)| (terminology.to_owned(), code.to_owned(), target.to_owned())).collect()
+}
+
+fn annotations(xml: Xml<'_>) -> Vec<Annotation> {
+    let path = xml.attribute("path").unwrap_or_default();
+    xml.all("items").map(|i| Annotation { path: path.to_owned(), key: i.attribute("id").unwrap_or_default().to_owned(), text: i.text().to_owned() }).collect()
+}
+
+fn version(root: Xml<'_>, template_id: &str) -> String {
+    let details = root.child("description").into_iter().flat_map(|d| d.all("other_details").collect::<Vec<_>>());
+    let stated = details.into_iter().find(|d| d.attribute("id") == Some("sem_ver")).and_then(|d| semantic(d.text()));
+    stated.or_else(|| suffix_version(template_id)).unwrap_or_else(|| "1.0.0".to_owned())
+}
+
+/// The version at the end of an id: `x.v1`, `x.v1.2.3`, `x_v1.2.3`.
+fn suffix_version(id: &str) -> Option<String> {
+    id.match_indices(['.', '_']).filter_map(|(i, _)| id.get(i + 1..)?.strip_prefix('v')).find_map(semantic)
+}
+
+fn languages(own: &str, roots: &[ArchetypeRoot]) -> Vec<String> {
+    let mut languages = vec![own.to_owned()];
+    for language in roots.iter().flat_map(|r| r.terms.keys()) {
+        if !languages.contains(language) {
+            languages.push(language.clone());
+        }
+    }
+    languages
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diag::Span;
+
+    const SMALL: &str = include_str!("../../tests/cases/template/small.opt");
+
+    #[test]
+    fn a_small_template() {
+        let template = Template::parse(SMALL).unwrap();
+        assert_eq!((template.template_id.as_str(), template.version.as_str(), template.concept.as_str()), ("weight.en.v2", "2.0.0", "Weight"));
+        assert_eq!(template.languages, ["en", "sv"]);
+        let observation = &template.definition.attribute("content").unwrap().children[0];
+        assert_eq!((observation.id(), observation.occurrences), ("openEHR-EHR-OBSERVATION.body_weight.v2", Multiplicity { lower: 0, upper: Some(1) }));
+        assert_eq!(template.term(observation, "sv", "at0000").map(|t| t.text.as_str()), Some("Kroppsvikt"));
+        assert_eq!(template.term(observation, "de", "at0000").map(|t| t.text.as_str()), Some("Body weight"));
+        assert!(template.texts().is_superset(&["kg", "Kroppsvikt", "at0004", "openehr", "433", "en"].into()));
+        assert_eq!(template.version_or(Some("3.1")), "3.1.0");
+    }
+
+    #[test]
+    fn what_identifies_a_template_must_be_there_once() {
+        for (from, to, code, line) in [
+            ("<template ", "<tamplate ", "TPL0101", 0),
+            ("<concept>Weight</concept>", "", "TPL0202", 2),
+            ("<concept>Weight</concept>", "<concept></concept>", "TPL0205", 10),
+            ("<concept>Weight</concept>", "<concept>A</concept><concept>B</concept>", "TPL0203", 10),
+            ("<template_id><value>weight.en.v2</value></template_id>", "<template_id>weight</template_id>", "TPL0205", 9),
+            ("<concept>Weight</concept>", "<concept>Weight</concept><bullfrog/>", "TPL0204", 10),
+            ("<upper>1000</upper>", "<upper>many</upper>", "TPL0302", 0),
+        ] {
+            let text = SMALL.replacen(from, to, 1);
+            assert_ne!(text, SMALL, "{from}");
+            let errors = Template::parse(&text).unwrap_err();
+            assert_eq!(errors[0].code, code, "{errors:?}");
+            if line > 0 {
+                assert!(errors[0].one_line(&text).starts_with(&format!("line {line}, ")), "{}", errors[0].one_line(&text));
+            }
+        }
+        assert_eq!(Template::parse("<a/>").unwrap_err()[0].span, Span::new(0, 4));
+    }
+
+    #[test]
+    fn versions_in_ids() {
+        for (id, expected) in [("vital.en.v1", Some("1.0.0")), ("vg_Lab.v.1.1.0", None), ("a_v2.1.3", Some("2.1.3")), ("x.v0", Some("0.0.0")), ("very_vague", None)] {
+            assert_eq!(suffix_version(id).as_deref(), expected, "{id}");
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! Regular expressions as archetypes use them in slots and text constraints, matched in linear time.
+//!
+//! Anchored at both ends. Known: `.`, classes, groups, alternation, `* + ? {m,n}`, `\d \w \s` and their negations, escapes.
+//! An expression outside of this subset does not compile, and a constraint that does not compile constrains nothing.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// A compiled expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pattern {
+    source: String,
+    program: Vec<Step>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Step {
+    One(Set),
+    Split(usize, usize),
+    Jump(usize),
+    Done,
+}
+
+#[derive(Clone, Debug, PartialEq, Default)]
+struct Set {
+    negated: bool,
+    ranges: Vec<(char, char)>,
+}
+
+#[derive(Clone, Debug)]
+enum Expr {
+    One(Set),
+    Sequence(Vec<Expr>),
+    Either(Vec<Expr>),
+    Repeat(Box<Expr>, u32, Option<u32>),
+}
+
+const MAX_STEPS: usize = 20_000;
+const MAX_REPEAT: u32 = 1_000;
+const MAX_DEPTH: usize = 32;
+
+impl Pattern {
+    /// Compiles an expression; `None` when it is not one that archetypes use.
+    pub fn compile(source: &str) -> Option<Pattern> {
+        let mut reader = Reader { chars: source.chars().peekable(), depth: 0 };
+        let expr = reader.either()?;
+        if reader.chars.next().is_some() {
+            return None;
+        }
+        let mut program = Vec::new();
+        emit(&expr, &mut program)?;
+        program.push(Step::Done);
+        Some(Pattern { source: source.to_owned(), program })
+    }
+
+    /// The expression as written.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// True when the whole text matches.
+    pub fn matches(&self, text: &str) -> bool {
+        let mut now = Threads::new(self.program.len());
+        now.add(&self.program, 0);
+        for c in text.chars() {
+            let mut next = Threads::new(self.program.len());
+            for at in &now.list {
+                if let Some(Step::One(set)) = self.program.get(*at) {
+                    if set.contains(c) {
+                        next.add(&self.program, at + 1);
+                    }
+                }
+            }
+            now = next;
+        }
+        now.list.iter().any(|at| self.program.get(*at) == Some(&Step::Done))
+    }
+}
+
+struct Threads {
+    seen: Vec<bool>,
+    list: Vec<usize>,
+}
+
+impl Threads {
+    fn new(size: usize) -> Threads {
+        Threads { seen: vec![false; size], list: Vec::new() }
+    }
+
+    fn add(&mut self, program: &[Step], start: usize) {
+        let mut stack = vec![start];
+        while let Some(at) = stack.pop() {
+            match self.seen.get_mut(at) {
+                Some(seen) if !*seen => *seen = true,
+                _ => continue,
+            }
+            match program.get(at) {
+                Some(Step::Split(a, b)) => stack.extend([*b, *a]),
+                Some(Step::Jump(to)) => stack.push(*to),
+                _ => self.list.push(at),
+            }
+        }
+    }
+}
+
+impl Set {
+    fn of(c: char) -> Set {
+        Set { negated: false, ranges: vec![(c, c)] }
+    }
+
+    fn contains(&self, c: char) -> bool {
+        self.ranges.iter().any(|(a, b)| (*a..=*b).contains(&c)) != self.negated
+    }
+
+    fn escape(c: char) -> Set {
+        let ranges: &[(char, char)] = match c.to_ascii_lowercase() {
+            'd' => &[('0', '9')],
+            'w' => &[('a', 'z'), ('A', 'Z'), ('0', '9'), ('_', '_')],
+            's' => &[(' ', ' '), ('\t', '\t'), ('\n', '\n'), ('\r', '\r')],
+            _ => return Set::of(match c {
+                'n' => '\n',
+                't' => '\t',
+                'r' => '\r',
+                other => other,
+            }),
+        };
+        Set { negated: c.is_ascii_uppercase(), ranges: ranges.to_vec() }
+    }
+}
+
+struct Reader<'a> {
+    chars: Peekable<Chars<'a>>,
+    depth: usize,
+}
+
+impl Reader<'_> {
+    fn either(&mut self) -> Option<Expr> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return None;
+        }
+        let mut options = vec![self.sequence()?];
+        while self.chars.next_if_eq(&'|').is_some() {
+            options.push(self.sequence()?);
+        }
+        self.depth -= 1;
+        Some(if options.len() == 1 { options.pop()? } else { Expr::Either(options) })
+    }
+
+    fn sequence(&mut self) -> Option<Expr> {
+        let mut parts = Vec::new();
+        while let Some(c) = self.chars.peek().copied().filter(|c| !matches!(c, '|' | ')')) {
+            self.chars.next();
+            if matches!(c, '^' | '$') {
+                continue;
+            }
+            let part = self.atom(c)?;
+            parts.push(self.repeated(part)?);
+        }
+        Some(Expr::Sequence(parts))
+    }
+
+    fn atom(&mut self, c: char) -> Option<Expr> {
+        Some(match c {
+            '.' => Expr::One(Set { negated: true, ranges: Vec::new() }),
+            '[' => Expr::One(self.class()?),
+            '\\' => Expr::One(Set::escape(self.chars.next()?)),
+            '*' | '+' | '?' => return None,
+            '(' => {
+                if self.chars.next_if_eq(&'?').is_some() && self.chars.next() != Some(':') {
+                    return None;
+                }
+                let inner = self.either()?;
+                self.chars.next_if_eq(&')')?;
+                inner
+            }
+            other => Expr::One(Set::of(other)),
+        })
+    }
+
+    fn class(&mut self) -> Option<Set> {
+        let mut set = Set { negated: self.chars.next_if_eq(&'^').is_some(), ranges: Vec::new() };
+        loop {
+            let low = match self.chars.next()? {
+                ']' if !set.ranges.is_empty() => return Some(set),
+                '\\' => {
+                    let escaped = Set::escape(self.chars.next()?);
+                    if escaped.negated {
+                        return None;
+                    }
+                    match escaped.ranges.as_slice() {
+                        [(a, b)] if a == b => *a,
+                        ranges => {
+                            set.ranges.extend_from_slice(ranges);
+                            continue;
+                        }
+                    }
+                }
+                c => c,
+            };
+            set.ranges.push((low, low));
+            if self.chars.next_if_eq(&'-').is_some() {
+                match self.chars.next()? {
+                    ']' => {
+                        set.ranges.push(('-', '-'));
+                        return Some(set);
+                    }
+                    '\\' => set.ranges.push((low, self.chars.next()?)),
+                    high => set.ranges.push((low, high)),
+                }
+            }
+        }
+    }
+
+    fn repeated(&mut self, mut part: Expr) -> Option<Expr> {
+        while let Some(c) = self.chars.peek().copied() {
+            let (min, max) = match c {
+                '*' => (0, None),
+                '+' => (1, None),
+                '?' => (0, Some(1)),
+                '{' => {
+                    self.chars.next();
+                    let bounds = self.bounds()?;
+                    part = Expr::Repeat(Box::new(part), bounds.0, bounds.1);
+                    continue;
+                }
+                _ => break,
+            };
+            self.chars.next();
+            part = Expr::Repeat(Box::new(part), min, max);
+        }
+        Some(part)
+    }
+
+    fn bounds(&mut self) -> Option<(u32, Option<u32>)> {
+        let mut text = String::new();
+        loop {
+            match self.chars.next()? {
+                '}' => break,
+                c => text.push(c),
+            }
+        }
+        let (low, high) = match text.split_once(',') {
+            None => (text.parse().ok()?, Some(text.parse().ok()?)),
+            Some((low, "")) => (low.parse().ok()?, None),
+            Some((low, high)) => (low.parse().ok()?, Some(high.parse().ok()?)),
+        };
+        (low <= MAX_REPEAT && high.is_none_or(|h| low <= h && h <= MAX_REPEAT)).then_some((low, high))
+    }
+}
+
+fn emit(expr: &Expr, program: &mut Vec<Step>) -> Option<()> {
+    if program.len() > MAX_STEPS {
+        return None;
+    }
+    match expr {
+        Expr::One(set) => program.push(Step::One(set.clone())),
+        Expr::Sequence(parts) => parts.iter().try_for_each(|p| emit(p, program))?,
+        Expr::Either(options) => emit_either(options, program)?,
+        Expr::Repeat(inner, min, max) => {
+            for _ in 0..*min {
+                emit(inner, program)?;
+            }
+            match max {
+                None => emit_loop(inner, program)?,
+                Some(max) => {
+                    let optional = max - min;
+                    let mut splits = Vec::new();
+                    for _ in 0..optional {
+                        splits.push(program.len());
+                        program.push(Step::Done);
+                        emit(inner, program)?;
+                    }
+                    let end = program.len();
+                    splits.into_iter().for_each(|at| set(program, at, Step::Split(at + 1, end)));
+                }
+            }
+        }
+    }
+    Some(())
+}
+
+fn emit_loop(inner: &Expr, program: &mut Vec<Step>) -> Option<()> {
+    let start = program.len();
+    program.push(Step::Done);
+    emit(inner, program)?;
+    program.push(Step::Jump(start));
+    let end = program.len();
+    set(program, start, Step::Split(start + 1, end));
+    Some(())
+}
+
+fn emit_either(options: &[Expr], program: &mut Vec<Step>) -> Option<()> {
+    let mut jumps = Vec::new();
+    for (i, option) in options.iter().enumerate() {
+        let split = (i + 1 < options.len()).then_some(program.len());
+        if split.is_some() {
+            program.push(Step::Done);
+        }
+        emit(option, program)?;
+        if let Some(split) = split {
+            jumps.push(program.len());
+            program.push(Step::Done);
+            let next = program.len();
+            set(program, split, Step::Split(split + 1, next));
+        }
+    }
+    let end = program.len();
+    jumps.into_iter().for_each(|at| set(program, at, Step::Jump(end)));
+    Some(())
+}
+
+fn set(program: &mut [Step], at: usize, step: Step) {
+    if let Some(slot) = program.get_mut(at) {
+        *slot = step;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_of_slots_and_texts() {
+        for (pattern, text, expected) in [
+            (".*", "anything", true),
+            ("openEHR-EHR-CLUSTER\\.device(-[a-zA-Z0-9_]+)*\\.v1", "openEHR-EHR-CLUSTER.device-pump.v1", true),
+            ("openEHR-EHR-CLUSTER\\.device(-[a-zA-Z0-9_]+)*\\.v1", "openEHR-EHR-CLUSTER.device.v12", false),
+            ("openEHR-EHR-CLUSTER\\.(a|b)\\.v0|openEHR-EHR-CLUSTER\\.c\\.v1", "openEHR-EHR-CLUSTER.c.v1", true),
+            ("openEHR-EHR-CLUSTER\\.(a|b)\\.v0|openEHR-EHR-CLUSTER\\.c\\.v1", "openEHR-EHR-CLUSTER.a.v1", false),
+            ("[A-F0-9]{2,3}", "F00", true),
+            ("[A-F0-9]{2,3}", "F000", false),
+            ("[^-]+", "a-b", false),
+            ("\\d{3}(\\.\\d)?", "123.4", true),
+            ("", "", true),
+            ("(a*)*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac", false),
+        ] {
+            assert_eq!(Pattern::compile(pattern).unwrap().matches(text), expected, "{pattern} on {text}");
+        }
+        assert_eq!(Pattern::compile("(?=look)ahead"), None);
+        assert_eq!(Pattern::compile("((a{1000}){1000}){1000}"), None);
+    }
+}
