@@ -2,5 +2,7 @@
 
 pub mod aql;
 pub mod diag;
+pub mod document;
 pub mod rm;
 pub mod template;
+pub mod store;

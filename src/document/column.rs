@@ -1,0 +1,240 @@
+//! Columns: one slot of all fragments of one shape.
+
+use hashbrown::HashTable;
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+
+use crate::rm::tree::Kind;
+
+/// The values of one slot, one a fragment.
+#[derive(Clone, Debug)]
+pub enum Column {
+    /// Numbers with the digits as sent.
+    Number(NumberColumn),
+    /// Texts, codes, identifiers, dates.
+    Text(TextColumn),
+    /// Booleans.
+    Boolean(Vec<bool>),
+}
+
+/// One value of a column or a constant of a shape.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Leaf<'a> {
+    /// A number: the value to compare.
+    Number(f64),
+    /// A text.
+    Text(&'a str),
+    /// A boolean.
+    Boolean(bool),
+}
+
+/// Numbers: the value to compare, and how its digits were written.
+#[derive(Clone, Debug, Default)]
+pub struct NumberColumn {
+    values: Vec<f64>,
+    /// Digits behind the point; [`ODD`] where the token is kept as text.
+    decimals: Vec<u8>,
+    odd: HashMap<u32, Box<str>>,
+}
+
+/// Texts as numbers of a dictionary.
+#[derive(Clone, Debug, Default)]
+pub struct TextColumn {
+    ids: Vec<u32>,
+    words: Dictionary,
+}
+
+/// Each text once, numbered in order of first use.
+#[derive(Clone, Debug, Default)]
+pub struct Dictionary {
+    text: String,
+    ends: Vec<u32>,
+    index: HashTable<u32>,
+}
+
+const ODD: u8 = u8::MAX;
+const POWERS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
+
+impl Column {
+    pub(super) fn new(kind: Kind) -> Column {
+        match kind {
+            Kind::Number => Column::Number(NumberColumn::default()),
+            Kind::Boolean => Column::Boolean(Vec::new()),
+            _ => Column::Text(TextColumn::default()),
+        }
+    }
+
+    pub(super) fn push(&mut self, text: &str) {
+        match self {
+            Column::Number(numbers) => numbers.push(text),
+            Column::Text(texts) => texts.ids.push(texts.words.number_of(text)),
+            Column::Boolean(flags) => flags.push(text == "true"),
+        }
+    }
+
+    /// The value in a row.
+    pub fn leaf(&self, row: u32) -> Option<Leaf<'_>> {
+        match self {
+            Column::Number(numbers) => numbers.values.get(row as usize).copied().map(Leaf::Number),
+            Column::Text(texts) => texts.ids.get(row as usize).map(|id| Leaf::Text(texts.words.word(*id))),
+            Column::Boolean(flags) => flags.get(row as usize).copied().map(Leaf::Boolean),
+        }
+    }
+
+    /// Appends the value of a row as it was sent: the number token, the text, `true` or `false`.
+    pub fn write(&self, row: u32, out: &mut String) {
+        match self {
+            Column::Number(numbers) => numbers.write(row, out),
+            Column::Text(_) | Column::Boolean(_) => match self.leaf(row) {
+                Some(Leaf::Text(text)) => out.push_str(text),
+                Some(Leaf::Boolean(flag)) => out.push_str(if flag { "true" } else { "false" }),
+                _ => {}
+            },
+        }
+    }
+
+    /// Bytes held, about.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Column::Number(numbers) => numbers.values.capacity() * 8 + numbers.decimals.capacity() + numbers.odd.len() * 48,
+            Column::Text(texts) => texts.ids.capacity() * 4 + texts.words.bytes(),
+            Column::Boolean(flags) => flags.capacity(),
+        }
+    }
+}
+
+impl NumberColumn {
+    /// The values, to be scanned.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    fn push(&mut self, token: &str) {
+        let row = self.values.len() as u32;
+        match plain(token) {
+            Some((value, decimals)) => {
+                self.values.push(value);
+                self.decimals.push(decimals);
+            }
+            None => {
+                self.values.push(token.parse().unwrap_or(f64::NAN));
+                self.decimals.push(ODD);
+                self.odd.insert(row, Box::from(token));
+            }
+        }
+    }
+
+    fn write(&self, row: u32, out: &mut String) {
+        let (Some(value), Some(decimals)) = (self.values.get(row as usize), self.decimals.get(row as usize)) else { return };
+        match self.odd.get(&row) {
+            Some(token) => out.push_str(token),
+            None => drop(write!(out, "{value:.*}", usize::from(*decimals))),
+        }
+    }
+}
+
+/// Value and digits behind the point of a token of at most 15 digits without exponent, whose value prints back as the token.
+fn plain(token: &str) -> Option<(f64, u8)> {
+    let (negative, digits) = token.strip_prefix('-').map_or((false, token), |rest| (true, rest));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if whole.len() + fraction.len() > 15 || whole.is_empty() || (digits.contains('.') && fraction.is_empty()) {
+        return None;
+    }
+    let mut value = 0u64;
+    for byte in whole.bytes().chain(fraction.bytes()) {
+        if !byte.is_ascii_digit() {
+            return None;
+        }
+        value = value * 10 + u64::from(byte - b'0');
+    }
+    if (negative && value == 0) || (whole.len() > 1 && whole.starts_with('0')) {
+        return None;
+    }
+    let scaled = value as f64 / POWERS.get(fraction.len())?;
+    Some((if negative { -scaled } else { scaled }, fraction.len() as u8))
+}
+
+impl TextColumn {
+    /// The dictionary number in each row.
+    pub fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
+    /// The dictionary.
+    pub fn words(&self) -> &Dictionary {
+        &self.words
+    }
+}
+
+impl Dictionary {
+    /// How many different texts there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The text with a number.
+    pub fn word(&self, id: u32) -> &str {
+        word(&self.text, &self.ends, id)
+    }
+
+    /// The number of a text that is there.
+    pub fn find(&self, text: &str) -> Option<u32> {
+        self.index.find(hash(text), |id| self.word(*id) == text).copied()
+    }
+
+    fn number_of(&mut self, text: &str) -> u32 {
+        if let Some(id) = self.find(text) {
+            return id;
+        }
+        let id = self.ends.len() as u32;
+        self.text.push_str(text);
+        self.ends.push(self.text.len() as u32);
+        let (words, ends) = (&self.text, &self.ends);
+        self.index.insert_unique(hash(text), id, |other| hash(word(words, ends, *other)));
+        id
+    }
+
+    fn bytes(&self) -> usize {
+        self.text.capacity() + self.ends.capacity() * 4 + self.index.capacity() * 5
+    }
+}
+
+fn word<'a>(text: &'a str, ends: &[u32], id: u32) -> &'a str {
+    let start = id.checked_sub(1).and_then(|i| ends.get(i as usize)).copied().unwrap_or(0);
+    let end = ends.get(id as usize).copied().unwrap_or(start);
+    text.get(start as usize..end as usize).unwrap_or_default()
+}
+
+fn hash(text: &str) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back_digit_for_digit() {
+        let tokens = ["120", "120.0", "37.50", "0.10", "-0.0", "-12.5", "1e5", "1E+5", "1.8e400", "12345678901234567890123", "0", "999999999999999", "0.000000000000001", "4.35", "1.005"];
+        let mut column = Column::new(Kind::Number);
+        tokens.iter().for_each(|t| column.push(t));
+        for (row, token) in tokens.iter().enumerate() {
+            let mut out = String::new();
+            column.write(row as u32, &mut out);
+            assert_eq!(out, *token);
+        }
+    }
+
+    #[test]
+    fn a_dictionary_holds_each_text_once() {
+        let mut words = Dictionary::default();
+        let ids: Vec<u32> = ["a", "b", "a", ""].iter().map(|t| words.number_of(t)).collect();
+        assert_eq!((ids, words.len(), words.word(1)), (vec![0, 1, 0, 2], 3, "b"));
+    }
+}

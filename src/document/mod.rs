@@ -1,0 +1,18 @@
+//! Stored documents: structure once, values many.
+//!
+//! A document is cut into *fragments*: entries and repeated nodes stand alone, the rest stays together. A fragment is
+//! an exact [`Shape`] (its skeleton with the constant texts; shared by all fragments that have it) and *slots* (its own
+//! values). Shapes hold only texts that a template, an archetype or the RM knows, so no patient's text is ever shared.
+//! A [`Batch`] holds the fragments of many documents as columns, one table a shape.
+
+mod batch;
+mod column;
+mod pack;
+mod rule;
+mod shape;
+
+pub use batch::{Batch, Doc, DocRow, EhrRow, Fragment, ObjectKind, Table};
+pub use column::{Column, Leaf};
+pub use pack::{Packed, pack};
+pub use rule::{Known, NothingKnown};
+pub use shape::{Item, ItemKind, Shape, Shapes};

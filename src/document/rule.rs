@@ -1,0 +1,137 @@
+//! Which leaves are slots and where a document is cut: fixed rules by class and attribute, so that packing is deterministic.
+
+use crate::rm::class::{Attr, Cls};
+use crate::rm::tree::{Kind, NodeRef};
+use std::collections::HashSet;
+
+/// Texts that may stand as constants in a shape that is shared between patients.
+pub trait Known {
+    /// True when the text comes from a template or an archetype.
+    fn knows(&self, text: &str) -> bool;
+}
+
+/// Knows nothing beyond the RM's own codes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NothingKnown;
+
+impl Known for NothingKnown {
+    fn knows(&self, _: &str) -> bool {
+        false
+    }
+}
+
+impl<S: std::hash::BuildHasher> Known for HashSet<String, S> {
+    fn knows(&self, text: &str) -> bool {
+        self.contains(text)
+    }
+}
+
+/// Where a leaf stands: what decides whether it is a constant.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// The class of the object that has the leaf.
+    pub class: Cls,
+    /// The attribute of the leaf.
+    pub attr: Attr,
+    /// The attribute that the leaf tells about: for a code or text within a DV_TEXT or CODE_PHRASE, that of the outermost of them.
+    pub role: Option<Attr>,
+}
+
+/// Attributes whose texts and codes describe structure rather than the patient.
+const STRUCTURAL: [Attr; 8] = [
+    Attr::NAME,
+    Attr::LANGUAGE,
+    Attr::ENCODING,
+    Attr::TERRITORY,
+    Attr::CATEGORY,
+    Attr::NULL_FLAVOUR,
+    Attr::MATH_FUNCTION,
+    Attr::LIFECYCLE_STATE,
+];
+
+/// The RM's own words: identifiers of terminologies and code sets, and rubrics of the openEHR terminology (structural groups).
+const WORDS: [&str; 46] = [
+    "openehr", "local", "ISO_639-1", "ISO_3166-1", "IANA_character-sets", "IANA_media-types", "SNOMED-CT", "LOINC", "ICD10", "UTF-8", "event", "persistent",
+    "episodic", "report", "433", "431", "451", "815", "complete", "incomplete", "deleted", "532", "553", "523", "unknown", "253", "no information", "271",
+    "masked", "272", "not applicable", "273", "minimum", "maximum", "mode", "median", "mean", "change", "total", "variation", "actual", "146", "145", "147",
+    "144", "267",
+];
+
+/// True when the leaf belongs to the shape: a structural text that is known, never a patient's own.
+pub(super) fn is_constant(place: Place, kind: Kind, text: &str, known: &dyn Known) -> bool {
+    match (kind, place.attr) {
+        (Kind::Number, Attr::PRECISION | Attr::TYPE) => text.len() <= 3 && (text == "-1" || text.bytes().all(|b| b.is_ascii_digit())),
+        (Kind::Number, _) => false,
+        (Kind::Boolean, _) => place.class == Cls::DV_INTERVAL,
+        (_, Attr::ARCHETYPE_NODE_ID) => is_node_code(text) || is_archetype_id(text),
+        (_, Attr::RM_VERSION) => text.len() <= 8 && text.bytes().all(|b| b.is_ascii_digit() || b == b'.'),
+        (_, Attr::VALUE) if place.class == Cls::ARCHETYPE_ID => is_archetype_id(text),
+        (_, Attr::VALUE) if place.class.is_a(Cls::OBJECT_ID) => {
+            matches!(place.class, Cls::TERMINOLOGY_ID | Cls::TEMPLATE_ID) && (known.knows(text) || is_word(text))
+        }
+        (_, Attr::UNITS) => known.knows(text),
+        (_, Attr::TYPE) => Cls::parse(text).is_some() || matches!(text, "PARTY" | "ACTOR" | "ANY"),
+        (_, Attr::VALUE | Attr::CODE_STRING) => {
+            place.role.is_some_and(|r| STRUCTURAL.contains(&r)) && (is_short_code(text) || is_word(text) || known.knows(text))
+        }
+        _ => false,
+    }
+}
+
+fn is_word(text: &str) -> bool {
+    WORDS.contains(&text)
+}
+
+/// Language and territory codes: `de`, `pt-BR`, `UY`.
+fn is_short_code(text: &str) -> bool {
+    matches!(text.as_bytes(), [a, b] if a.is_ascii_alphabetic() && b.is_ascii_alphabetic())
+        || matches!(text.as_bytes(), [a, b, b'-', c, d] if [a, b, c, d].iter().all(|x| x.is_ascii_alphabetic()))
+}
+
+/// `at0001`, `at0001.1`, `id5.1.2`.
+pub(super) fn is_node_code(text: &str) -> bool {
+    text.strip_prefix("at").or_else(|| text.strip_prefix("id")).is_some_and(|rest| {
+        rest.len() <= 24 && rest.starts_with(|c: char| c.is_ascii_digit()) && rest.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+    })
+}
+
+/// `openEHR-EHR-OBSERVATION.blood_pressure.v2`, with an optional namespace.
+pub(super) fn is_archetype_id(text: &str) -> bool {
+    let id = text.rsplit("::").next().unwrap_or(text);
+    let mut parts = id.splitn(3, '.');
+    let (Some(entity), Some(concept), Some(version)) = (parts.next(), parts.next(), parts.next()) else { return false };
+    text.len() <= 200
+        && entity.split('-').count() == 3
+        && entity.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+        && !concept.is_empty()
+        && version.starts_with('v')
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b':' | b'+'))
+}
+
+/// True for an attribute whose one value is always a fragment of its own.
+pub(super) fn is_cut(class: Cls, attr: Attr) -> bool {
+    attr == Attr::DATA && class.is_a(Cls::VERSION)
+}
+
+/// For the elements of a list: true for those that are fragments of their own, because they are entries or repeat.
+pub(super) fn cut_elements(list: NodeRef<'_>) -> Vec<bool> {
+    let elements: Vec<NodeRef<'_>> = list.children().collect();
+    elements.iter().map(|e| e.kind() == Kind::Object && (e.class().is_a(Cls::CONTENT_ITEM) || repeats(*e, &elements))).collect()
+}
+
+fn repeats(element: NodeRef<'_>, all: &[NodeRef<'_>]) -> bool {
+    let key = |n: NodeRef<'_>| (n.class(), n.text_at(Attr::ARCHETYPE_NODE_ID).map(str::to_owned));
+    all.len() > 1 && all.iter().filter(|o| o.class() == element.class() && key(**o) == key(element)).count() > 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_and_archetype_ids_are_known_by_their_form() {
+        assert!(is_node_code("at0001.1") && is_node_code("id5") && !is_node_code("atrium"));
+        assert!(is_archetype_id("openEHR-EHR-OBSERVATION.blood_pressure.v2") && is_archetype_id("org.acme::openEHR-EHR-CLUSTER.x-y.v1.2.0-rc.1"));
+        assert!(!is_archetype_id("John Smith, born 1950"));
+    }
+}

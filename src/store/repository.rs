@@ -1,0 +1,221 @@
+//! What a host must be able to store: the one asynchronous trait of the project, and its records.
+//!
+//! Implementations: [`super::memory`] (browser, tests) and [`super::sql`] (D1, SQLite). The service is the only caller.
+
+use super::scan::Scan;
+use crate::document::{Batch, ObjectKind, Packed};
+use std::fmt;
+
+/// An EHR, the record of one patient.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ehr {
+    /// EHR.ehr_id.value, a UUID in lower case.
+    pub ehr_id: String,
+    /// EHR.system_id.value.
+    pub system_id: String,
+    /// EHR.time_created.value, ISO 8601 extended with zone.
+    pub time_created: String,
+    /// EHR_STATUS.subject.external_ref: `(id, namespace)` of the latest status; unique where present.
+    pub subject: Option<(String, String)>,
+    /// EHR_STATUS.is_queryable of the latest status.
+    pub is_queryable: bool,
+    /// EHR_STATUS.is_modifiable of the latest status.
+    pub is_modifiable: bool,
+}
+
+/// One version of a versioned object, as committed.
+#[derive(Clone, Debug)]
+pub struct Version {
+    /// The EHR that owns it (for a demographic party: empty).
+    pub ehr_id: String,
+    /// What it is a version of.
+    pub kind: ObjectKind,
+    /// VERSIONED_OBJECT.uid.value.
+    pub object_id: String,
+    /// VERSION.uid.value: `object_id::system_id::number`.
+    pub version_uid: String,
+    /// The number at the end of the uid, from 1.
+    pub number: u32,
+    /// VERSION.preceding_version_uid.value; absent on the first version.
+    pub preceding: Option<String>,
+    /// CONTRIBUTION.uid.value.
+    pub contribution: String,
+    /// VERSION.commit_audit.time_committed.value, in UTC with milliseconds, so that text order is time order.
+    pub time_committed: String,
+    /// VERSION.lifecycle_state code: 532, 553, 523, …
+    pub lifecycle: String,
+    /// COMPOSITION.archetype_details.template_id.value.
+    pub template_id: Option<String>,
+    /// The whole ORIGINAL_VERSION, packed; a deletion has no `data` in it.
+    pub packed: Packed,
+}
+
+impl Version {
+    /// True when this version says that the object is deleted.
+    pub fn is_deletion(&self) -> bool {
+        self.lifecycle == "523"
+    }
+}
+
+/// A change set: all of it is committed, or nothing.
+#[derive(Clone, Debug)]
+pub struct Commit {
+    /// The EHR to create first; absent when it exists.
+    pub new_ehr: Option<Ehr>,
+    /// The EHR that is written to.
+    pub ehr_id: String,
+    /// CONTRIBUTION.uid.value.
+    pub contribution_uid: String,
+    /// The CONTRIBUTION as canonical JSON, with its audit and the references to its versions.
+    pub contribution: String,
+    /// When, as in [`Version::time_committed`].
+    pub time_committed: String,
+    /// The versions, in order; their order is the commit order.
+    pub versions: Vec<Version>,
+    /// The EHR's own flags and subject after this commit, when an EHR_STATUS is among the versions.
+    pub status: Option<EhrFlags>,
+}
+
+/// What an EHR_STATUS says about its EHR.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EhrFlags {
+    /// See [`Ehr::subject`].
+    pub subject: Option<(String, String)>,
+    /// See [`Ehr::is_queryable`].
+    pub is_queryable: bool,
+    /// See [`Ehr::is_modifiable`].
+    pub is_modifiable: bool,
+}
+
+/// How a version of an object is named.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Which<'a> {
+    /// The newest, a deletion included.
+    Latest,
+    /// The one with this version uid.
+    Uid(&'a str),
+    /// The newest that was committed at or before this time (text form of [`Version::time_committed`]).
+    At(&'a str),
+}
+
+/// A definition: template, stored query or guide. Immutable per (name, version).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Definition {
+    /// Template id, qualified query name, guide id.
+    pub name: String,
+    /// SEMVER `major.minor.patch`.
+    pub version: String,
+    /// `opt14`, `aql`, `gdl2`, …
+    pub format: String,
+    /// When it was stored.
+    pub created: String,
+    /// Small JSON object with what lists show (concept, archetype_id, …).
+    pub summary: String,
+    /// The text as sent, byte for byte.
+    pub body: String,
+}
+
+/// The kinds of definitions.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum DefinitionKind {
+    /// Operational templates.
+    Template,
+    /// Stored queries.
+    Query,
+    /// Guides.
+    Guide,
+}
+
+/// Why a repository did not do what was asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StoreError {
+    /// An EHR with this id exists.
+    EhrExists,
+    /// Another EHR has this subject.
+    SubjectExists,
+    /// There is no such EHR.
+    NoSuchEhr,
+    /// The preceding version is not the latest one (or, for a first version, the object exists): the latest version uid.
+    Stale {
+        /// The latest version uid of the object.
+        latest: String,
+    },
+    /// A contribution or version with this uid exists.
+    UidExists(String),
+    /// The EHR has a directory already.
+    DirectoryExists,
+    /// A definition with this name and version exists.
+    DefinitionExists,
+    /// The reader asked to stop.
+    Stopped,
+    /// The storage itself failed; the text never carries clinical values.
+    Failed(String),
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreError::EhrExists => f.write_str("an EHR with this ehr_id exists"),
+            StoreError::SubjectExists => f.write_str("an EHR with this subject exists"),
+            StoreError::NoSuchEhr => f.write_str("there is no EHR with this ehr_id"),
+            StoreError::Stale { latest } => write!(f, "the latest version is {latest}"),
+            StoreError::UidExists(uid) => write!(f, "the uid {uid} is in use"),
+            StoreError::DirectoryExists => f.write_str("a directory already exists for this EHR"),
+            StoreError::DefinitionExists => f.write_str("a definition with this name and version exists"),
+            StoreError::Stopped => f.write_str("stopped"),
+            StoreError::Failed(why) => write!(f, "the storage failed: {why}"),
+        }
+    }
+}
+
+/// Takes batches; returns false to stop the scan.
+pub type Sink<'a> = &'a mut dyn FnMut(&Batch) -> bool;
+
+/// A store of EHRs, versions and definitions.
+#[allow(async_fn_in_trait, reason = "futures of a worker are not Send, and nothing spawns them")]
+pub trait Repository {
+    /// Commits a change set, or changes nothing.
+    async fn commit(&self, commit: Commit) -> Result<(), StoreError>;
+
+    /// The EHR with this id.
+    async fn ehr(&self, ehr_id: &str) -> Result<Option<Ehr>, StoreError>;
+
+    /// The EHR of this subject.
+    async fn ehr_by_subject(&self, id: &str, namespace: &str) -> Result<Option<Ehr>, StoreError>;
+
+    /// A version of an object of this EHR.
+    async fn version(&self, ehr_id: &str, object_id: &str, which: Which<'_>) -> Result<Option<Version>, StoreError>;
+
+    /// Every version of an object, oldest first; empty when there is none.
+    async fn versions(&self, ehr_id: &str, object_id: &str) -> Result<Vec<Version>, StoreError>;
+
+    /// The object ids of this kind in commit order, at most `limit`, behind `offset`.
+    async fn objects(&self, ehr_id: &str, kind: ObjectKind, offset: u64, limit: u64) -> Result<Vec<String>, StoreError>;
+
+    /// A CONTRIBUTION as canonical JSON.
+    async fn contribution(&self, ehr_id: &str, uid: &str) -> Result<Option<String>, StoreError>;
+
+    /// Sends the documents that a scan asks for, in commit order (with `whole_ehrs`: grouped by EHR in creation order).
+    async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<(), StoreError>;
+
+    /// Stores a definition that must not exist yet.
+    async fn define(&self, kind: DefinitionKind, definition: Definition) -> Result<(), StoreError>;
+
+    /// The definitions whose names start with this, without bodies, by name and SEMVER.
+    async fn definitions(&self, kind: DefinitionKind, prefix: &str) -> Result<Vec<Definition>, StoreError>;
+
+    /// One definition with its body.
+    async fn definition(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<Option<Definition>, StoreError>;
+
+    /// Removes a definition; false when there was none.
+    async fn undefine(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<bool, StoreError>;
+
+    /// Physically removes an EHR with everything in it; false when there was none.
+    async fn delete_ehr(&self, ehr_id: &str) -> Result<bool, StoreError>;
+
+    /// Removes everything.
+    async fn reset(&self) -> Result<(), StoreError>;
+
+    /// A number that grows with every change of data or definitions.
+    async fn revision(&self) -> Result<u64, StoreError>;
+}
