@@ -15,4 +15,4 @@ pub use batch::{Batch, Doc, DocRow, EhrRow, Fragment, ObjectKind, Table};
 pub use column::{Column, Leaf};
 pub use pack::{Packed, pack};
 pub use rule::{Known, NothingKnown};
-pub use shape::{Item, ItemKind, Shape, Shapes};
+pub use shape::{Item, ItemKind, Shape, Shapes, digest_of};

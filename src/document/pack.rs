@@ -1,7 +1,7 @@
 //! Packing: a document tree ⇄ fragments of shape and slots, lossless to the last digit.
 
 use super::rule::{self, Known, Place};
-use super::shape::{Item, ItemKind, Key, Shape, Shapes};
+use super::shape::{ItemKind, Key, Shape, Shapes};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::Token;
 use crate::rm::json::{Scanner, quote_into};
