@@ -5,8 +5,10 @@ mod arbitrary;
 mod build;
 pub mod class;
 mod class_table;
+pub mod id;
 pub mod json;
 mod scan;
+pub mod time;
 pub mod tree;
 
 pub use build::Limits;
