@@ -4,6 +4,7 @@
 mod arbitrary;
 mod build;
 pub mod class;
+#[rustfmt::skip]
 mod class_table;
 pub mod id;
 pub mod json;

@@ -1,21 +1,80 @@
 //! The project's commands: `cargo xtask <command>`.
 #![allow(missing_docs, reason = "a program, not a library")]
+#![allow(clippy::indexing_slicing, reason = "a developer's tool may panic")]
 
+mod bench;
+mod bundle;
+mod conformance;
 mod gen_rm;
+mod http;
+mod options;
+mod process;
+mod sample;
+mod serve;
+mod soak;
+mod stamp;
+mod test;
+mod tools;
 
 use std::process::ExitCode;
 
+struct Task {
+    name: &'static str,
+    usage: &'static str,
+    run: fn(&[String]) -> Result<(), String>,
+}
+
+const TASKS: [Task; 9] = [
+    Task {
+        name: "serve",
+        usage: "serve [--port 8787] [--state DIR] [--no-sample] [--system-id aqlite.local] [--admin]
+      the repository and the playground on this machine, with sample data",
+        run: serve::run_server,
+    },
+    Task { name: "test", usage: "test [--quick]\n      every test; --quick: what needs neither wasm nor a browser", run: test::run },
+    Task {
+        name: "conformance",
+        usage: "conformance [rm|aql|gdl] [--corpus DIR] [--via ITS_BASE_URL]
+      an external corpus, against the core or over HTTP",
+        run: conformance::run,
+    },
+    Task {
+        name: "bench",
+        usage: "bench [--compositions N,N] [--readme]\n      the six questions, native and in wasm, beside SQLite over JSON text",
+        run: bench::run_task,
+    },
+    Task {
+        name: "gen-data",
+        usage: "gen-data [--ehrs 100] [--compositions 1000] [--seed 1] --out DIR\n      synthetic compositions, and the truth about them",
+        run: sample::gen_data,
+    },
+    Task { name: "gen-rm", usage: "gen-rm\n      the class table from its TSV", run: |_| gen_rm::run() },
+    Task { name: "soak", usage: "soak [--minutes 10]\n      the long things: kill test, fuzzing", run: soak::run_task },
+    Task { name: "build", usage: "build\n      the worker and the page into dist/, as far as they changed", run: |_| bundle::all() },
+    Task { name: "greet", usage: "", run: serve::greet },
+];
+
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let outcome = match args.first().map(String::as_str) {
-        Some("gen-rm") => gen_rm::run(),
-        _ => Err("usage: cargo xtask gen-rm".to_owned()),
+    let name = args.first().map_or("help", String::as_str);
+    let outcome = match TASKS.iter().find(|task| task.name == name) {
+        Some(task) => (task.run)(&args[1..]),
+        None if ["help", "--help", "-h"].contains(&name) => {
+            print!("{}", help());
+            Ok(())
+        }
+        None => Err(format!("unknown command `{name}`\n{}", help())),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            eprintln!("{message}");
+            eprintln!("error: {message}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn help() -> String {
+    let usages = TASKS.iter().filter(|task| !task.usage.is_empty()).map(|task| format!("  {}\n", task.usage));
+    format!("cargo xtask <command>\n\n{}", usages.collect::<String>())
 }

@@ -1,0 +1,3 @@
+//! Integration tests: one binary, so that the core is linked once.
+
+mod tidy;

@@ -1,0 +1,81 @@
+//! Building what ships: the worker (dist/worker) and the page (dist/www).
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::process::{cargo, command, root, run};
+use crate::stamp::unless_fresh;
+use crate::tools::{npm_packages, npm_program, wasm_bindgen, wasm_target};
+
+/// Whatever both wasm modules are made of.
+const CORE: [&str; 4] = ["src", "Cargo.toml", "Cargo.lock", ".cargo/config.toml"];
+
+/// Builds the worker and the page, as far as they changed.
+pub fn all() -> Result<(), String> {
+    wasm_target()?;
+    npm_packages()?;
+    worker()?;
+    page()
+}
+
+fn worker() -> Result<(), String> {
+    let script = root().join("dist/worker/index.js");
+    let inputs = [&CORE[..], &["worker", "package-lock.json"]].concat();
+    unless_fresh("worker", &inputs, &script, || {
+        let bind = ["--target", "module", "--experimental-reset-state-function", "--force-enable-abort-handler", "--no-typescript"];
+        wasm_module("aqlite-worker", &bind, "target/wasm/worker")?;
+        let glue = root().join("target/wasm/worker/index.js");
+        edit(&glue, |text| text.replace("import source ", "import "))?;
+        run(&mut esbuild(&[
+            "worker/entry.js",
+            "--bundle",
+            "--format=esm",
+            "--target=es2022",
+            "--minify",
+            "--alias:aqlite-worker=./target/wasm/worker/index.js",
+            "--external:./index_bg.wasm",
+            "--external:cloudflare:*",
+            "--outfile=dist/worker/index.js",
+        ]))?;
+        copy("target/wasm/worker/index_bg.wasm", "dist/worker/index_bg.wasm")
+    })
+}
+
+/// The page's own build script bundles it; the wasm module is made here.
+fn page() -> Result<(), String> {
+    if !root().join("www/build.mjs").is_file() {
+        println!("page: not there yet");
+        return fs::create_dir_all(root().join("dist/www")).map_err(|e| e.to_string());
+    }
+    let index = root().join("dist/www/index.html");
+    let inputs = [&CORE[..], &["www", "package-lock.json"]].concat();
+    unless_fresh("page", &inputs, &index, || {
+        wasm_module("aqlite-wasm", &["--target", "web"], "target/wasm/www")?;
+        run(&mut command("node", &["www/build.mjs", "target/wasm/www", "dist/www"]))
+    })
+}
+
+/// Compiles a crate to wasm and writes its JavaScript glue as `index.js` and `index_bg.wasm`.
+pub fn wasm_module(package: &str, bind: &[&str], folder: &str) -> Result<(), String> {
+    wasm_target()?;
+    run(&mut cargo(&["build", "--quiet", "--release", "--target", "wasm32-unknown-unknown", "--package", package]))?;
+    let module = format!("target/wasm32-unknown-unknown/release/{}.wasm", package.replace('-', "_"));
+    let program = wasm_bindgen()?.join("wasm-bindgen");
+    run(command(program, bind).args(["--out-name", "index", "--out-dir", folder, &module]))
+}
+
+fn esbuild(args: &[&str]) -> Command {
+    let mut esbuild = command(npm_program("esbuild"), &["--log-level=warning"]);
+    esbuild.args(args);
+    esbuild
+}
+
+fn edit(path: &Path, change: impl FnOnce(&str) -> String) -> Result<(), String> {
+    let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    fs::write(path, change(&text)).map_err(|e| format!("{}: {e}", path.display()))
+}
+
+fn copy(from: &str, to: &str) -> Result<(), String> {
+    fs::copy(root().join(from), root().join(to)).map(|_| ()).map_err(|e| format!("{from} to {to}: {e}"))
+}

@@ -1,0 +1,79 @@
+//! Running other programs: from the project's root, echoed, with errors that name the command.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The project's root folder.
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here).to_path_buf()
+}
+
+/// A command that runs in the project's root.
+pub fn command(program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.args(args).current_dir(root());
+    command
+}
+
+/// The cargo that runs this program.
+pub fn cargo(args: &[&str]) -> Command {
+    command(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()), args)
+}
+
+/// A command as a person would type it.
+fn shown(command: &Command) -> String {
+    let program = Path::new(command.get_program()).file_name().unwrap_or_default();
+    let words = std::iter::once(program).chain(command.get_args()).map(|w| w.to_string_lossy().into_owned());
+    words.map(|w| if w.is_empty() || w.contains(' ') { format!("'{w}'") } else { w }).collect::<Vec<_>>().join(" ")
+}
+
+/// Runs a command to its end; its output goes to the terminal.
+pub fn run(command: &mut Command) -> Result<(), String> {
+    let name = shown(command);
+    println!("$ {name}");
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("`{name}` failed: {status}")),
+        Err(error) => Err(format!("`{name}` could not be started: {error}")),
+    }
+}
+
+/// Runs a command, shows its output as it comes and returns the lines of standard output that `keep` accepts.
+pub fn run_keeping(command: &mut Command, keep: fn(&str) -> bool) -> (Vec<String>, Result<(), String>) {
+    let name = shown(command);
+    println!("$ {name}");
+    let mut kept = Vec::new();
+    let mut child = match command.stdout(Stdio::piped()).spawn() {
+        Ok(child) => child,
+        Err(error) => return (kept, Err(format!("`{name}` could not be started: {error}"))),
+    };
+    if let Some(output) = child.stdout.take() {
+        for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
+            let line = String::from_utf8_lossy(&line);
+            println!("{line}");
+            if keep(&line) {
+                kept.push(line.trim_end().to_owned());
+            }
+        }
+    }
+    let outcome = match child.wait() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("`{name}` failed: {status}")),
+        Err(error) => Err(format!("`{name}`: {error}")),
+    };
+    (kept, outcome)
+}
+
+/// What a command writes to standard output, trimmed; nothing when it fails or does not exist.
+pub fn output_of(command: &mut Command) -> Option<String> {
+    let output = command.stderr(Stdio::null()).output().ok().filter(|o| o.status.success())?;
+    Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// Where a program lies in the search path.
+pub fn find(program: &str) -> Option<PathBuf> {
+    let paths = std::env::var_os("PATH")?;
+    std::env::split_paths(&paths).map(|folder| folder.join(program)).find(|path| path.is_file())
+}

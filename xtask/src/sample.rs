@@ -1,0 +1,88 @@
+//! Sample data: written by the core's own generator, loaded through the REST interface.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::http::{Answer, send};
+use crate::options::Options;
+use crate::process::{cargo, root, run};
+use crate::stamp::unless_fresh;
+
+const FOLDER: &str = "target/sample";
+const API: &str = "/rest/openehr/v1";
+
+/// `cargo xtask gen-data`: templates, guides, compositions and a truth table about them, in a folder.
+pub fn gen_data(args: &[String]) -> Result<(), String> {
+    let options = Options::read(args, &["ehrs", "compositions", "seed", "out"], &[])?;
+    let out = options.given("out").ok_or("`--out DIR` is missing")?;
+    let out = std::env::current_dir().map_err(|e| e.to_string())?.join(out);
+    write(options.value("ehrs", "100"), options.value("compositions", "1000"), options.value("seed", "1"), &out)
+}
+
+/// Writes the sample that `serve` loads: some dozen patients.
+pub fn generate() -> Result<(), String> {
+    let folder = root().join(FOLDER);
+    unless_fresh("sample", &["src/samples", "examples/gen_data.rs"], &folder, || write("36", "240", "1", &folder))
+}
+
+fn write(ehrs: &str, compositions: &str, seed: &str, out: &Path) -> Result<(), String> {
+    let program = ["run", "--quiet", "--example", "gen_data", "--"];
+    let options = ["--ehrs", ehrs, "--compositions", compositions, "--seed", seed, "--out"];
+    run(cargo(&[&program[..], &options].concat()).arg(out))
+}
+
+/// Loads the sample into a server that has no EHR yet; says what it did.
+pub fn load(port: u16) -> Result<String, String> {
+    let count = r#"{"q":"SELECT count(e/ehr_id/value) AS n FROM EHR e"}"#;
+    let answer = expect(send(port, "POST", &format!("{API}/query/aql"), "application/json", count.as_bytes())?, &[200])?;
+    let rows: serde_json::Value = serde_json::from_str(&answer.body).map_err(|e| e.to_string())?;
+    let ehrs = rows.pointer("/rows/0/0").and_then(serde_json::Value::as_u64).unwrap_or(0);
+    if ehrs > 0 {
+        return Ok(format!("the repository holds {ehrs} EHRs already: no sample loaded"));
+    }
+    for file in files("templates")? {
+        post(port, &format!("{API}/definition/template/adl1.4"), "application/xml", &file)?;
+    }
+    for file in files("guides")? {
+        post(port, "/v1/definition/gdl", "application/json", &file)?;
+    }
+    compositions(port)
+}
+
+/// Loads `compositions.ndjson`: one `{ehr_id, composition}` a line.
+fn compositions(port: u16) -> Result<String, String> {
+    let path = root().join(FOLDER).join("compositions.ndjson");
+    let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let (mut known, mut number) = (Vec::new(), 0);
+    for line in text.lines() {
+        let entry: serde_json::Value = serde_json::from_str(line).map_err(|e| format!("{}: {e}", path.display()))?;
+        let ehr = entry.get("ehr_id").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
+        let composition = entry.get("composition").map(ToString::to_string).unwrap_or_default();
+        if !known.contains(&ehr) {
+            expect(send(port, "PUT", &format!("{API}/ehr/{ehr}"), "application/json", b"")?, &[201, 204])?;
+            known.push(ehr.clone());
+        }
+        let path = format!("{API}/ehr/{ehr}/composition");
+        expect(send(port, "POST", &path, "application/json", composition.as_bytes())?, &[201, 204])?;
+        number += 1;
+    }
+    Ok(format!("loaded the sample: {} EHRs, {number} compositions", known.len()))
+}
+
+fn files(kind: &str) -> Result<Vec<PathBuf>, String> {
+    let folder = root().join(FOLDER).join(kind);
+    let entries = fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    Ok(files)
+}
+
+/// Posts a file; one that is there already is fine.
+fn post(port: u16, path: &str, content_type: &str, file: &Path) -> Result<(), String> {
+    let body = fs::read(file).map_err(|e| format!("{}: {e}", file.display()))?;
+    expect(send(port, "POST", path, content_type, &body)?, &[200, 201, 204, 409]).map(|_| ())
+}
+
+fn expect(answer: Answer, statuses: &[u16]) -> Result<Answer, String> {
+    if statuses.contains(&answer.status) { Ok(answer) } else { Err(format!("the sample was refused: {} {}", answer.status, answer.body)) }
+}

@@ -1,0 +1,115 @@
+//! `cargo xtask serve`: the repository and the playground on this machine, with local D1 and KV.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::options::Options;
+use crate::process::{command, root, run};
+use crate::stamp::unless_fresh;
+use crate::tools::npm_program;
+use crate::{bundle, http, sample};
+
+/// How long the server may take to answer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub fn run_server(args: &[String]) -> Result<(), String> {
+    let options = Options::read(args, &["port", "state", "system-id"], &["no-sample", "admin"])?;
+    let port = port_of(&options)?;
+    TcpListener::bind(("127.0.0.1", port)).map_err(|e| format!("port {port} on 127.0.0.1: {e}; choose another by --port"))?;
+    let here = std::env::current_dir().map_err(|e| e.to_string())?;
+    let state = options.given("state").map_or_else(|| root().join(".wrangler/state"), |folder| here.join(folder));
+    bundle::all()?;
+    migrate(&state)?;
+    let mut greeter = Command::new(std::env::current_exe().map_err(|e| e.to_string())?);
+    greeter.args(["greet", "--port", &port.to_string()]);
+    if !options.has("no-sample") {
+        sample::generate()?;
+        greeter.arg("--sample");
+    }
+    if options.has("admin") {
+        greeter.arg("--admin");
+    }
+    greeter.spawn().map_err(|e| e.to_string())?;
+    become_process(&mut server(port, &state, options.value("system-id", "aqlite.local"), options.has("admin")))
+}
+
+fn port_of(options: &Options) -> Result<u16, String> {
+    let port = options.value("port", "8787");
+    port.parse().map_err(|_| format!("`--port {port}`: expected a number from 1 to 65535"))
+}
+
+/// Wrangler, silent and without the network.
+fn wrangler(args: &[&str]) -> Command {
+    let mut wrangler = command(npm_program("wrangler"), args);
+    wrangler.env("CI", "1").env("WRANGLER_SEND_METRICS", "false").env("CLOUDFLARE_CF_FETCH_ENABLED", "false");
+    wrangler
+}
+
+fn migrate(state: &Path) -> Result<(), String> {
+    let to = state.to_string_lossy();
+    let name = format!("migrations-{:x}", to.bytes().fold(5381_u64, |h, b| h.wrapping_mul(33) ^ u64::from(b)));
+    unless_fresh(&name, &["migrations"], &state.join("v3/d1"), || {
+        run(&mut wrangler(&["d1", "migrations", "apply", "DB", "--local", "--persist-to", &to]))
+    })
+}
+
+fn server(port: u16, state: &Path, system_id: &str, admin: bool) -> Command {
+    let mut wrangler = wrangler(&["dev", "--local", "--ip", "127.0.0.1", "--log-level", "error", "--show-interactive-dev-session=false"]);
+    wrangler.args(["--port", &port.to_string()]).arg("--persist-to").arg(state);
+    wrangler.args(["--var", "AUTH:none", "--var", &format!("SYSTEM_ID:{system_id}")]);
+    if admin {
+        wrangler.args(["--var", "ADMIN:true"]);
+    }
+    wrangler
+}
+
+/// Hands this process over to the server, so that a signal to it reaches the server.
+#[cfg(unix)]
+fn become_process(command: &mut Command) -> Result<(), String> {
+    use std::os::unix::process::CommandExt;
+    Err(format!("wrangler could not be started: {}", command.exec()))
+}
+
+#[cfg(not(unix))]
+fn become_process(command: &mut Command) -> Result<(), String> {
+    run(command)
+}
+
+/// The companion of a server that starts: waits until it answers, loads the sample and tells the addresses.
+pub fn greet(args: &[String]) -> Result<(), String> {
+    let options = Options::read(args, &["port"], &["sample", "admin"])?;
+    let port = port_of(&options)?;
+    let started = Instant::now();
+    while http::send(port, "OPTIONS", "/v1/", "", b"").is_err() {
+        if started.elapsed() > PATIENCE {
+            return Err(format!("the server did not answer on port {port}"));
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    if options.has("sample") {
+        println!("{}", sample::load(port)?);
+    }
+    println!("{}", welcome(port, options.has("admin")));
+    Ok(())
+}
+
+fn welcome(port: u16, admin: bool) -> String {
+    let base = format!("http://127.0.0.1:{port}");
+    let admin = if admin { "  ADMIN=true: physical deletes and reset are open as well\n" } else { "" };
+    format!(
+        "
+aqlite is ready (Ctrl-C stops it)
+
+  page                 {base}/
+  REST, native         {base}/v1
+  REST, openEHR ITS    {base}/rest/openehr/v1
+
+  AUTH=none: local access is open to every program on this machine; never deploy it so
+{admin}
+  curl -s {base}/v1/query/aql -H 'content-type: application/json' \\
+    -d '{{\"q\":\"SELECT c/name/value AS name, count(*) AS n FROM EHR e CONTAINS COMPOSITION c\"}}'
+"
+    )
+}

@@ -1,0 +1,123 @@
+//! `cargo xtask test`: every test, in one command.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use crate::options::Options;
+use crate::process::{cargo, command, root, run_keeping};
+use crate::tools::{browser, npm_packages, wasm_bindgen, wasm_target};
+use crate::{bundle, conformance};
+
+/// What the steps left behind: one line each, and the runners' own counts.
+#[derive(Default)]
+struct Report {
+    steps: Vec<String>,
+    counts: Vec<String>,
+    failed: Vec<String>,
+}
+
+pub fn run(args: &[String]) -> Result<(), String> {
+    let options = Options::read(args, &[], &["quick"])?;
+    let started = Instant::now();
+    conformance::check_corpus()?;
+    let mut report = Report::default();
+    report.step("format", cargo(&["fmt", "--all", "--check"]));
+    report.step("lints", cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"]));
+    native(&mut report);
+    if !options.has("quick") {
+        wasm(&mut report)?;
+        hosts(&mut report)?;
+    }
+    report.print(started)
+}
+
+/// Unit tests, the integration binary, documentation examples and the corpus, as the core ships: optimised.
+fn native(report: &mut Report) {
+    let checked = |more: &[&str]| cargo(&[&["test", "--quiet", "--profile", "checked"], more].concat());
+    report.step("native tests", checked(&["--workspace", "--lib", "--bins", "--test", "it"]));
+    report.step("documentation examples", checked(&["--doc"]));
+    report.step("conformance", conformance::command(&[]));
+}
+
+/// The core inside wasm: in Node and in a headless browser.
+fn wasm(report: &mut Report) -> Result<(), String> {
+    const TARGET: [&str; 4] = ["--target", "wasm32-unknown-unknown", "--quiet", "--package"];
+    wasm_target()?;
+    let runner = wasm_bindgen()?.join("wasm-bindgen-test-runner");
+    let driver = browser()?.driver;
+    let clippy = [&["clippy"], &TARGET[..], &["aqlite-worker", "--package", "aqlite-wasm", "--", "--deny", "warnings"]].concat();
+    report.step("lints of the wasm crates", cargo(&clippy));
+    for (name, test) in [("wasm tests in Node", "node"), ("wasm tests in Chromium", "browser")] {
+        let args = [&["test", "--profile", "checked"], &TARGET[..], &["aqlite-wasm-tests", "--test", test]].concat();
+        let mut tests = cargo(&args);
+        tests.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER", &runner).env("CHROMEDRIVER", &driver);
+        tests.env("WASM_BINDGEN_TEST_WEBDRIVER_JSON", root().join("tests/wasm/webdriver.json"));
+        report.step(name, tests);
+    }
+    Ok(())
+}
+
+/// The worker in workerd and the page in Chromium.
+fn hosts(report: &mut Report) -> Result<(), String> {
+    npm_packages()?;
+    let started = Instant::now();
+    heading("worker and page");
+    let built = bundle::all();
+    report.note("worker and page", started, built);
+    report.step("size of the worker", command("node", &["tests/e2e/size.mjs"]));
+    report.step("worker in workerd", node_tests("tests/e2e"));
+    report.step("page in Chromium", node_tests("tests/web"));
+    Ok(())
+}
+
+fn node_tests(folder: &str) -> Command {
+    let mut files: Vec<String> = std::fs::read_dir(root().join(folder))
+        .map(|entries| entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect())
+        .unwrap_or_default();
+    files.retain(|name| name.ends_with(".test.mjs"));
+    files.sort();
+    let mut node = command("node", &["--test", "--test-reporter=tap", "--test-concurrency=1"]);
+    node.args(files.iter().map(|name| Path::new(folder).join(name)));
+    if let Ok(found) = browser() {
+        node.env("CHROMIUM", found.chromium);
+    }
+    node
+}
+
+fn heading(name: &str) {
+    println!("\n==== {name}");
+}
+
+/// Lines by which the runners say how many tests they ran.
+fn is_count(line: &str) -> bool {
+    ["test result:", "conformance ", "# tests ", "# pass ", "# fail "].iter().any(|start| line.starts_with(start))
+}
+
+impl Report {
+    fn step(&mut self, name: &str, mut command: Command) {
+        heading(name);
+        let started = Instant::now();
+        let (counts, outcome) = run_keeping(&mut command, is_count);
+        self.counts.extend(counts.iter().map(|line| format!("{name}: {line}")));
+        self.note(name, started, outcome);
+    }
+
+    fn note(&mut self, name: &str, started: Instant, outcome: Result<(), String>) {
+        let word = if outcome.is_ok() { "ok" } else { "FAILED" };
+        self.steps.push(format!("{:>6.1} s  {word:6}  {name}", started.elapsed().as_secs_f64()));
+        if let Err(message) = outcome {
+            println!("{message}");
+            self.failed.push(name.to_owned());
+        }
+    }
+
+    fn print(&self, started: Instant) -> Result<(), String> {
+        heading("summary");
+        for line in self.counts.iter().chain(&self.steps) {
+            println!("{line}");
+        }
+        println!("{:>6.1} s  in all", started.elapsed().as_secs_f64());
+        if self.failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", self.failed.join(", "))) }
+    }
+}

@@ -1,0 +1,96 @@
+//! What the commands need beside cargo, a C compiler and Node: found, or installed once.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::process::{cargo, command, find, output_of, root, run};
+
+const WASM: &str = "wasm32-unknown-unknown";
+
+/// The standard library of the wasm target.
+pub fn wasm_target() -> Result<(), String> {
+    let folder = output_of(&mut command("rustc", &["--print", "target-libdir", "--target", WASM]));
+    if folder.is_some_and(|f| PathBuf::from(f).is_dir()) {
+        return Ok(());
+    }
+    println!("the wasm target is missing: installing it");
+    run(&mut command("rustup", &["target", "add", WASM]))
+}
+
+/// The folder with `wasm-bindgen` and `wasm-bindgen-test-runner` of exactly the version that the code links.
+pub fn wasm_bindgen() -> Result<PathBuf, String> {
+    let version = locked_version("wasm-bindgen")?;
+    let folder = root().join(format!("target/tools/wasm-bindgen-cli-{version}"));
+    if !folder.join("bin/wasm-bindgen-test-runner").is_file() {
+        println!("wasm-bindgen {version} is missing: building it, once (a few minutes)");
+        let into = folder.to_string_lossy();
+        run(&mut cargo(&["install", "--quiet", "wasm-bindgen-cli", "--version", &version, "--root", &into]))?;
+    }
+    Ok(folder.join("bin"))
+}
+
+fn locked_version(package: &str) -> Result<String, String> {
+    let lock = fs::read_to_string(root().join("Cargo.lock")).map_err(|e| format!("Cargo.lock: {e}"))?;
+    let name = format!("name = \"{package}\"");
+    let mut lines = lock.lines().skip_while(|line| *line != name).skip(1);
+    let version = lines.next().and_then(|line| line.strip_prefix("version = \"")).and_then(|v| v.strip_suffix('"'));
+    version.map(str::to_owned).ok_or(format!("Cargo.lock names no version of {package}"))
+}
+
+/// The npm packages that package-lock.json names.
+pub fn npm_packages() -> Result<(), String> {
+    let node = output_of(&mut command("node", &["--version"])).ok_or("Node is missing: install Node 20 or later")?;
+    let major: u32 = node.trim_start_matches('v').split('.').next().and_then(|m| m.parse().ok()).unwrap_or(0);
+    if major < 20 {
+        return Err(format!("Node {node} is too old: install Node 20 or later"));
+    }
+    let lock = fs::read(root().join("package-lock.json")).map_err(|e| format!("package-lock.json: {e}"))?;
+    let stamp = root().join("node_modules/.installed-lock.json");
+    if fs::read(&stamp).is_ok_and(|installed| installed == lock) {
+        return Ok(());
+    }
+    println!("npm packages are missing or outdated: installing them");
+    run(&mut command("npm", &["ci", "--no-audit", "--no-fund", "--loglevel=error"]))?;
+    fs::write(&stamp, lock).map_err(|e| format!("{}: {e}", stamp.display()))
+}
+
+/// A program of the npm packages.
+pub fn npm_program(name: &str) -> PathBuf {
+    root().join("node_modules/.bin").join(name)
+}
+
+/// A headless browser and its driver.
+pub struct Browser {
+    /// The browser itself.
+    pub chromium: PathBuf,
+    /// Its WebDriver.
+    pub driver: PathBuf,
+}
+
+/// Chromium and its driver, by `CHROMIUM` and `CHROMEDRIVER` or from the search path; installed by apt-get where that is allowed.
+pub fn browser() -> Result<Browser, String> {
+    const INSTALL: [&str; 5] = ["install", "--yes", "--no-install-recommends", "chromium", "chromium-driver"];
+    if let Some(found) = find_browser() {
+        return Ok(found);
+    }
+    let by_hand = format!("Chromium or its driver is missing: run `sudo apt-get {}` (or set CHROMIUM and CHROMEDRIVER)", INSTALL.join(" "));
+    let is_root = output_of(&mut command("id", &["-u"])).is_some_and(|id| id == "0");
+    if !is_root || find("apt-get").is_none() {
+        return Err(by_hand);
+    }
+    println!("Chromium is missing: installing it");
+    run(&mut command("apt-get", &["update", "--quiet"]))?;
+    run(command("apt-get", &INSTALL).env("DEBIAN_FRONTEND", "noninteractive"))?;
+    find_browser().ok_or(by_hand)
+}
+
+fn find_browser() -> Option<Browser> {
+    let named = |variable: &str, names: &[&str]| {
+        let set = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_file());
+        set.or_else(|| names.iter().find_map(|name| find(name)))
+    };
+    Some(Browser {
+        chromium: named("CHROMIUM", &["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"])?,
+        driver: named("CHROMEDRIVER", &["chromedriver"])?,
+    })
+}
