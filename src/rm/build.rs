@@ -119,7 +119,8 @@ impl Builder {
             return None;
         }
         if !cls.is_a(declared) {
-            let finding = Finding::error("RM0104", self.here(), "an object of this class cannot stand here").expected(declared.name()).found(cls.name());
+            let finding =
+                Finding::error("RM0104", self.here(), "an object of this class cannot stand here").expected(declared.name()).found(cls.name());
             self.report(finding);
         }
         if parameter.is_some_and(|p| !fits_generic(cls, p)) {

@@ -97,7 +97,8 @@ impl<'a> ArchetypeId<'a> {
         let (front, class) = entity.rsplit_once('-')?;
         let (originator, model) = front.rsplit_once('-')?;
         let named = !originator.is_empty() && is_word(model) && is_word(class);
-        let concept_fits = !concept.is_empty() && concept.split('-').all(|part| !part.is_empty() && part.chars().all(|c| c.is_alphanumeric() || c == '_'));
+        let concept_fits =
+            !concept.is_empty() && concept.split('-').all(|part| !part.is_empty() && part.chars().all(|c| c.is_alphanumeric() || c == '_'));
         (named && concept_fits && is_version(version)).then_some(ArchetypeId { originator, model, class, concept, version })
     }
 
@@ -211,9 +212,22 @@ mod tests {
 
     #[test]
     fn archetype_ids_and_node_codes_by_form() {
-        let ids = ["openEHR-EHR-COMPOSITION.report.v1", "openEHR-EHR-CLUSTER.a-b.v0.0.1-alpha", "org.openehr::openEHR-EHR-CLUSTER.x.v1", "openEHR-EHR-CLUSTER.x.v1draft"];
+        let ids = [
+            "openEHR-EHR-COMPOSITION.report.v1",
+            "openEHR-EHR-CLUSTER.a-b.v0.0.1-alpha",
+            "org.openehr::openEHR-EHR-CLUSTER.x.v1",
+            "openEHR-EHR-CLUSTER.x.v1draft",
+        ];
         ids.iter().for_each(|id| assert!(is_archetype_id(id), "{id}"));
-        let others = ["at0001", "openEHR-EHR-CLUSTER.x", "openEHR-EHR-CLUSTER..v1", "openEHR-EHR-CLUSTER.x.vx", "EHR-CLUSTER.x.v1", "openEHR-EHR-CLUSTER.x y.v1", ""];
+        let others = [
+            "at0001",
+            "openEHR-EHR-CLUSTER.x",
+            "openEHR-EHR-CLUSTER..v1",
+            "openEHR-EHR-CLUSTER.x.vx",
+            "EHR-CLUSTER.x.v1",
+            "openEHR-EHR-CLUSTER.x y.v1",
+            "",
+        ];
         others.iter().for_each(|id| assert!(!is_archetype_id(id), "{id}"));
         ["at0004", "at0004.1", "id5.0.1", "ac1"].iter().for_each(|c| assert!(is_node_code(c), "{c}"));
         ["at", "at0004.", "AT0001", "at00x1", "local", ""].iter().for_each(|c| assert!(!is_node_code(c), "{c}"));

@@ -33,6 +33,64 @@ pub fn read_within(text: &str, expected: Cls, limits: Limits) -> Result<Tree, Ve
     }
 }
 
+/// The members of a JSON object with their values as text: for envelopes around RM documents, whose digits must stay.
+///
+/// # Errors
+/// The text is not one JSON object.
+pub fn members(text: &str) -> Result<Vec<(Cow<'_, str>, &str)>, Malformed> {
+    let mut out = Vec::new();
+    let mut scan = Scanner::new(text);
+    inside(&mut scan, Token::ObjectStart, Token::ObjectEnd, |scan| {
+        let key = scan.key()?;
+        out.push((key, scan.skip_value(Limits::default().depth)?));
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// The elements of a JSON array as text.
+///
+/// # Errors
+/// The text is not one JSON array.
+pub fn elements(text: &str) -> Result<Vec<&str>, Malformed> {
+    let mut out = Vec::new();
+    let mut scan = Scanner::new(text);
+    inside(&mut scan, Token::ArrayStart, Token::ArrayEnd, |scan| {
+        out.push(scan.skip_value(Limits::default().depth)?);
+        Ok(())
+    })?;
+    Ok(out)
+}
+
+/// Takes what stands between two brackets, separated by commas, and nothing behind them.
+fn inside<'a>(
+    scan: &mut Scanner<'a>,
+    start: Token<'_>,
+    end: Token<'_>,
+    mut take: impl FnMut(&mut Scanner<'a>) -> Result<(), Malformed>,
+) -> Result<(), Malformed> {
+    let before = *scan;
+    if scan.next_token()? != start {
+        return Err(before.error(if end == Token::ObjectEnd { "expected an object" } else { "expected a list" }));
+    }
+    let mut ahead = *scan;
+    if ahead.next_token()? == end {
+        *scan = ahead;
+    } else {
+        loop {
+            take(scan)?;
+            let token = scan.next_token()?;
+            if token == end {
+                break;
+            }
+            if token != Token::Comma {
+                return Err(scan.error("expected `,` or the end of the list or object"));
+            }
+        }
+    }
+    if scan.next_token()? == Token::End { Ok(()) } else { Err(scan.error("expected the end of the document")) }
+}
+
 /// The canonical JSON of a node: `_type` on every object, attributes in canonical order, digits as sent.
 pub fn write(node: NodeRef<'_>) -> String {
     let mut out = String::with_capacity(1024);
@@ -322,9 +380,8 @@ impl Members {
         let defs = self.cls.attrs();
         let start = self.last.map_or(0, |l| l + 1).min(defs.len());
         let (before, behind) = defs.split_at(start);
-        let at = |offset: usize, defs: &'static [AttrDef]| {
-            defs.iter().position(|d| d.attr.name() == name).and_then(|i| Some((offset + i, defs.get(i)?)))
-        };
+        let at =
+            |offset: usize, defs: &'static [AttrDef]| defs.iter().position(|d| d.attr.name() == name).and_then(|i| Some((offset + i, defs.get(i)?)));
         at(start, behind).or_else(|| at(0, before))
     }
 }
@@ -435,7 +492,8 @@ mod tests {
     #[test]
     fn type_may_stand_anywhere_or_nowhere() {
         let canonical = r#"{"_type":"DV_CODED_TEXT","defining_code":{"_type":"CODE_PHRASE","terminology_id":{"_type":"TERMINOLOGY_ID","value":"local"},"code_string":"at1"}}"#;
-        let late = r#"{"defining_code":{"code_string":"at1","terminology_id":{"value":"local","_type":"TERMINOLOGY_ID"}}, "_type" : "DV_CODED_TEXT"}"#;
+        let late =
+            r#"{"defining_code":{"code_string":"at1","terminology_id":{"value":"local","_type":"TERMINOLOGY_ID"}}, "_type" : "DV_CODED_TEXT"}"#;
         assert_eq!(through(late, Cls::DV_TEXT), canonical);
         let escaped = r#"{"value":"a","\u005ftype":"DV_TEXT"}"#;
         assert_eq!(through(escaped, Cls::DATA_VALUE), r#"{"_type":"DV_TEXT","value":"a"}"#);
@@ -479,7 +537,10 @@ mod tests {
         let text = r#"{"items":[{"_type":"ELEMENT","name":{"value":"x"}},null,{"_type":"ELEMENT","name":{"valu":"x"}}],"name":{"value":""}}"#;
         assert_eq!(
             problems(text, Cls::CLUSTER),
-            ["/items[1]: wrong kind of value; expected an object, found null (RM0106)", "/items[2]/name/valu: `DV_TEXT` has no attribute `valu` (RM0101)"]
+            [
+                "/items[1]: wrong kind of value; expected an object, found null (RM0106)",
+                "/items[2]/name/valu: `DV_TEXT` has no attribute `valu` (RM0101)"
+            ]
         );
     }
 
@@ -495,7 +556,9 @@ mod tests {
         assert_eq!(place("{\n \"a\" 1}"), "/: not readable as JSON: line 2, column 6: expected `:` (RM0001)");
         assert_eq!(place(r#"{"_type":"DV_TEXT","value":"\ud800"}"#), "/: not readable as JSON: line 1, column 35: a lone surrogate (RM0001)");
         assert_eq!(place(r#"{"_type":"DV_TEXT"} x"#), "/: not readable as JSON: line 1, column 21: expected a value (RM0001)");
-        for text in ["", "{", "[1,]", r#"{"_type":"DV_COUNT","magnitude":01}"#, r#"{"_type":"DV_TEXT",}"#, "\"\u{1}\"", r#"{"value":"a" "_type":"DV_TEXT"}"#] {
+        for text in
+            ["", "{", "[1,]", r#"{"_type":"DV_COUNT","magnitude":01}"#, r#"{"_type":"DV_TEXT",}"#, "\"\u{1}\"", r#"{"value":"a" "_type":"DV_TEXT"}"#]
+        {
             assert_eq!(problems(text, Cls::ANY).len(), 1, "{text}");
         }
         assert!(place(&"{\"a\":".repeat(10_000)).contains("nested too deep"));
@@ -509,6 +572,18 @@ mod tests {
         let root = tree.root().unwrap();
         assert_eq!(root.text_at(Attr::VALUE), Some("ä😀/\u{8}\u{c}\0\n\"\\"));
         assert_eq!(write(root), r#"{"_type":"DV_TEXT","value":"ä😀/\b\f\u0000\n\"\\"}"#);
+    }
+
+    #[test]
+    fn envelopes_are_taken_apart_as_text() {
+        let parts = members(r#" {"a": 1.50, "b" : [ 1, {"c":[]} ] , "\u0063":null}"#).unwrap();
+        let parts: Vec<(&str, &str)> = parts.iter().map(|(k, v)| (k.as_ref(), *v)).collect();
+        assert_eq!(parts, [("a", "1.50"), ("b", "[ 1, {\"c\":[]} ]"), ("c", "null")]);
+        assert_eq!(elements("[ 1, {\"c\":[]} ]").unwrap(), ["1", "{\"c\":[]}"]);
+        assert_eq!(elements("[]").unwrap().len() + members("{}").unwrap().len(), 0);
+        for text in ["{", "{\"a\":1,}", "[]", "{} {}", "{\"a\" 1}", ""] {
+            assert!(members(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -445,7 +445,10 @@ mod tests {
         let valid = [
             (Date, "2019 2019-05 201905 2019-05-01 20190501 2020-02-29 0001-01-01 9999-12-31"),
             (Time, "10 10:30 1030 10:30:47 103047 10:30:47.5 103047,123456789012 T10 T10:30:47Z 10:30:47-03:00 10+02 10:30+0200 10:30:00.333333Z"),
-            (DateTime, "2019 2019-05 2019-05-01 2019-05-01T10 2019-05-01T10+01:00 20190114T183650,154+0000 2019-01-14T18:36:50.1234567890123Z 2019-01-14T18:36:50+0000"),
+            (
+                DateTime,
+                "2019 2019-05 2019-05-01 2019-05-01T10 2019-05-01T10+01:00 20190114T183650,154+0000 2019-01-14T18:36:50.1234567890123Z 2019-01-14T18:36:50+0000",
+            ),
             (Duration, "P1Y P1W P1W3D -P10Y10DT12H20S P1Y3M15DT23H35M22.5S PT0S PT2M43,5S P0D PT876000H"),
         ];
         let invalid = [
@@ -484,7 +487,8 @@ mod tests {
 
     #[test]
     fn kinds_are_told_by_form() {
-        let kinds = [("2019", Some(Date)), ("2019-05-01", Some(Date)), ("103000", Some(Time)), ("10:30", Some(Time)), ("2019-05-01T10", Some(DateTime))];
+        let kinds =
+            [("2019", Some(Date)), ("2019-05-01", Some(Date)), ("103000", Some(Time)), ("10:30", Some(Time)), ("2019-05-01T10", Some(DateTime))];
         let more = [("-P1D", Some(Duration)), ("10", None), ("at0001", None), ("", None), ("20190501", Some(Date)), ("é", None)];
         for (text, kind) in kinds.into_iter().chain(more) {
             assert_eq!(Temporal::classify(text).map(|t| t.kind), kind, "{text}");

@@ -1,0 +1,41 @@
+//! The corpus folder: where it is and how its files are read.
+
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// An opened corpus.
+pub struct Corpus {
+    root: PathBuf,
+    /// The ITS base address to run against instead of the library, for suites that go through the service.
+    pub via: Option<String>,
+}
+
+impl Corpus {
+    /// The named corpus, or that of the environment, or the default one; `None` when there is none.
+    pub fn open(named: Option<String>, via: Option<String>) -> Result<Option<Corpus>, String> {
+        let named = named.or_else(|| std::env::var("AQLITE_CORPUS").ok().filter(|v| !v.is_empty()));
+        let manifest = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+        let root = manifest.join(named.as_deref().unwrap_or("../shared/corpus"));
+        match (root.is_dir(), named) {
+            (true, _) => Ok(Some(Corpus { root, via })),
+            (false, None) => Ok(None),
+            (false, Some(name)) => Err(format!("the corpus `{name}` is missing")),
+        }
+    }
+
+    /// A text file, by its path in the corpus.
+    pub fn text(&self, path: &str) -> Result<String, String> {
+        std::fs::read_to_string(self.root.join(path)).map_err(|e| format!("{path}: {e}"))
+    }
+
+    /// The values of a file with one JSON value a line; none when there is no such file.
+    pub fn json_lines(&self, path: &str) -> Vec<Value> {
+        let text = self.text(path).unwrap_or_default();
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+}
+
+/// A text member of a JSON object; empty when it is absent or something else.
+pub fn text_of<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}

@@ -1,0 +1,72 @@
+//! Runs an external corpus: `cargo test --test conformance -- [SUITE…] [--corpus DIR] [--via ITS_BASE_URL]`.
+//!
+//! A suite is a function from the corpus to its cases. To add one: write a module with `pub fn run(corpus: &Corpus) ->
+//! Vec<Case>`, and add a line to [`SUITES`]; `Case::check(id, || …)` turns a `Result<(), String>` (or a panic) into a
+//! case. Use `Case::skipped` where the corpus gives no verdict. Cases known to fail stand in `known_failures/SUITE.txt`,
+//! one id a line; an unlisted failure fails the run, and so does a listed case that passes. Each suite prints one line
+//! and writes `target/conformance/SUITE.json`. `SUITE` may be the name of a group: `rm` runs every `rm.…`.
+//!
+//! The corpus is `--corpus`, else `AQLITE_CORPUS`, else `../shared/corpus`; it is described in its own README. One that
+//! is named but missing fails the run; without one the run is skipped, loudly.
+
+mod corpus;
+mod raw;
+mod report;
+mod rm_json;
+
+use corpus::Corpus;
+use report::Case;
+use std::process::ExitCode;
+
+/// Every suite and what runs it.
+const SUITES: &[(&str, fn(&Corpus) -> Vec<Case>)] = &[("rm.json", rm_json::run)];
+
+fn main() -> ExitCode {
+    let options = Options::from_args(std::env::args().skip(1));
+    let corpus = match Corpus::open(options.corpus, options.via) {
+        Ok(Some(corpus)) => corpus,
+        Ok(None) => {
+            println!("conformance SKIPPED: there is no corpus (set AQLITE_CORPUS)");
+            return ExitCode::SUCCESS;
+        }
+        Err(message) => {
+            eprintln!("{message}");
+            return ExitCode::FAILURE;
+        }
+    };
+    if let Some(address) = &corpus.via {
+        println!("suites of the service run against {address}");
+    }
+    let mut good = true;
+    for (name, run) in SUITES.iter().filter(|(name, _)| options.suites.is_empty() || options.suites.iter().any(|s| selects(s, name))) {
+        good &= report::tell(name, &run(&corpus));
+    }
+    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+#[derive(Default)]
+struct Options {
+    suites: Vec<String>,
+    corpus: Option<String>,
+    via: Option<String>,
+}
+
+impl Options {
+    /// Reads the arguments; those of the usual test harness are passed over.
+    fn from_args(mut args: impl Iterator<Item = String>) -> Options {
+        let mut options = Options::default();
+        while let Some(arg) = args.next() {
+            match arg.as_str() {
+                "--corpus" => options.corpus = args.next(),
+                "--via" => options.via = args.next(),
+                flag if flag.starts_with('-') => {}
+                _ => options.suites.push(arg),
+            }
+        }
+        options
+    }
+}
+
+fn selects(argument: &str, suite: &str) -> bool {
+    suite.strip_prefix(argument).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
