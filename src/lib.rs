@@ -4,5 +4,5 @@ pub mod aql;
 pub mod diag;
 pub mod document;
 pub mod rm;
-pub mod template;
 pub mod store;
+pub mod template;

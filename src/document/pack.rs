@@ -2,8 +2,8 @@
 
 use super::rule::{self, Known, Place};
 use super::shape::{ItemKind, Key, Shape, Shapes};
-use crate::rm::class::{Attr, Cls};
 use crate::rm::Token;
+use crate::rm::class::{Attr, Cls};
 use crate::rm::json::{Scanner, quote_into};
 use crate::rm::tree::{Kind, NodeId, NodeRef, Tree};
 use std::fmt::Write;

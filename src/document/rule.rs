@@ -38,23 +38,57 @@ pub(super) struct Place {
 }
 
 /// Attributes whose texts and codes describe structure rather than the patient.
-const STRUCTURAL: [Attr; 8] = [
-    Attr::NAME,
-    Attr::LANGUAGE,
-    Attr::ENCODING,
-    Attr::TERRITORY,
-    Attr::CATEGORY,
-    Attr::NULL_FLAVOUR,
-    Attr::MATH_FUNCTION,
-    Attr::LIFECYCLE_STATE,
-];
+const STRUCTURAL: [Attr; 8] =
+    [Attr::NAME, Attr::LANGUAGE, Attr::ENCODING, Attr::TERRITORY, Attr::CATEGORY, Attr::NULL_FLAVOUR, Attr::MATH_FUNCTION, Attr::LIFECYCLE_STATE];
 
 /// The RM's own words: identifiers of terminologies and code sets, and rubrics of the openEHR terminology (structural groups).
 const WORDS: [&str; 46] = [
-    "openehr", "local", "ISO_639-1", "ISO_3166-1", "IANA_character-sets", "IANA_media-types", "SNOMED-CT", "LOINC", "ICD10", "UTF-8", "event", "persistent",
-    "episodic", "report", "433", "431", "451", "815", "complete", "incomplete", "deleted", "532", "553", "523", "unknown", "253", "no information", "271",
-    "masked", "272", "not applicable", "273", "minimum", "maximum", "mode", "median", "mean", "change", "total", "variation", "actual", "146", "145", "147",
-    "144", "267",
+    "openehr",
+    "local",
+    "ISO_639-1",
+    "ISO_3166-1",
+    "IANA_character-sets",
+    "IANA_media-types",
+    "SNOMED-CT",
+    "LOINC",
+    "ICD10",
+    "UTF-8",
+    "event",
+    "persistent",
+    "episodic",
+    "report",
+    "433",
+    "431",
+    "451",
+    "815",
+    "complete",
+    "incomplete",
+    "deleted",
+    "532",
+    "553",
+    "523",
+    "unknown",
+    "253",
+    "no information",
+    "271",
+    "masked",
+    "272",
+    "not applicable",
+    "273",
+    "minimum",
+    "maximum",
+    "mode",
+    "median",
+    "mean",
+    "change",
+    "total",
+    "variation",
+    "actual",
+    "146",
+    "145",
+    "147",
+    "144",
+    "267",
 ];
 
 /// True when the leaf belongs to the shape: a structural text that is known, never a patient's own.

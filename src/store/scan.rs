@@ -2,7 +2,6 @@
 
 use crate::document::ObjectKind;
 
-
 /// A request for batches of documents.
 ///
 /// Every field only narrows: a repository that ignores one and sends more gives the same rows, later.

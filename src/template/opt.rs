@@ -5,7 +5,8 @@
 
 use super::pattern::Pattern;
 use super::tree::{
-    Annotation, ArchetypeRoot, Attribute, Cardinality, Constraint, Interval, Multiplicity, Node, OrdinalItem, QuantityItem, TemporalKind, Template, Term, semantic,
+    Annotation, ArchetypeRoot, Attribute, Cardinality, Constraint, Interval, Multiplicity, Node, OrdinalItem, QuantityItem, Template, TemporalKind,
+    Term, semantic,
 };
 use super::xml::{Document, Xml};
 use crate::diag::Diagnostic;
@@ -13,8 +14,21 @@ use crate::rm::class::{Attr, Cls};
 use std::str::FromStr;
 
 const TOP: [&str; 15] = [
-    "language", "is_controlled", "description", "revision_history", "uid", "template_id", "adl_version", "concept", "definition", "ontology",
-    "component_ontologies", "annotations", "constraints", "view", "rm_release",
+    "language",
+    "is_controlled",
+    "description",
+    "revision_history",
+    "uid",
+    "template_id",
+    "adl_version",
+    "concept",
+    "definition",
+    "ontology",
+    "component_ontologies",
+    "annotations",
+    "constraints",
+    "view",
+    "rm_release",
 ];
 
 impl Template {
@@ -86,10 +100,15 @@ impl Reader {
         let mut found = root.all(name);
         let first = found.next();
         if let Some(second) = found.next() {
-            self.errors.push(Diagnostic::error("TPL0203", second.span(), format!("`{name}` stands twice")).with_help("a template has exactly one; remove the other"));
+            self.errors.push(
+                Diagnostic::error("TPL0203", second.span(), format!("`{name}` stands twice"))
+                    .with_help("a template has exactly one; remove the other"),
+            );
         }
         if first.is_none() {
-            self.errors.push(Diagnostic::error("TPL0202", root.span(), format!("`{name}` is missing")).with_help(format!("add `<{name}>` below `<template>`")));
+            self.errors.push(
+                Diagnostic::error("TPL0202", root.span(), format!("`{name}` is missing")).with_help(format!("add `<{name}>` below `<template>`")),
+            );
         }
         first
     }
@@ -174,7 +193,11 @@ impl Reader {
             Some("ARCHETYPE_SLOT") => Constraint::Slot { includes: self.assertions(xml, "includes"), excludes: self.assertions(xml, "excludes") },
             Some("C_PRIMITIVE_OBJECT") => xml.child("item").map_or(Constraint::Open, |item| self.primitive(item)),
             Some("C_CODE_PHRASE") => Constraint::Code {
-                terminology: xml.text_along(&["terminology_id", "value"]).or_else(|| xml.text_along(&["terminology_id"])).unwrap_or_default().to_owned(),
+                terminology: xml
+                    .text_along(&["terminology_id", "value"])
+                    .or_else(|| xml.text_along(&["terminology_id"]))
+                    .unwrap_or_default()
+                    .to_owned(),
                 codes: xml.all("code_list").map(|c| c.text().to_owned()).filter(|c| !c.is_empty()).collect(),
             },
             Some("C_CODE_REFERENCE") => Constraint::CodeSet { reference: xml.text_along(&["referenceSetUri"]).unwrap_or_default().to_owned() },
@@ -337,7 +360,9 @@ fn bindings(set: Xml<'_>) -> Vec<(String, String, String)> {
 
 fn annotations(xml: Xml<'_>) -> Vec<Annotation> {
     let path = xml.attribute("path").unwrap_or_default();
-    xml.all("items").map(|i| Annotation { path: path.to_owned(), key: i.attribute("id").unwrap_or_default().to_owned(), text: i.text().to_owned() }).collect()
+    xml.all("items")
+        .map(|i| Annotation { path: path.to_owned(), key: i.attribute("id").unwrap_or_default().to_owned(), text: i.text().to_owned() })
+        .collect()
 }
 
 fn version(root: Xml<'_>, template_id: &str) -> String {
@@ -374,7 +399,10 @@ mod tests {
         assert_eq!((template.template_id.as_str(), template.version.as_str(), template.concept.as_str()), ("weight.en.v2", "2.0.0", "Weight"));
         assert_eq!(template.languages, ["en", "sv"]);
         let observation = &template.definition.attribute("content").unwrap().children[0];
-        assert_eq!((observation.id(), observation.occurrences), ("openEHR-EHR-OBSERVATION.body_weight.v2", Multiplicity { lower: 0, upper: Some(1) }));
+        assert_eq!(
+            (observation.id(), observation.occurrences),
+            ("openEHR-EHR-OBSERVATION.body_weight.v2", Multiplicity { lower: 0, upper: Some(1) })
+        );
         assert_eq!(template.term(observation, "sv", "at0000").map(|t| t.text.as_str()), Some("Kroppsvikt"));
         assert_eq!(template.term(observation, "de", "at0000").map(|t| t.text.as_str()), Some("Body weight"));
         assert!(template.texts().is_superset(&["kg", "Kroppsvikt", "at0004", "openehr", "433", "en"].into()));
@@ -405,7 +433,9 @@ mod tests {
 
     #[test]
     fn versions_in_ids() {
-        for (id, expected) in [("vital.en.v1", Some("1.0.0")), ("vg_Lab.v.1.1.0", None), ("a_v2.1.3", Some("2.1.3")), ("x.v0", Some("0.0.0")), ("very_vague", None)] {
+        for (id, expected) in
+            [("vital.en.v1", Some("1.0.0")), ("vg_Lab.v.1.1.0", None), ("a_v2.1.3", Some("2.1.3")), ("x.v0", Some("0.0.0")), ("very_vague", None)]
+        {
             assert_eq!(suffix_version(id).as_deref(), expected, "{id}");
         }
     }

@@ -117,12 +117,14 @@ impl Set {
             'd' => &[('0', '9')],
             'w' => &[('a', 'z'), ('A', 'Z'), ('0', '9'), ('_', '_')],
             's' => &[(' ', ' '), ('\t', '\t'), ('\n', '\n'), ('\r', '\r')],
-            _ => return Set::of(match c {
-                'n' => '\n',
-                't' => '\t',
-                'r' => '\r',
-                other => other,
-            }),
+            _ => {
+                return Set::of(match c {
+                    'n' => '\n',
+                    't' => '\t',
+                    'r' => '\r',
+                    other => other,
+                });
+            }
         };
         Set { negated: c.is_ascii_uppercase(), ranges: ranges.to_vec() }
     }

@@ -91,7 +91,9 @@ impl<'a> Builder<'a> {
                     self.text(c.encode_utf8(&mut [0; 4]), span)?;
                 }
                 Ok(Event::DocType(_)) => {
-                    return Err(Diagnostic::error("TPL0102", span, "the text declares a document type").with_help("remove the `<!DOCTYPE …>` declaration"));
+                    return Err(
+                        Diagnostic::error("TPL0102", span, "the text declares a document type").with_help("remove the `<!DOCTYPE …>` declaration")
+                    );
                 }
                 Ok(Event::Comment(_) | Event::Decl(_) | Event::PI(_)) => {}
                 Ok(Event::Eof) => return self.end(),

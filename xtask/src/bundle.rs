@@ -25,7 +25,7 @@ fn worker() -> Result<(), String> {
     unless_fresh("worker", &inputs, &script, || {
         let bind = ["--target", "module", "--experimental-reset-state-function", "--force-enable-abort-handler", "--no-typescript"];
         wasm_module("aqlite-worker", &bind, "target/wasm/worker")?;
-        let glue = root().join("target/wasm/worker/index.js");
+        let glue = root().join("target/wasm/worker/aqlite_worker.js");
         edit(&glue, |text| text.replace("import source ", "import "))?;
         run(&mut esbuild(&[
             "worker/entry.js",
@@ -33,12 +33,12 @@ fn worker() -> Result<(), String> {
             "--format=esm",
             "--target=es2022",
             "--minify",
-            "--alias:aqlite-worker=./target/wasm/worker/index.js",
-            "--external:./index_bg.wasm",
+            "--alias:aqlite-worker=./target/wasm/worker/aqlite_worker.js",
+            "--external:./aqlite_worker_bg.wasm",
             "--external:cloudflare:*",
             "--outfile=dist/worker/index.js",
         ]))?;
-        copy("target/wasm/worker/index_bg.wasm", "dist/worker/index_bg.wasm")
+        copy("target/wasm/worker/aqlite_worker_bg.wasm", "dist/worker/aqlite_worker_bg.wasm")
     })
 }
 
@@ -51,18 +51,18 @@ fn page() -> Result<(), String> {
     let index = root().join("dist/www/index.html");
     let inputs = [&CORE[..], &["www", "package-lock.json"]].concat();
     unless_fresh("page", &inputs, &index, || {
-        wasm_module("aqlite-wasm", &["--target", "web"], "target/wasm/www")?;
-        run(&mut command("node", &["www/build.mjs", "target/wasm/www", "dist/www"]))
+        wasm_module("aqlite-wasm", &["--target", "web"], "target/www-wasm")?;
+        run(&mut command("node", &["www/build.mjs", "--wasm", "target/www-wasm", "--out", "dist/www"]))
     })
 }
 
-/// Compiles a crate to wasm and writes its JavaScript glue as `index.js` and `index_bg.wasm`.
+/// Compiles a crate to wasm and writes the module and its JavaScript glue, both named after the crate.
 pub fn wasm_module(package: &str, bind: &[&str], folder: &str) -> Result<(), String> {
     wasm_target()?;
     run(&mut cargo(&["build", "--quiet", "--release", "--target", "wasm32-unknown-unknown", "--package", package]))?;
     let module = format!("target/wasm32-unknown-unknown/release/{}.wasm", package.replace('-', "_"));
     let program = wasm_bindgen()?.join("wasm-bindgen");
-    run(command(program, bind).args(["--out-name", "index", "--out-dir", folder, &module]))
+    run(command(program, bind).args(["--out-dir", folder, &module]))
 }
 
 fn esbuild(args: &[&str]) -> Command {

@@ -42,17 +42,17 @@ fn native(report: &mut Report) {
 
 /// The core inside wasm: in Node and in a headless browser.
 fn wasm(report: &mut Report) -> Result<(), String> {
-    const TARGET: [&str; 4] = ["--target", "wasm32-unknown-unknown", "--quiet", "--package"];
+    const WASM: &str = "wasm32-unknown-unknown";
     wasm_target()?;
     let runner = wasm_bindgen()?.join("wasm-bindgen-test-runner");
     let driver = browser()?.driver;
-    let clippy = [&["clippy"], &TARGET[..], &["aqlite-worker", "--package", "aqlite-wasm", "--", "--deny", "warnings"]].concat();
+    let crates = ["--package", "aqlite-worker", "--package", "aqlite-wasm"];
+    let clippy = [&["clippy", "--quiet", "--target", WASM], &crates[..], &["--", "--deny", "warnings"]].concat();
     report.step("lints of the wasm crates", cargo(&clippy));
     for (name, test) in [("wasm tests in Node", "node"), ("wasm tests in Chromium", "browser")] {
-        let args = [&["test", "--profile", "checked"], &TARGET[..], &["aqlite-wasm-tests", "--test", test]].concat();
+        let args = ["test", "--profile", "checked", "--target", WASM, "--package", "aqlite-wasm-tests", "--test", test];
         let mut tests = cargo(&args);
         tests.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER", &runner).env("CHROMEDRIVER", &driver);
-        tests.env("WASM_BINDGEN_TEST_WEBDRIVER_JSON", root().join("tests/wasm/webdriver.json"));
         report.step(name, tests);
     }
     Ok(())

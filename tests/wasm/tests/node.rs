@@ -1,0 +1,3 @@
+//! The core in wasm, in Node.
+
+mod cases;
