@@ -1,4 +1,16 @@
 //! Storage: what a query needs as data, what a host must be able to do, and the two repositories.
 
+mod conflict;
+pub mod memory;
+pub mod ready;
 pub mod repository;
 pub mod scan;
+
+use repository::Definition;
+use std::cmp::Ordering;
+
+/// The order of lists of definitions: by name, then by SEMVER precedence; texts that are no SEMVER come first.
+fn by_name(a: &Definition, b: &Definition) -> Ordering {
+    let version = |d: &Definition| semver::Version::parse(&d.version).ok();
+    a.name.cmp(&b.name).then_with(|| version(a).cmp(&version(b))).then_with(|| a.version.cmp(&b.version))
+}

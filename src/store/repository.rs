@@ -116,7 +116,7 @@ pub struct Definition {
 }
 
 /// The kinds of definitions.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum DefinitionKind {
     /// Operational templates.
     Template,

@@ -1,0 +1,41 @@
+//! Runs futures that never wait, for hosts that are synchronous (browser memory, SQLite in tests, command-line tools).
+
+use std::fmt;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+/// The output of a future whose parts are all ready: it is polled once.
+///
+/// [`super::memory::Memory`] and [`super::sql::SqlRepository`] over a synchronous executor only make such futures.
+///
+/// # Errors
+/// [`Waits`] when the future asks to be polled again.
+pub fn block_on<F: Future>(future: F) -> Result<F::Output, Waits> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(output) => Ok(output),
+        Poll::Pending => Err(Waits),
+    }
+}
+
+/// The future waits for something outside, which a synchronous host cannot give.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Waits;
+
+impl fmt::Display for Waits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the future waits for input or output, but its host is synchronous")
+    }
+}
+
+impl std::error::Error for Waits {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ready_futures_finish_and_waiting_ones_are_refused() {
+        assert_eq!(block_on(async { std::future::ready(3).await + 1 }), Ok(4));
+        assert_eq!(block_on(std::future::pending::<u8>()), Err(Waits));
+    }
+}

@@ -1,0 +1,470 @@
+//! One suite that every repository passes.
+
+#![allow(clippy::expect_used, reason = "helpers of tests fail by panicking, as tests do")]
+
+use aqlite::document::{Batch, NothingKnown, ObjectKind, Shapes, pack};
+use aqlite::rm::class::Cls;
+use aqlite::rm::json;
+use aqlite::store::memory::Memory;
+use aqlite::store::ready::block_on;
+use aqlite::store::repository::{Commit, Definition, DefinitionKind, Ehr, EhrFlags, Repository, StoreError, Version, Which};
+use aqlite::store::scan::Scan;
+
+macro_rules! suite {
+    ($($test:ident)*) => {
+        mod memory {
+            $(#[test] fn $test() { super::$test(&super::Memory::new()); })*
+        }
+    };
+}
+
+suite! {
+    an_ehr_is_created_once
+    a_subject_has_one_ehr
+    versions_follow_each_other
+    versions_are_found_by_time
+    a_deleted_object_keeps_its_past
+    a_stale_writer_changes_nothing
+    a_contribution_is_all_or_nothing
+    an_object_belongs_to_one_ehr
+    an_ehr_has_one_directory
+    a_status_changes_the_flags_of_its_ehr
+    parties_need_no_ehr
+    definitions_are_immutable
+    large_bodies_come_back_byte_for_byte
+    a_deleted_ehr_leaves_nothing
+    reset_removes_everything
+    objects_are_paged_in_commit_order
+    a_scan_sends_what_is_asked_for
+    a_scan_stops_when_told
+    documents_come_back_digit_for_digit
+}
+
+const SYSTEM: &str = "test.example";
+const EHR: &str = "11111111-1111-4111-8111-111111111111";
+const OTHER: &str = "22222222-2222-4222-8222-222222222222";
+const PRESSURE: &str = "openEHR-EHR-OBSERVATION.blood_pressure.v2";
+const PULSE: &str = "openEHR-EHR-OBSERVATION.pulse.v2";
+
+fn done<T>(future: impl Future<Output = Result<T, StoreError>>) -> T {
+    block_on(future).expect("ready").expect("stored")
+}
+
+fn refused<T>(future: impl Future<Output = Result<T, StoreError>>) -> StoreError {
+    block_on(future).expect("ready").err().expect("refused")
+}
+
+fn time(minute: u32) -> String {
+    format!("2026-11-20T10:{minute:02}:00.000Z")
+}
+
+fn data(kind: ObjectKind, archetype: &str, text: &str) -> String {
+    let name = r#""name":{"_type":"DV_TEXT","value":"thing"}"#;
+    match kind {
+        ObjectKind::Composition => format!(
+            r#"{{"_type":"COMPOSITION",{name},"archetype_node_id":"openEHR-EHR-COMPOSITION.encounter.v1",
+            "language":{{"_type":"CODE_PHRASE","terminology_id":{{"_type":"TERMINOLOGY_ID","value":"ISO_639-1"}},"code_string":"en"}},
+            "content":[{{"_type":"OBSERVATION",{name},"archetype_node_id":"{archetype}","data":{{"_type":"HISTORY",{name},"archetype_node_id":"at0001",
+            "events":[{{"_type":"POINT_EVENT",{name},"archetype_node_id":"at0006","data":{{"_type":"ITEM_TREE",{name},"archetype_node_id":"at0003",
+            "items":[{{"_type":"ELEMENT",{name},"archetype_node_id":"at0004","value":{{"_type":"DV_QUANTITY","magnitude":120.50,"units":"mm[Hg]"}}}},
+            {{"_type":"ELEMENT",{name},"archetype_node_id":"at0005","value":{{"_type":"DV_TEXT","value":"{text}"}}}}]}}}}]}}}}]}}"#
+        ),
+        ObjectKind::EhrStatus => format!(
+            r#"{{"_type":"EHR_STATUS",{name},"archetype_node_id":"openEHR-EHR-EHR_STATUS.generic.v1","subject":{{"_type":"PARTY_SELF"}},"is_queryable":true,"is_modifiable":true}}"#
+        ),
+        ObjectKind::Folder => {
+            format!(r#"{{"_type":"FOLDER","name":{{"_type":"DV_TEXT","value":"{text}"}},"archetype_node_id":"openEHR-EHR-FOLDER.generic.v1"}}"#)
+        }
+        ObjectKind::Party => format!(r#"{{"_type":"PERSON",{name},"archetype_node_id":"openEHR-DEMOGRAPHIC-PERSON.person.v0","identities":[]}}"#),
+    }
+}
+
+/// What a test says of a version; the rest is made up.
+struct Draft<'a> {
+    ehr: &'a str,
+    kind: ObjectKind,
+    object: &'a str,
+    number: u32,
+    minute: u32,
+    archetype: &'a str,
+    text: &'a str,
+    deletes: bool,
+}
+
+impl Draft<'_> {
+    fn of<'a>(kind: ObjectKind, object: &'a str, number: u32) -> Draft<'a> {
+        Draft { ehr: EHR, kind, object, number, minute: number, archetype: PRESSURE, text: "remark", deletes: false }
+    }
+
+    fn composition(object: &str, number: u32) -> Draft<'_> {
+        Draft::of(ObjectKind::Composition, object, number)
+    }
+
+    fn version(&self) -> Version {
+        let uid = |number: u32| format!("{}::{SYSTEM}::{number}", self.object);
+        let preceding = (self.number > 1).then(|| uid(self.number - 1));
+        let lifecycle = if self.deletes { "523" } else { "532" };
+        let body = if self.deletes { String::new() } else { format!(r#","data":{}"#, data(self.kind, self.archetype, self.text)) };
+        let text = format!(
+            r#"{{"_type":"ORIGINAL_VERSION","uid":{{"_type":"OBJECT_VERSION_ID","value":"{}"}},"lifecycle_state":{{"_type":"DV_CODED_TEXT","value":"complete",
+            "defining_code":{{"_type":"CODE_PHRASE","terminology_id":{{"_type":"TERMINOLOGY_ID","value":"openehr"}},"code_string":"{lifecycle}"}}}}{body}}}"#,
+            uid(self.number)
+        );
+        let tree = json::read(&text, Cls::ORIGINAL_VERSION).expect("test document");
+        Version {
+            ehr_id: self.ehr.into(),
+            kind: self.kind,
+            object_id: self.object.into(),
+            version_uid: uid(self.number),
+            number: self.number,
+            preceding,
+            contribution: format!("c-{}-{}", self.object, self.number),
+            time_committed: time(self.minute),
+            lifecycle: lifecycle.into(),
+            template_id: (self.kind == ObjectKind::Composition).then(|| "Vital signs".into()),
+            packed: pack(tree.root().expect("root"), &NothingKnown, &Shapes::new()),
+        }
+    }
+
+    fn commit(&self) -> Commit {
+        commit(vec![self.version()])
+    }
+}
+
+/// One contribution with these versions.
+fn commit(versions: Vec<Version>) -> Commit {
+    let first = versions.first().expect("versions").clone();
+    let contribution = first.contribution;
+    let versions = versions.into_iter().map(|v| Version { contribution: contribution.clone(), ..v }).collect();
+    Commit {
+        new_ehr: None,
+        ehr_id: first.ehr_id,
+        contribution: contribution_text(&contribution),
+        contribution_uid: contribution,
+        time_committed: first.time_committed,
+        versions,
+        status: None,
+    }
+}
+
+fn contribution_text(uid: &str) -> String {
+    format!(r#"{{"_type":"CONTRIBUTION","uid":{{"_type":"HIER_OBJECT_ID","value":"{uid}"}},"versions":[],"audit":{{"_type":"AUDIT_DETAILS","system_id":"{SYSTEM}"}}}}"#)
+}
+
+fn ehr(ehr_id: &str, subject: Option<&str>) -> Ehr {
+    Ehr {
+        ehr_id: ehr_id.into(),
+        system_id: SYSTEM.into(),
+        time_created: time(0),
+        subject: subject.map(|s| (s.to_owned(), "hospital".to_owned())),
+        is_queryable: true,
+        is_modifiable: true,
+    }
+}
+
+/// The commit that creates an EHR with its first status.
+fn creation(ehr_id: &str, subject: Option<&str>) -> Commit {
+    let status = format!("status-{ehr_id}");
+    let draft = Draft { ehr: ehr_id, ..Draft::of(ObjectKind::EhrStatus, &status, 1) };
+    let flags = EhrFlags { subject: subject.map(|s| (s.to_owned(), "hospital".to_owned())), is_queryable: true, is_modifiable: true };
+    Commit { new_ehr: Some(ehr(ehr_id, subject)), status: Some(flags), ..draft.commit() }
+}
+
+fn an_ehr_is_created_once<R: Repository>(store: &R) {
+    assert_eq!(done(store.ehr(EHR)), None);
+    done(store.commit(creation(EHR, None)));
+    assert_eq!(done(store.ehr(EHR)), Some(ehr(EHR, None)));
+    assert_eq!(refused(store.commit(creation(EHR, Some("p1")))), StoreError::EhrExists);
+    assert_eq!(done(store.ehr_by_subject("p1", "hospital")), None);
+    assert_eq!(done(store.versions(EHR, &format!("status-{EHR}"))).len(), 1);
+}
+
+fn a_subject_has_one_ehr<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, Some("p1"))));
+    assert_eq!(refused(store.commit(creation(OTHER, Some("p1")))), StoreError::SubjectExists);
+    assert_eq!(done(store.ehr(OTHER)), None);
+    done(store.commit(creation(OTHER, Some("p2"))));
+    assert_eq!(done(store.ehr_by_subject("p2", "hospital")).map(|e| e.ehr_id), Some(OTHER.into()));
+    assert_eq!(done(store.ehr_by_subject("p2", "elsewhere")), None);
+    let status = format!("status-{OTHER}");
+    let flags = EhrFlags { subject: Some(("p1".into(), "hospital".into())), is_queryable: true, is_modifiable: true };
+    let thief = Commit { status: Some(flags), ..Draft { ehr: OTHER, ..Draft::of(ObjectKind::EhrStatus, &status, 2) }.commit() };
+    assert_eq!(refused(store.commit(thief)), StoreError::SubjectExists);
+    assert_eq!(done(store.versions(OTHER, &status)).len(), 1);
+}
+
+fn versions_follow_each_other<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    let before = done(store.revision());
+    for number in 1..=3 {
+        done(store.commit(Draft::composition("a", number).commit()));
+    }
+    assert!(done(store.revision()) >= before + 3);
+    let numbers: Vec<u32> = done(store.versions(EHR, "a")).iter().map(|v| v.number).collect();
+    assert_eq!(numbers, [1, 2, 3]);
+    let latest = done(store.version(EHR, "a", Which::Latest)).expect("latest");
+    assert_eq!((latest.number, latest.preceding.as_deref()), (3, Some("a::test.example::2")));
+    assert_eq!((latest.template_id.as_deref(), latest.contribution.as_str()), (Some("Vital signs"), "c-a-3"));
+    assert_eq!(done(store.version(EHR, "a", Which::Uid("a::test.example::2"))).map(|v| v.number), Some(2));
+    for unknown in ["a::test.example::4", "a::other::2", "b::test.example::2", "nonsense"] {
+        assert!(done(store.version(EHR, "a", Which::Uid(unknown))).is_none(), "{unknown}");
+    }
+    assert!(done(store.version(OTHER, "a", Which::Latest)).is_none());
+    assert_eq!(done(store.contribution(EHR, "c-a-2")), Some(contribution_text("c-a-2")));
+    assert_eq!(done(store.contribution(OTHER, "c-a-2")), None);
+}
+
+fn versions_are_found_by_time<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    for number in 1..=2 {
+        done(store.commit(Draft { minute: number * 10, ..Draft::composition("a", number) }.commit()));
+    }
+    let at = |minute| done(store.version(EHR, "a", Which::At(&time(minute)))).map(|v| v.number);
+    assert_eq!([at(9), at(10), at(19), at(20), at(59)], [None, Some(1), Some(1), Some(2), Some(2)]);
+}
+
+fn a_deleted_object_keeps_its_past<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    done(store.commit(Draft::composition("a", 1).commit()));
+    done(store.commit(Draft { deletes: true, ..Draft::composition("a", 2) }.commit()));
+    assert!(done(store.version(EHR, "a", Which::Latest)).expect("latest").is_deletion());
+    assert!(!done(store.version(EHR, "a", Which::At(&time(1)))).expect("first").is_deletion());
+    assert_eq!(found(store, &Scan { ehr: Some(EHR.into()), kinds: vec![ObjectKind::Composition], ..Scan::default() }), Vec::<String>::new());
+}
+
+fn a_stale_writer_changes_nothing<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    done(store.commit(Draft::composition("a", 1).commit()));
+    done(store.commit(Draft::composition("a", 2).commit()));
+    let revision = done(store.revision());
+    let late = Commit { contribution_uid: "late".into(), ..Draft::composition("a", 2).commit() };
+    let latest = StoreError::Stale { latest: "a::test.example::2".into() };
+    assert_eq!(refused(store.commit(late)), latest);
+    let again = Commit { contribution_uid: "again".into(), ..Draft::composition("a", 1).commit() };
+    assert_eq!(refused(store.commit(again)), latest);
+    assert_eq!(refused(store.commit(Draft::composition("b", 2).commit())), StoreError::Stale { latest: String::new() });
+    let skipping = Version { preceding: Some("a::test.example::1".into()), ..Draft::composition("a", 3).version() };
+    assert_eq!(refused(store.commit(commit(vec![skipping]))), latest);
+    assert_eq!(done(store.revision()), revision);
+    assert_eq!(done(store.contribution(EHR, "late")), None);
+    assert_eq!(done(store.versions(EHR, "a")).len(), 2);
+}
+
+fn a_contribution_is_all_or_nothing<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    done(store.commit(Draft::composition("a", 1).commit()));
+    let change = |last: u32| commit(vec![Draft::composition("b", 1).version(), Draft::composition("b", 2).version(), Draft::composition("a", last).version()]);
+    assert!(matches!(refused(store.commit(change(3))), StoreError::Stale { .. }));
+    assert!(done(store.versions(EHR, "b")).is_empty());
+    done(store.commit(change(2)));
+    assert_eq!(done(store.versions(EHR, "b")).len(), 2);
+    assert_eq!(done(store.versions(EHR, "a")).len(), 2);
+    let reused = Commit { contribution_uid: "c-b-1".into(), ..Draft::composition("d", 1).commit() };
+    assert_eq!(refused(store.commit(reused)), StoreError::UidExists("c-b-1".into()));
+    assert!(done(store.versions(EHR, "d")).is_empty());
+    assert!(matches!(refused(store.commit(Commit { versions: Vec::new(), ..Draft::composition("e", 1).commit() })), StoreError::Failed(_)));
+}
+
+fn an_object_belongs_to_one_ehr<R: Repository>(store: &R) {
+    assert_eq!(refused(store.commit(Draft::composition("a", 1).commit())), StoreError::NoSuchEhr);
+    done(store.commit(creation(EHR, None)));
+    done(store.commit(creation(OTHER, None)));
+    done(store.commit(Draft::composition("a", 1).commit()));
+    for number in [1, 2] {
+        let foreign = Draft { ehr: OTHER, ..Draft::composition("a", number) };
+        let attempt = Commit { contribution_uid: format!("foreign-{number}"), ..foreign.commit() };
+        assert_eq!(refused(store.commit(attempt)), StoreError::UidExists(format!("a::test.example::{number}")));
+    }
+}
+
+fn an_ehr_has_one_directory<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    let folder = |object: &'static str, number| Draft::of(ObjectKind::Folder, object, number);
+    done(store.commit(folder("f", 1).commit()));
+    assert_eq!(refused(store.commit(folder("g", 1).commit())), StoreError::DirectoryExists);
+    done(store.commit(folder("f", 2).commit()));
+    done(store.commit(Draft { deletes: true, ..folder("f", 3) }.commit()));
+    done(store.commit(folder("g", 1).commit()));
+    assert_eq!(refused(store.commit(folder("f", 4).commit())), StoreError::DirectoryExists);
+    assert_eq!(done(store.objects(EHR, ObjectKind::Folder, 0, 9)), ["f", "g"]);
+}
+
+fn a_status_changes_the_flags_of_its_ehr<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, Some("p1"))));
+    let status = format!("status-{EHR}");
+    let flags = EhrFlags { subject: Some(("p9".into(), "hospital".into())), is_queryable: false, is_modifiable: false };
+    done(store.commit(Commit { status: Some(flags), ..Draft::of(ObjectKind::EhrStatus, &status, 2).commit() }));
+    assert_eq!(done(store.ehr(EHR)), Some(Ehr { is_queryable: false, is_modifiable: false, ..ehr(EHR, Some("p9")) }));
+    assert_eq!(done(store.ehr_by_subject("p1", "hospital")), None);
+    done(store.commit(creation(OTHER, Some("p1"))));
+    assert_eq!(done(store.ehr_by_subject("p9", "hospital")).map(|e| e.ehr_id), Some(EHR.into()));
+    assert_eq!(found(store, &Scan { kinds: vec![ObjectKind::EhrStatus], ..Scan::default() }), [format!("status-{OTHER}::1")]);
+    let one = Scan { ehr: Some(EHR.into()), kinds: vec![ObjectKind::EhrStatus], ..Scan::default() };
+    assert!(found(store, &one).is_empty());
+    assert_eq!(found(store, &Scan { unqueryable: true, ..one }), [format!("status-{EHR}::2")]);
+}
+
+fn parties_need_no_ehr<R: Repository>(store: &R) {
+    let person = |number| Draft { ehr: "", ..Draft::of(ObjectKind::Party, "someone", number) };
+    done(store.commit(person(1).commit()));
+    done(store.commit(person(2).commit()));
+    assert_eq!(done(store.version("", "someone", Which::Latest)).map(|v| v.number), Some(2));
+    assert_eq!(done(store.objects("", ObjectKind::Party, 0, 9)), ["someone"]);
+    assert_eq!(done(store.ehr("")), None);
+    assert!(!done(store.delete_ehr("")));
+    assert_eq!(done(store.versions("", "someone")).len(), 2);
+}
+
+fn definition(name: &str, version: &str) -> Definition {
+    Definition {
+        name: name.into(),
+        version: version.into(),
+        format: "opt14".into(),
+        created: time(0),
+        summary: r#"{"concept":"x"}"#.into(),
+        body: format!("body of {name}"),
+    }
+}
+
+fn definitions_are_immutable<R: Repository>(store: &R) {
+    let kind = DefinitionKind::Query;
+    for (name, version) in [("org::a", "1.10.0"), ("org::a", "1.9.0"), ("org::b", "1.0.0"), ("Org::c", "1.0.0")] {
+        done(store.define(kind, definition(name, version)));
+    }
+    done(store.define(DefinitionKind::Guide, definition("org::a", "1.9.0")));
+    let changed = Definition { body: "changed".into(), ..definition("org::a", "1.9.0") };
+    assert_eq!(refused(store.define(kind, changed)), StoreError::DefinitionExists);
+    assert_eq!(done(store.definition(kind, "org::a", "1.9.0")), Some(definition("org::a", "1.9.0")));
+    let names = |prefix| done(store.definitions(kind, prefix)).into_iter().map(|d| format!("{}/{}{}", d.name, d.version, d.body)).collect::<Vec<_>>();
+    assert_eq!(names("org::"), ["org::a/1.9.0", "org::a/1.10.0", "org::b/1.0.0"]);
+    assert_eq!(names("").len(), 4);
+    assert_eq!(names("%").len(), 0);
+    assert!(done(store.undefine(kind, "org::a", "1.9.0")));
+    assert!(!done(store.undefine(kind, "org::a", "1.9.0")));
+    assert_eq!(done(store.definition(kind, "org::a", "1.9.0")), None);
+    assert!(done(store.definition(DefinitionKind::Guide, "org::a", "1.9.0")).is_some());
+}
+
+fn large_bodies_come_back_byte_for_byte<R: Repository>(store: &R) {
+    let body: String = (0..400_000).map(|i| ["é", "ab\n", "\u{1F600}", "<x a=\"1\">"][i % 4]).collect();
+    assert!(body.len() > 1_500_000);
+    let template = Definition { body: body.repeat(3), ..definition("large", "1.0.0") };
+    done(store.define(DefinitionKind::Template, template.clone()));
+    assert!(done(store.definition(DefinitionKind::Template, "large", "1.0.0")) == Some(template));
+    assert_eq!(done(store.definitions(DefinitionKind::Template, "l")).first().map(|d| d.body.len()), Some(0));
+    done(store.commit(creation(EHR, None)));
+    let text = "é\u{1F600}x".repeat(400_000);
+    done(store.commit(Draft { text: &text, ..Draft::composition("a", 1) }.commit()));
+    let stored = done(store.version(EHR, "a", Which::Latest)).expect("stored");
+    assert!(stored.packed.to_json() == Draft { text: &text, ..Draft::composition("a", 1) }.version().packed.to_json());
+    assert_eq!(found(store, &Scan { kinds: vec![ObjectKind::Composition], ..Scan::default() }), ["a::1"]);
+    done(store.undefine(DefinitionKind::Template, "large", "1.0.0"));
+    done(store.define(DefinitionKind::Template, definition("large", "1.0.0")));
+    assert_eq!(done(store.definition(DefinitionKind::Template, "large", "1.0.0")), Some(definition("large", "1.0.0")));
+}
+
+fn a_deleted_ehr_leaves_nothing<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, Some("p1"))));
+    done(store.commit(creation(OTHER, Some("p2"))));
+    done(store.commit(Draft::composition("a", 1).commit()));
+    done(store.commit(Draft { ehr: OTHER, ..Draft::composition("b", 1) }.commit()));
+    assert!(done(store.delete_ehr(EHR)));
+    assert!(!done(store.delete_ehr(EHR)));
+    assert_eq!(done(store.ehr(EHR)), None);
+    assert_eq!(done(store.ehr_by_subject("p1", "hospital")), None);
+    assert!(done(store.versions(EHR, "a")).is_empty());
+    assert_eq!(done(store.contribution(EHR, "c-a-1")), None);
+    assert_eq!(found(store, &Scan::default()), [format!("status-{OTHER}::1"), "b::1".into()]);
+    done(store.commit(creation(EHR, Some("p1"))));
+    done(store.commit(Draft::composition("a", 1).commit()));
+}
+
+fn reset_removes_everything<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, Some("p1"))));
+    done(store.define(DefinitionKind::Query, definition("q", "1.0.0")));
+    let revision = done(store.revision());
+    done(store.reset());
+    assert!(done(store.revision()) > revision);
+    assert_eq!(done(store.ehr(EHR)), None);
+    assert!(done(store.definitions(DefinitionKind::Query, "")).is_empty());
+    assert!(found(store, &Scan::default()).is_empty());
+    done(store.commit(creation(EHR, Some("p1"))));
+    done(store.commit(Draft { ehr: "", ..Draft::of(ObjectKind::Party, "someone", 1) }.commit()));
+}
+
+fn objects_are_paged_in_commit_order<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    for object in ["z", "a", "m"] {
+        done(store.commit(Draft::composition(object, 1).commit()));
+    }
+    done(store.commit(Draft::composition("z", 2).commit()));
+    let page = |offset, limit| done(store.objects(EHR, ObjectKind::Composition, offset, limit));
+    assert_eq!(page(0, 9), ["z", "a", "m"]);
+    assert_eq!(page(1, 1), ["a"]);
+    assert!(page(3, 9).is_empty());
+    assert!(done(store.objects(OTHER, ObjectKind::Composition, 0, 9)).is_empty());
+}
+
+/// The documents (`object::number`) that a scan sends and that a query would look at, in order.
+fn found<R: Repository>(store: &R, scan: &Scan) -> Vec<String> {
+    let mut found = Vec::new();
+    done(store.scan(scan, &mut |batch| {
+        let wanted = |doc: &aqlite::document::Doc| {
+            let ehr = batch.ehr(doc.ehr);
+            ehr.is_some_and(|e| e.is_queryable || scan.unqueryable)
+                && scan.kinds.contains(&doc.row.kind)
+                && (scan.all_versions || (doc.row.latest && !doc.row.deleted))
+        };
+        found.extend(batch.docs().iter().filter(|d| wanted(d)).map(|d| format!("{}::{}", d.row.object_id, d.row.number)));
+        true
+    }));
+    found
+}
+
+/// The EHR ids that a scan sends.
+fn ehrs<R: Repository>(store: &R, scan: &Scan) -> Vec<String> {
+    let mut found = Vec::new();
+    done(store.scan(scan, &mut |batch: &Batch| {
+        found.extend(batch.ehrs().map(|(_, e)| e.ehr_id.clone()));
+        true
+    }));
+    found
+}
+
+fn a_scan_sends_what_is_asked_for<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    done(store.commit(creation(OTHER, None)));
+    done(store.commit(Draft::composition("a", 1).commit()));
+    done(store.commit(Draft { ehr: OTHER, archetype: PULSE, ..Draft::composition("b", 1) }.commit()));
+    done(store.commit(Draft { archetype: PULSE, ..Draft::composition("c", 1) }.commit()));
+    done(store.commit(Draft::composition("a", 2).commit()));
+    done(store.commit(Draft { deletes: true, ..Draft::composition("c", 2) }.commit()));
+    let base = Scan { kinds: vec![ObjectKind::Composition], whole_ehrs: false, empty_ehrs: false, ..Scan::default() };
+    assert_eq!(found(store, &base), ["b::1", "a::2"]);
+    assert_eq!(found(store, &Scan { all_versions: true, ..base.clone() }), ["a::1", "b::1", "c::1", "a::2", "c::2"]);
+    let one = Scan { ehr: Some(EHR.into()), ..base.clone() };
+    assert_eq!(found(store, &one), ["a::2"]);
+    assert_eq!(found(store, &Scan { all_versions: true, ..one.clone() }), ["a::1", "c::1", "a::2", "c::2"]);
+    assert_eq!(found(store, &Scan { ehr: Some("unknown".into()), ..base.clone() }), Vec::<String>::new());
+    assert_eq!(ehrs(store, &Scan { kinds: Vec::new(), empty_ehrs: true, ..base.clone() }), [EHR, OTHER]);
+    assert_eq!(ehrs(store, &Scan { kinds: Vec::new(), empty_ehrs: true, ..one }), [EHR]);
+    let mut grouped = found(store, &Scan { whole_ehrs: true, ..base });
+    grouped.sort();
+    assert_eq!(grouped, ["a::2", "b::1"]);
+}
+
+fn a_scan_stops_when_told<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    assert_eq!(refused(store.scan(&Scan::default(), &mut |_| false)), StoreError::Stopped);
+}
+
+fn documents_come_back_digit_for_digit<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    let draft = Draft { text: "120.50 \\\"quoted\\\" \\u0007 ü", ..Draft::composition("a", 1) };
+    done(store.commit(draft.commit()));
+    let stored = done(store.version(EHR, "a", Which::Latest)).expect("stored");
+    let sent = draft.version();
+    assert_eq!(stored.packed.to_json(), sent.packed.to_json());
+    assert!(stored.packed.to_json().contains("120.50"));
+    assert_eq!((stored.version_uid, stored.time_committed, stored.lifecycle), (sent.version_uid, sent.time_committed, sent.lifecycle));
+}
