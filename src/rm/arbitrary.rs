@@ -9,11 +9,19 @@ const REALS: [&str; 7] = ["0", "-0.0", "37.50", "1e5", "1E+5", "1234567890123456
 const INTEGERS: [&str; 4] = ["0", "-1", "9007199254740993", "100"];
 
 /// A deterministic source of trees (SplitMix64).
-pub(super) struct Generator(u64);
+pub(super) struct Generator {
+    state: u64,
+    empty_lists: bool,
+}
 
 impl Generator {
     pub fn new(seed: u64) -> Generator {
-        Generator(seed)
+        Generator { state: seed, empty_lists: true }
+    }
+
+    /// No list without elements: XML cannot tell it from none.
+    pub fn without_empty_lists(self) -> Generator {
+        Generator { empty_lists: false, ..self }
     }
 
     /// A tree whose root is an object of some class.
@@ -26,8 +34,8 @@ impl Generator {
     }
 
     fn next(&mut self, below: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         usize::try_from((z ^ (z >> 31)) >> 33).unwrap() % below
@@ -45,7 +53,7 @@ impl Generator {
             }
             if def.card.is_list() {
                 let list = tree.push_list(id, def.attr, def.ty);
-                for _ in 0..self.next(3) {
+                for _ in 0..self.next(3).max(usize::from(!self.empty_lists)) {
                     self.value(tree, list, def.attr, def.ty, depth + 1);
                 }
             } else {

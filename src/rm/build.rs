@@ -1,7 +1,7 @@
 //! What the readers of canonical JSON and XML share: class resolution, the path of the place being read, findings.
 
-use super::class::{Attr, Cls};
-use super::tree::Tree;
+use super::class::{Attr, AttrDef, Cls};
+use super::tree::{NodeId, Tree};
 use crate::diag::Finding;
 use std::fmt::Write;
 
@@ -58,14 +58,7 @@ impl Builder {
 
     /// The RM path of the place being read; empty at the root.
     pub fn here(&self) -> String {
-        let mut out = String::new();
-        for step in &self.path {
-            let _ = match step {
-                Step::Attr(attr) => write!(out, "/{attr}"),
-                Step::Index(index) => write!(out, "[{index}]"),
-            };
-        }
-        out
+        path_text(&self.path)
     }
 
     pub fn report(&mut self, finding: Finding) {
@@ -128,6 +121,72 @@ impl Builder {
             self.report(finding);
         }
         Some(cls)
+    }
+}
+
+/// The members of one object as they are met.
+#[derive(Debug)]
+pub(super) struct Members {
+    pub cls: Cls,
+    pub id: NodeId,
+    /// One bit for each attribute position already there.
+    seen: u64,
+    last: Option<usize>,
+    /// The tree has them in canonical order.
+    pub sorted: bool,
+}
+
+impl Members {
+    pub fn new(cls: Cls, id: NodeId) -> Members {
+        Members { cls, id, seen: 0, last: None, sorted: true }
+    }
+
+    /// Marks the attribute at a position as there; false when it was already.
+    pub fn take(&mut self, position: usize) -> bool {
+        let bit = 1 << position;
+        let first = self.seen & bit == 0;
+        self.seen |= bit;
+        first
+    }
+
+    /// Notes that the attribute at a position goes into the tree now.
+    pub fn place(&mut self, position: usize) {
+        self.sorted &= self.last.is_none_or(|last| last < position);
+        self.last = Some(position);
+    }
+
+    /// The attribute of this name and its position: looked for behind the previous one first, where it usually is.
+    pub fn find(&self, name: &str) -> Option<(usize, &'static AttrDef)> {
+        let defs = self.cls.attrs();
+        let start = self.last.map_or(0, |l| l + 1).min(defs.len());
+        let (before, behind) = defs.split_at(start);
+        let at =
+            |offset: usize, defs: &'static [AttrDef]| defs.iter().position(|d| d.attr.name() == name).and_then(|i| Some((offset + i, defs.get(i)?)));
+        at(start, behind).or_else(|| at(0, before))
+    }
+}
+
+/// The RM path of a place; empty at the root.
+pub(super) fn path_text(steps: &[Step]) -> String {
+    let mut out = String::new();
+    for step in steps {
+        let _ = match step {
+            Step::Attr(attr) => write!(out, "/{attr}"),
+            Step::Index(index) => write!(out, "[{index}]"),
+        };
+    }
+    out
+}
+
+/// What a primitive type asks for, in words.
+pub(super) fn described(primitive: Cls) -> &'static str {
+    match primitive {
+        Cls::BOOLEAN => "a boolean",
+        Cls::REAL => "a number",
+        Cls::INTEGER | Cls::INTEGER64 => "an integer",
+        Cls::OCTETS => "a base64 text",
+        Cls::CHARACTER => "a character",
+        _ => "a text",
     }
 }
 

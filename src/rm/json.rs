@@ -3,7 +3,7 @@
 //! Numbers never pass through a float, so `37.50` is stored and returned as `37.50` (ITS-JSON leaves digits open).
 //! [`Scanner`] is the tokenizer on its own, for other text forms that are JSON.
 
-use super::build::{Builder, Limits, Step};
+use super::build::{Builder, Limits, Members, Step, described, shorten};
 use super::class::{Attr, AttrDef, Cls};
 use super::scan::Token;
 use super::tree::{Kind, NodeId, NodeRef, Tree};
@@ -208,7 +208,7 @@ impl<'a> Reader<'a> {
             self.build.tree.push_leaf(parent, attr, declared, kind, &text);
         } else {
             let found = match kind {
-                Kind::Number => format!("the number {}", super::build::shorten(&text)),
+                Kind::Number => format!("the number {}", shorten(&text)),
                 Kind::Boolean => format!("the boolean {text}"),
                 _ => "a text".to_owned(),
             };
@@ -229,13 +229,14 @@ impl<'a> Reader<'a> {
         let Some(cls) = self.build.class_of(declared, named.as_deref()) else { return self.skip() };
         let id = self.build.tree.push_object(parent, attr, cls);
         self.open()?;
-        let mut members = Members { cls, id, seen: 0, last: None, sorted: true, typed: false };
+        let mut members = Members::new(cls, id);
+        let mut typed = false;
         self.scan.next_token()?;
         if self.scan.peek() == Some(b'}') {
             self.scan.next_token()?;
         } else {
             loop {
-                self.member(&mut members)?;
+                self.member(&mut members, &mut typed)?;
                 match self.scan.next_token()? {
                     Token::Comma => {}
                     Token::ObjectEnd => break,
@@ -250,10 +251,10 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn member(&mut self, members: &mut Members) -> Result<(), Malformed> {
+    fn member(&mut self, members: &mut Members, typed: &mut bool) -> Result<(), Malformed> {
         let key = self.scan.key()?;
         if key == "_type" {
-            if std::mem::replace(&mut members.typed, true) {
+            if std::mem::replace(typed, true) {
                 self.build.duplicate("_type");
             }
             return self.skip();
@@ -262,17 +263,15 @@ impl<'a> Reader<'a> {
             self.build.unknown_attribute(members.cls, &key);
             return self.skip();
         };
-        if members.seen & (1 << position) != 0 {
+        if !members.take(position) {
             self.build.duplicate(&key);
             return self.skip();
         }
-        members.seen |= 1 << position;
         if self.scan.peek() == Some(b'n') {
             self.scan.skip_value(0)?;
             return Ok(());
         }
-        members.sorted &= members.last.is_none_or(|last| last < position);
-        members.last = Some(position);
+        members.place(position);
         self.build.path.push(Step::Attr(def.attr));
         let done = self.attribute(members.id, def);
         self.build.path.pop();
@@ -363,29 +362,6 @@ enum TypeName<'a> {
     NotText,
 }
 
-/// The members of one object as they are met.
-struct Members {
-    cls: Cls,
-    id: NodeId,
-    /// One bit for each attribute position already there.
-    seen: u64,
-    last: Option<usize>,
-    sorted: bool,
-    typed: bool,
-}
-
-impl Members {
-    /// The attribute of this name and its position: looked for behind the previous one first, where it usually is.
-    fn find(&self, name: &str) -> Option<(usize, &'static AttrDef)> {
-        let defs = self.cls.attrs();
-        let start = self.last.map_or(0, |l| l + 1).min(defs.len());
-        let (before, behind) = defs.split_at(start);
-        let at =
-            |offset: usize, defs: &'static [AttrDef]| defs.iter().position(|d| d.attr.name() == name).and_then(|i| Some((offset + i, defs.get(i)?)));
-        at(start, behind).or_else(|| at(0, before))
-    }
-}
-
 /// Where `_type` stands in objects that do not begin with it; each byte is looked at once, however deep it lies.
 #[derive(Default)]
 struct Types {
@@ -452,17 +428,6 @@ fn fits(declared: Cls, kind: Kind, text: &str) -> bool {
         Cls::REAL => kind == Kind::Number,
         Cls::INTEGER | Cls::INTEGER64 => kind == Kind::Number && !text.contains(['.', 'e', 'E']),
         _ => kind == Kind::Text,
-    }
-}
-
-fn described(primitive: Cls) -> &'static str {
-    match primitive {
-        Cls::BOOLEAN => "a boolean",
-        Cls::REAL => "a number",
-        Cls::INTEGER | Cls::INTEGER64 => "an integer",
-        Cls::OCTETS => "a base64 text",
-        Cls::CHARACTER => "a character",
-        _ => "a text",
     }
 }
 

@@ -11,6 +11,7 @@ pub mod json;
 mod scan;
 pub mod time;
 pub mod tree;
+pub mod xml;
 
 pub use build::Limits;
 pub use scan::Token;

@@ -177,6 +177,12 @@ impl<'a> Scanner<'a> {
         Ok(true)
     }
 
+    /// True when the text is one number of JSON and nothing else.
+    pub fn is_number(text: &str) -> bool {
+        let mut scan = Scanner { text, at: 0 };
+        scan.number().is_ok() && scan.at == text.len()
+    }
+
     /// This place as a place of trouble.
     pub fn error(&self, message: &'static str) -> Malformed {
         Malformed { offset: self.at, message, too_deep: false }

@@ -13,13 +13,14 @@ mod corpus;
 mod raw;
 mod report;
 mod rm_json;
+mod rm_xml;
 
 use corpus::Corpus;
 use report::Case;
 use std::process::ExitCode;
 
 /// Every suite and what runs it.
-const SUITES: &[(&str, fn(&Corpus) -> Vec<Case>)] = &[("rm.json", rm_json::run)];
+const SUITES: &[(&str, fn(&Corpus) -> Vec<Case>)] = &[("rm.json", rm_json::run), ("rm.xml", rm_xml::run)];
 
 fn main() -> ExitCode {
     let options = Options::from_args(std::env::args().skip(1));

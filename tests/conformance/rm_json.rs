@@ -35,7 +35,7 @@ fn case(corpus: &Corpus, entry: &Value) -> Option<Case> {
 }
 
 /// The class that the kind of an entry names.
-fn kind_of(entry: &Value) -> Cls {
+pub fn kind_of(entry: &Value) -> Cls {
     let kind = text_of(entry, "kind").trim_end_matches("_json").trim_end_matches("_xml");
     Cls::parse(&kind.to_ascii_uppercase()).unwrap_or(Cls::ANY)
 }

@@ -1,0 +1,576 @@
+//! Canonical XML: a tolerant reader and a strict writer over the class table.
+//!
+//! Read: namespace v1, v2 or none, any prefix, elements in any order, white space in texts kept; no document type, no
+//! entities of its own. Written: namespace v1, elements in the order of the XSD, `xsi:type` where the class is not the
+//! declared one, `archetype_node_id` as the only attribute (ITS-XML Release 1.0.2).
+
+use super::build::{Builder, Limits, Members, Step, described, shorten};
+use super::class::{Attr, AttrDef, Cls, XmlForm};
+use super::json::Scanner;
+use super::tree::{Kind, NodeId, NodeRef, Tree};
+use crate::diag::{Finding, LineIndex};
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::{Reader, XmlVersion};
+use std::borrow::Cow;
+
+const NAMESPACE: &str = "http://schemas.openehr.org/v1";
+const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
+
+/// Reads an object of class `expected`, or of a descendant that `xsi:type` names. With [`Cls::ANY`] the name of the
+/// root element may name the class (`composition`, `ehr_status`).
+///
+/// # Errors
+/// Everything that the class table forbids, each with its path, all together (codes RM0101–RM0107); or one finding with
+/// line and column where the text is not well-formed XML or nested too deep (RM0003, RM0002).
+pub fn read(text: &str, expected: Cls) -> Result<Tree, Vec<Finding>> {
+    read_within(text, expected, Limits::default())
+}
+
+/// [`read`] under other limits.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_within(text: &str, expected: Cls, limits: Limits) -> Result<Tree, Vec<Finding>> {
+    let body = text.trim_start_matches('\u{feff}');
+    let reader = Reader::from_str(body);
+    let mut document = Document { reader, build: Builder::new(body.len() / 2, limits), open: Vec::new(), skipping: 0, rooted: false, expected };
+    match document.run() {
+        Ok(()) => document.build.finish(),
+        Err(broken) => {
+            let (line, column) = LineIndex::new(body).line_column(broken.offset);
+            let code = if broken.too_deep { "RM0002" } else { "RM0003" };
+            Err(vec![Finding::error(code, "", format!("not readable as XML: line {line}, column {column}: {}", broken.message))])
+        }
+    }
+}
+
+/// The canonical XML of an object under a root element such as `composition` or `version`.
+///
+/// # Errors
+/// A text has a character that XML 1.0 cannot carry (RM0108), with its path.
+pub fn write(node: NodeRef<'_>, root: &str) -> Result<String, Finding> {
+    let mut writer = Writer { out: String::with_capacity(4096), path: Vec::new() };
+    writer.out.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<");
+    writer.out.push_str(root);
+    for (name, value) in [(" xmlns=\"", NAMESPACE), (" xmlns:xsi=\"", INSTANCE)] {
+        writer.out.push_str(name);
+        writer.out.push_str(value);
+        writer.out.push('"');
+    }
+    let declared = Cls::parse(&root.to_ascii_uppercase()).unwrap_or(Cls::ANY);
+    writer.object(node, declared)?;
+    writer.close(root);
+    Ok(writer.out)
+}
+
+struct Broken {
+    offset: usize,
+    message: String,
+    too_deep: bool,
+}
+
+/// An element that has begun and not ended.
+enum Open {
+    Object { members: Members, lists: Vec<List>, steps: usize },
+    Leaf { place: Place, text: String, steps: usize },
+}
+
+/// A list attribute of an open object.
+struct List {
+    position: usize,
+    id: NodeId,
+    len: usize,
+}
+
+/// Where a value goes.
+#[derive(Clone, Copy)]
+struct Place {
+    parent: Option<NodeId>,
+    attr: Option<Attr>,
+    ty: Cls,
+}
+
+struct Document<'a> {
+    reader: Reader<&'a [u8]>,
+    build: Builder,
+    open: Vec<Open>,
+    /// Elements inside one another below a refused one.
+    skipping: usize,
+    rooted: bool,
+    expected: Cls,
+}
+
+impl Document<'_> {
+    fn run(&mut self) -> Result<(), Broken> {
+        loop {
+            let event = self.reader.read_event().map_err(|e| {
+                let offset = usize::try_from(self.reader.error_position()).unwrap_or_default();
+                Broken { offset, message: e.to_string(), too_deep: false }
+            })?;
+            match event {
+                Event::Start(tag) => self.start(&tag)?,
+                Event::Empty(tag) => {
+                    self.start(&tag)?;
+                    self.end();
+                }
+                Event::End(_) => self.end(),
+                Event::Text(text) => self.text(&text.xml10_content())?,
+                Event::CData(text) => self.text(&text.xml10_content())?,
+                Event::GeneralRef(reference) => {
+                    let named = |name: &str| ENTITIES.iter().find(|(n, _)| *n == name).map(|(_, c)| *c);
+                    let resolved =
+                        if reference.is_char_ref() { reference.resolve_char_ref().ok().flatten() } else { named(&reference.xml10_content()) };
+                    let character = resolved.ok_or_else(|| self.broken("an entity that XML does not predefine"))?;
+                    self.text(character.encode_utf8(&mut [0; 4]))?;
+                }
+                Event::DocType(_) => return Err(self.broken("a document type is not accepted")),
+                Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
+                Event::Eof if !self.open.is_empty() || self.skipping > 0 || !self.rooted => return Err(self.broken("the document ends too early")),
+                Event::Eof => return Ok(()),
+            }
+        }
+    }
+
+    fn broken(&self, message: &str) -> Broken {
+        Broken { offset: usize::try_from(self.reader.buffer_position()).unwrap_or_default(), message: message.to_owned(), too_deep: false }
+    }
+
+    fn start(&mut self, tag: &BytesStart<'_>) -> Result<(), Broken> {
+        if self.open.len() + self.skipping >= self.build.limits.depth {
+            return Err(Broken { too_deep: true, ..self.broken("nested too deep") });
+        }
+        let attributes = self.attributes(tag)?;
+        if self.skipping > 0 {
+            self.skipping += 1;
+            return Ok(());
+        }
+        let name = tag.local_name();
+        let name: &str = name.as_ref();
+        let before = self.build.path.len();
+        let accepted = match self.place(name)? {
+            Some(place) if place.ty.is_primitive() => Some(self.leaf(place, &attributes, before)),
+            Some(place) => self.object(place, &attributes, before),
+            None => None,
+        };
+        match accepted {
+            Some(open) => self.open.push(open),
+            None => {
+                self.build.path.truncate(before);
+                self.skipping = 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// The XML attributes of an element by local name, without namespaces and hints for schemas.
+    fn attributes(&self, tag: &BytesStart<'_>) -> Result<Vec<(String, String)>, Broken> {
+        let mut out = Vec::new();
+        for attribute in tag.attributes() {
+            let attribute = attribute.map_err(|e| self.broken(&e.to_string()))?;
+            let local = attribute.key.local_name();
+            let name: &str = local.as_ref();
+            let full: &str = attribute.key.as_ref();
+            if full == "xmlns"
+                || full.starts_with("xmlns:")
+                || full.starts_with("xml:")
+                || matches!(name, "schemaLocation" | "noNamespaceSchemaLocation")
+            {
+                continue;
+            }
+            let value = attribute.normalized_value(XmlVersion::Implicit1_0).map_err(|e| self.broken(&e.to_string()))?;
+            if !value.chars().all(is_xml) {
+                return Err(self.broken("a character that XML 1.0 does not have"));
+            }
+            out.push((name.to_owned(), value.into_owned()));
+        }
+        Ok(out)
+    }
+
+    /// Where the element that begins goes, with the path set to it; `None` when it cannot be taken.
+    fn place(&mut self, name: &str) -> Result<Option<Place>, Broken> {
+        let Some(open) = self.open.last_mut() else {
+            if std::mem::replace(&mut self.rooted, true) {
+                return Err(self.broken("a second root element"));
+            }
+            let named = || Cls::parse(&name.to_ascii_uppercase()).filter(|c| !c.is_primitive()).unwrap_or(Cls::ANY);
+            let ty = if self.expected == Cls::ANY { named() } else { self.expected };
+            return Ok(Some(Place { parent: None, attr: None, ty }));
+        };
+        let Open::Object { members, lists, .. } = open else {
+            self.build.wrong_kind("a text", format!("an element `{}`", shorten(name)));
+            return Ok(None);
+        };
+        let Some((position, def)) = members.find(name) else {
+            self.build.unknown_attribute(members.cls, name);
+            return Ok(None);
+        };
+        let first = members.take(position);
+        if first {
+            members.place(position);
+        }
+        if !def.card.is_list() {
+            if !first {
+                self.build.duplicate(name);
+                return Ok(None);
+            }
+            self.build.path.push(Step::Attr(def.attr));
+            return Ok(Some(Place { parent: Some(members.id), attr: Some(def.attr), ty: def.ty }));
+        }
+        if first {
+            lists.push(List { position, id: self.build.tree.push_list(members.id, def.attr, def.ty), len: 0 });
+        }
+        let Some(list) = lists.iter_mut().find(|l| l.position == position) else { return Ok(None) };
+        self.build.path.extend([Step::Attr(def.attr), Step::Index(list.len)]);
+        list.len += 1;
+        Ok(Some(Place { parent: Some(list.id), attr: Some(def.attr), ty: def.ty }))
+    }
+
+    fn leaf(&mut self, place: Place, attributes: &[(String, String)], before: usize) -> Open {
+        for (name, _) in attributes.iter().filter(|(name, _)| name != "type") {
+            self.build.unknown_attribute(place.ty, name);
+        }
+        Open::Leaf { place, text: String::new(), steps: self.build.path.len() - before }
+    }
+
+    fn object(&mut self, place: Place, attributes: &[(String, String)], before: usize) -> Option<Open> {
+        let value = |name: &str| attributes.iter().find(|(n, _)| n == name).map(|(_, v)| v.trim());
+        let named = value("type").map(|t| t.rsplit(':').next().unwrap_or_default());
+        let cls = self.build.class_of(place.ty, named)?;
+        let id = self.build.tree.push_object(place.parent, place.attr, cls);
+        let mut members = Members::new(cls, id);
+        for (name, value) in attributes.iter().filter(|(name, _)| name != "type") {
+            match members.find(name).filter(|(_, def)| def.xml == XmlForm::Attribute) {
+                Some((position, def)) => {
+                    members.take(position);
+                    members.place(position);
+                    self.build.tree.push_leaf(Some(id), Some(def.attr), def.ty, Kind::Text, value);
+                }
+                None => self.build.unknown_attribute(cls, name),
+            }
+        }
+        Some(Open::Object { members, lists: Vec::new(), steps: self.build.path.len() - before })
+    }
+
+    fn text(&mut self, text: &str) -> Result<(), Broken> {
+        if !text.chars().all(is_xml) {
+            return Err(self.broken("a character that XML 1.0 does not have"));
+        }
+        let blank = text.trim_ascii().is_empty();
+        match self.open.last_mut() {
+            _ if self.skipping > 0 => {}
+            Some(Open::Leaf { text: so_far, .. }) => so_far.push_str(text),
+            Some(Open::Object { .. }) if !blank => self.build.wrong_kind("elements", "a text"),
+            None if !blank => return Err(self.broken("text outside of the root element")),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) {
+        if self.skipping > 0 {
+            self.skipping -= 1;
+            return;
+        }
+        let steps = match self.open.pop() {
+            Some(Open::Object { members, steps, .. }) => {
+                if !members.sorted {
+                    self.build.tree.close(members.id);
+                }
+                steps
+            }
+            Some(Open::Leaf { place, text, steps }) => {
+                self.put(place, &text);
+                steps
+            }
+            None => 0,
+        };
+        self.build.path.truncate(self.build.path.len().saturating_sub(steps));
+    }
+
+    fn put(&mut self, place: Place, text: &str) {
+        let (kind, value) = match place.ty {
+            Cls::BOOLEAN => (Kind::Boolean, boolean(text.trim_ascii()).map(Cow::Borrowed)),
+            Cls::REAL => (Kind::Number, number(text.trim_ascii())),
+            Cls::INTEGER | Cls::INTEGER64 => (Kind::Number, number(text.trim_ascii()).filter(|n| !n.contains(['.', 'e', 'E']))),
+            _ => (Kind::Text, Some(Cow::Borrowed(text))),
+        };
+        match value {
+            Some(value) => drop(self.build.tree.push_leaf(place.parent, place.attr, place.ty, kind, &value)),
+            None => self.build.wrong_kind(described(place.ty), format!("`{}`", shorten(text.trim_ascii()))),
+        }
+    }
+}
+
+const ENTITIES: [(&str, char); 5] = [("lt", '<'), ("gt", '>'), ("amp", '&'), ("apos", '\''), ("quot", '"')];
+
+fn boolean(text: &str) -> Option<&'static str> {
+    match text {
+        "true" | "1" => Some("true"),
+        "false" | "0" => Some("false"),
+        _ => None,
+    }
+}
+
+/// A number token as JSON writes it; the spellings that only XML has (`+1`, `.5`, `5.`, `007`) become the nearest one.
+fn number(text: &str) -> Option<Cow<'_, str>> {
+    if Scanner::is_number(text) {
+        return Some(Cow::Borrowed(text));
+    }
+    let (sign, digits) = text.strip_prefix('-').map_or(("", text.strip_prefix('+').unwrap_or(text)), |d| ("-", d));
+    let (mantissa, exponent) = digits.find(['e', 'E']).map_or((digits, ""), |at| digits.split_at(at));
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let whole = whole.trim_start_matches('0');
+    let whole = if whole.is_empty() { "0" } else { whole };
+    let point = if fraction.is_empty() { "" } else { "." };
+    let number = format!("{sign}{whole}{point}{fraction}{exponent}");
+    (mantissa.contains(|c: char| c.is_ascii_digit()) && Scanner::is_number(&number)).then_some(Cow::Owned(number))
+}
+
+/// True for the characters that an XML 1.0 document may hold.
+fn is_xml(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
+}
+
+struct Writer {
+    out: String,
+    path: Vec<Step>,
+}
+
+impl Writer {
+    /// The rest of a start tag and the content of an object.
+    fn object(&mut self, node: NodeRef<'_>, declared: Cls) -> Result<(), Finding> {
+        let cls = node.class();
+        if cls != declared {
+            self.out.push_str(" xsi:type=\"");
+            self.out.push_str(cls.name());
+            self.out.push('"');
+        }
+        for child in node.children() {
+            if let Some(def) = definition(cls, child).filter(|d| d.xml == XmlForm::Attribute) {
+                self.path.push(Step::Attr(def.attr));
+                self.out.push(' ');
+                self.out.push_str(def.attr.name());
+                self.out.push_str("=\"");
+                self.escape(child.text(), true)?;
+                self.out.push('"');
+                self.path.pop();
+            }
+        }
+        self.out.push('>');
+        for child in node.children() {
+            if let Some(def) = definition(cls, child).filter(|d| d.xml != XmlForm::Attribute) {
+                self.attribute(child, def)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn attribute(&mut self, node: NodeRef<'_>, def: &AttrDef) -> Result<(), Finding> {
+        self.path.push(Step::Attr(def.attr));
+        if node.kind() == Kind::List {
+            for (index, child) in node.children().enumerate() {
+                self.path.push(Step::Index(index));
+                self.element(child, def)?;
+                self.path.pop();
+            }
+        } else {
+            self.element(node, def)?;
+        }
+        self.path.pop();
+        Ok(())
+    }
+
+    fn element(&mut self, node: NodeRef<'_>, def: &AttrDef) -> Result<(), Finding> {
+        let name = def.attr.name();
+        self.out.push('<');
+        self.out.push_str(name);
+        if node.is_leaf() {
+            self.out.push('>');
+            self.escape(node.text(), false)?;
+        } else {
+            self.object(node, def.ty)?;
+        }
+        self.close(name);
+        Ok(())
+    }
+
+    fn close(&mut self, name: &str) {
+        self.out.push_str("</");
+        self.out.push_str(name);
+        self.out.push('>');
+    }
+
+    fn escape(&mut self, text: &str, in_attribute: bool) -> Result<(), Finding> {
+        for c in text.chars() {
+            match c {
+                '&' => self.out.push_str("&amp;"),
+                '<' => self.out.push_str("&lt;"),
+                '>' => self.out.push_str("&gt;"),
+                '\r' => self.out.push_str("&#13;"),
+                '"' if in_attribute => self.out.push_str("&quot;"),
+                '\n' if in_attribute => self.out.push_str("&#10;"),
+                '\t' if in_attribute => self.out.push_str("&#9;"),
+                c if is_xml(c) => self.out.push(c),
+                c => {
+                    let code = format!("U+{:04X}", u32::from(c));
+                    return Err(Finding::error("RM0108", super::build::path_text(&self.path), "XML 1.0 cannot carry this character").found(code));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn definition(cls: Cls, child: NodeRef<'_>) -> Option<&'static AttrDef> {
+    child.attr().and_then(|attr| cls.attr(attr))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::arbitrary::Generator;
+    use super::super::json;
+    use super::*;
+
+    fn problems(text: &str, expected: Cls) -> Vec<String> {
+        read(text, expected).err().unwrap_or_default().iter().map(Finding::one_line).collect()
+    }
+
+    /// JSON to XML and back must be the same JSON.
+    fn round_trip(text: &str) -> String {
+        let tree = json::read(text, Cls::ANY).unwrap();
+        let root = tree.root().unwrap();
+        let xml = write(root, "value").unwrap();
+        let again = read(&xml, Cls::ANY).unwrap_or_else(|e| panic!("{xml}: {e:?}"));
+        assert_eq!(json::write(again.root().unwrap()), text, "{xml}");
+        xml
+    }
+
+    #[test]
+    fn any_prefix_and_any_order_are_read() {
+        let text = r#"<?xml version="1.0"?><o:name xmlns:o="http://schemas.openehr.org/v2" xmlns:x="http://www.w3.org/2001/XMLSchema-instance" x:type="o:DV_CODED_TEXT">
+            <o:defining_code><o:code_string>at1</o:code_string><o:terminology_id><o:value>local</o:value></o:terminology_id></o:defining_code><o:value> a&#x20;<![CDATA[<b>]]>&amp;</o:value></o:name>"#;
+        let tree = read(text, Cls::DV_TEXT).unwrap();
+        assert_eq!(
+            json::write(tree.root().unwrap()),
+            r#"{"_type":"DV_CODED_TEXT","value":" a <b>&","defining_code":{"_type":"CODE_PHRASE","terminology_id":{"_type":"TERMINOLOGY_ID","value":"local"},"code_string":"at1"}}"#
+        );
+    }
+
+    #[test]
+    fn elements_are_written_in_schema_order_with_types_where_needed() {
+        let text = r#"{"value":{"_type":"DV_QUANTITY","units":"mm[Hg]","magnitude":120.50},"name":{"value":"S"},"archetype_node_id":"at0004"}"#;
+        let tree = json::read(text, Cls::ELEMENT).unwrap();
+        let expected = concat!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<items xmlns=\"http://schemas.openehr.org/v1\" xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\"",
+            " xsi:type=\"ELEMENT\" archetype_node_id=\"at0004\"><name><value>S</value></name>",
+            "<value xsi:type=\"DV_QUANTITY\"><magnitude>120.50</magnitude><units>mm[Hg]</units></value></items>"
+        );
+        assert_eq!(write(tree.root().unwrap(), "items").unwrap(), expected);
+        assert!(!write(tree.root().unwrap(), "element").unwrap().contains("\"ELEMENT\""));
+    }
+
+    #[test]
+    fn nothing_is_lost_on_the_way_through_xml() {
+        for text in [
+            r#"{"_type":"DV_ORDINAL","value":1,"symbol":{"_type":"DV_CODED_TEXT","value":"x","defining_code":{"_type":"CODE_PHRASE","terminology_id":{"_type":"TERMINOLOGY_ID","value":"local"},"code_string":"at1","preferred_term":"y"}}}"#,
+            r#"{"_type":"DV_SCALE","value":1.0,"symbol":{"_type":"DV_CODED_TEXT","value":"x"}}"#,
+            r#"{"_type":"DV_QUANTITY","magnitude":37.50,"units":"1","precision":-1}"#,
+            r#"{"_type":"DV_QUANTITY","magnitude":-0.0,"units":"","precision":0}"#,
+            r#"{"_type":"DV_PROPORTION","numerator":1,"denominator":1.0,"type":0}"#,
+            r#"{"_type":"DV_COUNT","magnitude":9007199254740993}"#,
+            r#"{"_type":"DV_INTERVAL","upper":{"_type":"DV_COUNT","magnitude":5},"upper_included":false,"lower_unbounded":true}"#,
+            r#"{"_type":"DV_MULTIMEDIA","data":"QUJD\nREVG\n","media_type":{"_type":"CODE_PHRASE","code_string":"image/png"},"size":6,"thumbnail":{"_type":"DV_MULTIMEDIA","data":"QQ==","size":1}}"#,
+            r#"{"_type":"DV_PARSABLE","value":"{\"a\":\"<b>]]></b>&amp;\"}","formalism":"text/json"}"#,
+            r#"{"_type":"DV_TEXT","value":"   "}"#,
+            r#"{"_type":"DV_TEXT","value":" a\r\nb\r \t"}"#,
+            r#"{"_type":"DV_TEXT","value":"","hyperlink":{"_type":"DV_URI","value":"http://x"},"formatting":"plain","mappings":[{"_type":"TERM_MAPPING","match":"=","target":{"_type":"CODE_PHRASE","code_string":"1"}}],"encoding":{"_type":"CODE_PHRASE","code_string":"UTF-8"}}"#,
+            r#"{"_type":"FEEDER_AUDIT","original_content":{"_type":"DV_PARSABLE","value":"x","formalism":"y"},"originating_system_audit":{"_type":"FEEDER_AUDIT_DETAILS","system_id":"s","subject":{"_type":"PARTY_RELATED","name":"n","relationship":{"_type":"DV_CODED_TEXT","value":"mother"}}}}"#,
+            r#"{"_type":"FEEDER_AUDIT","original_content":{"_type":"DV_MULTIMEDIA","size":0}}"#,
+            r#"{"_type":"LINK","meaning":{"_type":"DV_TEXT","value":"m"},"type":{"_type":"DV_TEXT","value":"t"},"target":{"_type":"DV_EHR_URI","value":"ehr:x"}}"#,
+            r#"{"_type":"PARTY_SELF","external_ref":{"_type":"PARTY_REF","id":{"_type":"GENERIC_ID","value":"1","scheme":"s"},"namespace":"n","type":"PERSON"}}"#,
+            r#"{"_type":"ELEMENT","archetype_node_id":"at\"1\n","uid":{"_type":"OBJECT_VERSION_ID","value":"a::b::1"}}"#,
+            r#"{"_type":"ELEMENT","uid":{"_type":"HIER_OBJECT_ID","value":"a"}}"#,
+            r#"{"_type":"ISM_TRANSITION","reason":[{"_type":"DV_TEXT","value":"a"},{"_type":"DV_CODED_TEXT","value":"b"}]}"#,
+            r#"{"_type":"INSTRUCTION_DETAILS","instruction_id":{"_type":"LOCATABLE_REF","id":{"_type":"HIER_OBJECT_ID","value":"a"},"namespace":"local","type":"INSTRUCTION","path":"/content[at1]"},"activity_id":"activities[at0001]"}"#,
+            r#"{"_type":"DV_DATE_TIME","value":"20190114T183650,1540000000000+0000"}"#,
+            r#"{"_type":"ORIGINAL_VERSION","uid":{"_type":"OBJECT_VERSION_ID","value":"a::b::1"},"data":{"_type":"FOLDER"}}"#,
+        ] {
+            round_trip(text);
+        }
+        assert!(round_trip(r#"{"_type":"DV_TEXT","value":"a\r\nb"}"#).contains("a&#13;\nb"));
+    }
+
+    #[test]
+    fn control_characters_are_a_finding_not_a_broken_document() {
+        let tree = json::read(r#"{"_type":"CLUSTER","items":[{"_type":"ELEMENT","name":{"value":"a\u0001"}}]}"#, Cls::ANY).unwrap();
+        let finding = write(tree.root().unwrap(), "items").unwrap_err();
+        assert_eq!(finding.one_line(), "/items[0]/name/value: XML 1.0 cannot carry this character; found U+0001 (RM0108)");
+        assert_eq!(problems("<dv_text><value>&#1;</value></dv_text>", Cls::ANY).len(), 1);
+    }
+
+    #[test]
+    fn every_problem_is_told_with_its_path() {
+        let text = r#"<element archetype_node_id="at1" other="x" xmlns:xsi="i">text<nome/><name><value>a<b/></value></name><name/>
+            <value xsi:type="DV_COUNT"><magnitude>5.0</magnitude><magnitude_status>=</magnitude_status></value>
+            <links><type xsi:type="CLUSTER"/></links><links><target><value/><valu/></target></links><uid><value>x</value></uid></element>"#;
+        assert_eq!(
+            problems(text, Cls::ELEMENT),
+            [
+                "/other: `ELEMENT` has no attribute `other` (RM0101)",
+                "/: wrong kind of value; expected elements, found a text (RM0106)",
+                "/nome: `ELEMENT` has no attribute `nome` (RM0101)",
+                "/name/value: wrong kind of value; expected a text, found an element `b` (RM0106)",
+                "/name: `name` stands here more than once (RM0105)",
+                "/value/magnitude: wrong kind of value; expected an integer, found `5.0` (RM0106)",
+                "/links[0]/type: an object of this class cannot stand here; expected DV_TEXT, found CLUSTER (RM0104)",
+                "/links[1]/target/valu: `DV_EHR_URI` has no attribute `valu` (RM0101)",
+                "/uid: `UID_BASED_ID` is abstract: the object must name its class; expected UID_BASED_ID (RM0102)",
+            ]
+        );
+    }
+
+    #[test]
+    fn broken_texts_are_one_finding() {
+        let deep = "<items>".repeat(10_000);
+        let skipped = format!("<composition>{}", "<x>".repeat(10_000));
+        for text in [
+            "",
+            "{}",
+            "<composition>",
+            "<composition></name>",
+            "<composition/><composition/>",
+            "<!DOCTYPE a [<!ENTITY x 'y'>]><composition/>",
+            "<dv_text><value>&x;</value></dv_text>",
+            "<composition/>text",
+            "<a b='1' b='2'/>",
+            &deep,
+            &skipped,
+        ] {
+            let found = problems(text, Cls::COMPOSITION);
+            assert!(found.len() == 1 && found[0].contains("not readable as XML: line "), "{:.40}: {found:?}", text);
+        }
+        assert!(problems(&deep, Cls::CLUSTER)[0].contains("RM0002"));
+    }
+
+    #[test]
+    fn numbers_that_only_xml_has_become_numbers_of_json() {
+        for (sent, kept) in [("+1", "1"), (".5", "0.5"), ("5.", "5"), ("007", "7"), ("-00.50", "-0.50"), ("1E4", "1E4"), (" 2 ", "2")] {
+            let tree = read(&format!("<dv_quantity><magnitude>{sent}</magnitude></dv_quantity>"), Cls::ANY).unwrap();
+            assert_eq!(tree.root().unwrap().text_at(Attr::MAGNITUDE), Some(kept));
+        }
+        for sent in ["NaN", "INF", "", ".", "1,5", "0x1", "1 2"] {
+            assert_eq!(problems(&format!("<dv_quantity><magnitude>{sent}</magnitude></dv_quantity>"), Cls::ANY).len(), 1, "{sent}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_reads_back_the_same() {
+        for seed in 0..400 {
+            let tree = Generator::new(seed).without_empty_lists().tree();
+            let root = tree.root().unwrap();
+            let text = write(root, "value").unwrap();
+            let again = read(&text, Cls::ANY).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+            assert_eq!(json::write(again.root().unwrap()), json::write(root), "{text}");
+        }
+    }
+}
