@@ -9,6 +9,7 @@
 //! The corpus is `--corpus`, else `AQLITE_CORPUS`, else `../shared/corpus`; it is described in its own README. One that
 //! is named but missing fails the run; without one the run is skipped, loudly.
 
+mod aql_parse;
 mod corpus;
 mod raw;
 mod report;
@@ -20,7 +21,7 @@ use report::Case;
 use std::process::ExitCode;
 
 /// Every suite and what runs it.
-const SUITES: &[(&str, fn(&Corpus) -> Vec<Case>)] = &[("rm.json", rm_json::run), ("rm.xml", rm_xml::run)];
+const SUITES: &[(&str, fn(&Corpus) -> Vec<Case>)] = &[("aql.parse", aql_parse::run), ("rm.json", rm_json::run), ("rm.xml", rm_xml::run)];
 
 fn main() -> ExitCode {
     let options = Options::from_args(std::env::args().skip(1));

@@ -1,0 +1,377 @@
+//! Syntax tree → checked query: names are resolved, classes and attributes known, parameters bound.
+//!
+//! All errors of a query are told together. Codes: AQL02xx names, AQL03xx parameters, AQL04xx what cannot be asked,
+//! AQL05xx what this host cannot answer.
+
+mod from;
+mod path;
+mod value;
+
+use super::ast;
+use super::query::{Aggregate, Column, ColumnValue, Condition, Expr, IdentifiedPath, OrderBy, OrderKey, Query, Variable, Window};
+use super::suggest::nearest;
+use super::token::Keyword;
+use crate::diag::{Diagnostic, Severity, Span};
+use std::collections::{BTreeMap, HashMap};
+
+/// What a parameter is bound to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Parameter {
+    /// JSON null.
+    Null,
+    /// JSON true, false.
+    Boolean(bool),
+    /// A JSON number: its text as sent.
+    Number(String),
+    /// A JSON string.
+    Text(String),
+    /// Text of a URL: takes the type of what it is compared with.
+    Untyped(String),
+    /// A JSON array; only for `matches {$list}`.
+    List(Vec<Parameter>),
+}
+
+/// The parameters of a request by name, without `$`.
+pub type Parameters = BTreeMap<String, Parameter>;
+
+/// What is asked of a terminology.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TerminologyCall {
+    /// `TERMINOLOGY(operation, service, parameters)`.
+    Function {
+        /// `expand`, `validate`, `subsumes` …
+        operation: String,
+        /// `hl7.org/fhir/4.0` …
+        service: String,
+        /// The parameters of the call, URL-encoded.
+        parameters: String,
+    },
+    /// `matches {terminology://…}`.
+    Uri(String),
+}
+
+/// What a terminology answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TerminologyAnswer {
+    /// The codes of a value set.
+    Codes(Vec<String>),
+    /// Whether something holds.
+    Truth(bool),
+}
+
+/// Why a terminology does not answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TerminologyError {
+    /// Nobody here knows this service.
+    Absent,
+    /// The service refuses, with its reason.
+    Refused(String),
+}
+
+/// A source of value sets: the openEHR groups, uploaded value sets, answers that the host has fetched.
+pub trait Terminology {
+    /// Answers one call.
+    fn ask(&self, call: &TerminologyCall) -> Result<TerminologyAnswer, TerminologyError>;
+}
+
+/// What the checker may use.
+#[derive(Clone, Copy, Default)]
+pub struct CheckOptions<'a> {
+    /// Who answers TERMINOLOGY(); absent: AQL0501.
+    pub terminology: Option<&'a dyn Terminology>,
+    /// Checks a text that is being written: unbound parameters and unanswered terminologies are no errors. The query that
+    /// comes out is not meant to run.
+    pub draft: bool,
+}
+
+/// Checks a query and lowers it; the diagnostics are in the order of the text.
+pub fn check(ast: &ast::Query, parameters: &Parameters, options: &CheckOptions<'_>) -> Result<Query, Vec<Diagnostic>> {
+    let mut checker = Checker {
+        parameters,
+        options,
+        aliases: &ast.select.columns,
+        variables: Vec::new(),
+        doubtful: Vec::new(),
+        paths: Vec::new(),
+        known: HashMap::new(),
+        unbound: Vec::new(),
+        diagnostics: Vec::new(),
+    };
+    let query = checker.query(ast);
+    checker.tell_unbound();
+    let mut diagnostics = checker.diagnostics;
+    diagnostics.sort_by_key(|d| d.span.start);
+    match query {
+        Some(query) if !diagnostics.iter().any(|d| d.severity == Severity::Error) => Ok(query),
+        _ => Err(diagnostics),
+    }
+}
+
+/// Every call of a terminology in a query, for a host that must fetch the answers first.
+pub fn terminology_calls(ast: &ast::Query) -> Vec<TerminologyCall> {
+    let mut calls = Vec::new();
+    for column in &ast.select.columns {
+        if let ast::ColumnValue::Expr(expr) = &column.value {
+            calls_of_expr(expr, &mut calls);
+        }
+    }
+    if let Some(condition) = &ast.condition {
+        calls_of(condition, &mut calls);
+    }
+    calls
+}
+
+fn calls_of(condition: &ast::Condition, calls: &mut Vec<TerminologyCall>) {
+    match condition {
+        ast::Condition::And(all) | ast::Condition::Or(all) => all.iter().for_each(|c| calls_of(c, calls)),
+        ast::Condition::Not(inner) => calls_of(inner, calls),
+        ast::Condition::Compare(compare) => [&compare.left, &compare.right].into_iter().for_each(|e| calls_of_expr(e, calls)),
+        ast::Condition::Matches(_, ast::MatchesOperand::Terminology(call)) => calls.push(value::terminology_call(call)),
+        ast::Condition::Matches(_, ast::MatchesOperand::Uri(uri)) => calls.push(TerminologyCall::Uri(uri.text.clone())),
+        ast::Condition::Matches(_, ast::MatchesOperand::List(items)) => calls.extend(items.iter().filter_map(|i| match i {
+            ast::MatchesItem::Terminology(call) => Some(value::terminology_call(call)),
+            _ => None,
+        })),
+        ast::Condition::Exists(_) | ast::Condition::Like(..) => {}
+    }
+}
+
+fn calls_of_expr(expr: &ast::Expr, calls: &mut Vec<TerminologyCall>) {
+    match expr {
+        ast::Expr::Terminology(call) => calls.push(value::terminology_call(call)),
+        ast::Expr::Call(call) => call.arguments.iter().for_each(|e| calls_of_expr(e, calls)),
+        ast::Expr::Path(_) | ast::Expr::Literal(_) | ast::Expr::Parameter(_) => {}
+    }
+}
+
+/// The state of one check. Its methods answer `None` where they have told an error.
+struct Checker<'a> {
+    parameters: &'a Parameters,
+    options: &'a CheckOptions<'a>,
+    aliases: &'a [ast::Column],
+    variables: Vec<Variable>,
+    /// Variables whose class is unknown: told once, their paths are not looked at.
+    doubtful: Vec<usize>,
+    paths: Vec<IdentifiedPath>,
+    known: HashMap<String, usize>,
+    unbound: Vec<(String, Span)>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl<'a> Checker<'a> {
+    fn query(&mut self, ast: &'a ast::Query) -> Option<Query> {
+        let from = self.source(&ast.from);
+        let select: Vec<Option<Column>> = ast.select.columns.iter().enumerate().map(|(i, c)| self.column(i, c)).collect();
+        let select: Option<Vec<Column>> = select.into_iter().collect();
+        let condition = ast.condition.as_ref().map(|c| self.condition(c));
+        let grouped = ast.select.columns.iter().any(|c| matches!(c.value, ast::ColumnValue::Aggregate(_)));
+        let order: Vec<Option<OrderKey>> = ast.order.iter().map(|k| self.order_key(k, select.as_deref(), grouped)).collect();
+        let window = self.window(ast);
+        Some(Query {
+            from: from?,
+            select: select?,
+            distinct: ast.select.distinct,
+            condition: match condition {
+                Some(condition) => Some(condition?),
+                None => None,
+            },
+            order: order.into_iter().collect::<Option<Vec<OrderKey>>>()?,
+            window: window?,
+            variables: std::mem::take(&mut self.variables),
+            paths: std::mem::take(&mut self.paths),
+        })
+    }
+
+    fn error<T>(&mut self, code: &'static str, span: Span, message: impl Into<String>, help: impl Into<String>) -> Option<T> {
+        self.diagnostics.push(Diagnostic::error(code, span, message).with_help(help));
+        None
+    }
+
+    fn column(&mut self, index: usize, column: &ast::Column) -> Option<Column> {
+        let name = column.alias.as_ref().map_or_else(|| format!("#{index}"), |alias| alias.text.clone());
+        let path = match &column.value {
+            ast::ColumnValue::Expr(ast::Expr::Path(path)) => Some(super::print::path(path)),
+            _ => None,
+        };
+        let value = match &column.value {
+            ast::ColumnValue::Expr(expr) => ColumnValue::Expr(self.expr(expr)?),
+            ast::ColumnValue::Aggregate(aggregate) => ColumnValue::Aggregate(self.aggregate(aggregate)?),
+        };
+        Some(Column { name, path, value })
+    }
+
+    fn aggregate(&mut self, aggregate: &ast::Aggregate) -> Option<Aggregate> {
+        let Some(path) = &aggregate.path else {
+            return Some(Aggregate::CountRows);
+        };
+        let path = self.path(path)?;
+        Some(match aggregate.function {
+            Keyword::Min => Aggregate::Min(path),
+            Keyword::Max => Aggregate::Max(path),
+            Keyword::Sum => Aggregate::Sum(path),
+            Keyword::Avg => Aggregate::Avg(path),
+            _ if aggregate.distinct => Aggregate::CountDistinct(path),
+            _ => Aggregate::Count(path),
+        })
+    }
+
+    fn condition(&mut self, condition: &ast::Condition) -> Option<Condition> {
+        Some(match condition {
+            ast::Condition::And(all) => Condition::And(self.conditions(all)?),
+            ast::Condition::Or(any) => Condition::Or(self.conditions(any)?),
+            ast::Condition::Not(inner) => Condition::Not(Box::new(self.condition(inner)?)),
+            ast::Condition::Exists(path) => Condition::Exists(self.identified(path)?),
+            ast::Condition::Compare(compare) => {
+                let (left, right) = (self.expr(&compare.left), self.expr(&compare.right));
+                Condition::Compare(left?, compare.op, right?)
+            }
+            ast::Condition::Like(path, operand) => {
+                let (path, pattern) = (self.path(path), self.like(operand));
+                let path = Expr::Path(path?);
+                match pattern? {
+                    Some(pattern) => Condition::Like(path, pattern),
+                    None => Condition::Constant(None),
+                }
+            }
+            ast::Condition::Matches(path, operand) => {
+                let coded = matches!(operand, ast::MatchesOperand::Terminology(_) | ast::MatchesOperand::Uri(_))
+                    || matches!(operand, ast::MatchesOperand::List(items) if items.iter().any(|i| matches!(i, ast::MatchesItem::Terminology(_))));
+                let (path, values) = (if coded { self.coded_path(path) } else { self.path(path) }, self.members(operand));
+                Condition::Matches(Expr::Path(path?), values?)
+            }
+        })
+    }
+
+    fn conditions(&mut self, all: &[ast::Condition]) -> Option<Vec<Condition>> {
+        let all: Vec<Option<Condition>> = all.iter().map(|c| self.condition(c)).collect();
+        all.into_iter().collect()
+    }
+
+    /// A bare name is an alias before it is a variable; a name with a path is a variable before it is an alias.
+    fn order_key(&mut self, key: &ast::OrderKey, select: Option<&[Column]>, grouped: bool) -> Option<OrderKey> {
+        let path = &key.path;
+        let descending = key.descending;
+        let alias = self.alias(&path.variable.text);
+        if let (Some(alias), true, None) = (alias, path.steps.is_empty(), &path.root) {
+            return Some(OrderKey { key: OrderBy::Column(alias), descending });
+        }
+        let index = match (self.variable(&path.variable.text), alias) {
+            (None, Some(alias)) => self.path_behind_alias(alias, path)?,
+            _ => self.path(path)?,
+        };
+        if !grouped {
+            return Some(OrderKey { key: OrderBy::Path(index), descending });
+        }
+        let column = select?.iter().position(|c| c.value == ColumnValue::Expr(Expr::Path(index)));
+        let Some(column) = column else {
+            let message = format!("`{}` is not a column of this query with aggregate functions", super::print::path(path));
+            return self.error("AQL0405", path.span(), message, "add it to SELECT, or order by a column's alias");
+        };
+        Some(OrderKey { key: OrderBy::Column(column), descending })
+    }
+
+    fn path_behind_alias(&mut self, alias: usize, path: &ast::Path) -> Option<usize> {
+        let column = self.aliases.get(alias)?;
+        let (ast::ColumnValue::Expr(ast::Expr::Path(start)), None) = (&column.value, &path.root) else {
+            let message = format!("nothing can be reached from the column `{}`", path.variable.text);
+            return self.error("AQL0405", path.span(), message, "only a column that is a path has attributes; order by the alias alone");
+        };
+        let steps = start.steps.iter().chain(&path.steps).cloned().collect();
+        let whole = ast::Path { variable: start.variable.clone(), root: start.root.clone(), steps, at: path.at };
+        self.path(&whole)
+    }
+
+    /// The column with this alias: in this spelling, or the only one in any spelling of case.
+    fn alias(&self, name: &str) -> Option<usize> {
+        let aliases = || self.aliases.iter().enumerate().filter_map(|(i, c)| c.alias.as_ref().map(|a| (i, a.text.as_str())));
+        spelled(name, aliases)
+    }
+
+    fn window(&mut self, ast: &ast::Query) -> Option<Option<Window>> {
+        let top = match &ast.select.top {
+            Some(top) => Some((self.count(&top.count, "TOP")?, top)),
+            None => None,
+        };
+        let limit = match &ast.limit {
+            Some(limit) => Some((self.count(&limit.count, "LIMIT")?, limit)),
+            None => None,
+        };
+        Some(match (top, limit) {
+            (Some(_), Some((_, limit))) => {
+                return self.error("AQL0402", limit.at.0, "TOP and LIMIT exclude each other", "TOP is deprecated: keep LIMIT");
+            }
+            (Some((limit, top)), None) if top.backward => Some(Window::Last { limit }),
+            (Some((limit, _)), None) => Some(Window::First { limit, offset: 0 }),
+            (None, Some((count, limit))) => {
+                let offset = match &limit.offset {
+                    Some(offset) => self.whole_number(offset, "OFFSET")?,
+                    None => 0,
+                };
+                Some(Window::First { limit: count, offset })
+            }
+            (None, None) => None,
+        })
+    }
+
+    fn count(&mut self, number: &ast::Name, what: &str) -> Option<u64> {
+        match self.whole_number(number, what)? {
+            0 => self.error("AQL0401", number.span(), format!("{what} 0 asks for no rows"), "the smallest number is 1"),
+            n => Some(n),
+        }
+    }
+
+    fn whole_number(&mut self, number: &ast::Name, what: &str) -> Option<u64> {
+        match number.text.parse() {
+            Ok(n) => Some(n),
+            Err(_) => self.error(
+                "AQL0401",
+                number.span(),
+                format!("`{}` is not a number of rows", number.text),
+                format!("{what} takes digits, up to {}", u64::MAX),
+            ),
+        }
+    }
+
+    fn tell_unbound(&mut self) {
+        let Some((_, span)) = self.unbound.first().cloned() else {
+            return;
+        };
+        let mut names: Vec<String> = Vec::new();
+        for (name, _) in std::mem::take(&mut self.unbound) {
+            let name = format!("`${name}`");
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let message = match names.as_slice() {
+            [one] => format!("the parameter {one} is not bound"),
+            many => format!("the parameters {} are not bound", many.join(", ")),
+        };
+        let bound: Vec<String> = self.parameters.keys().map(|k| format!("`{k}`")).collect();
+        let help = if bound.is_empty() { "the request binds no parameters".to_owned() } else { format!("the request binds {}", bound.join(", ")) };
+        let _ = self.error::<()>("AQL0301", span, message, help);
+    }
+}
+
+/// The item with this name: in this spelling, or the only one in any spelling of case (aql 3.13).
+fn spelled<'n, I: Iterator<Item = (usize, &'n str)>>(name: &str, items: impl Fn() -> I) -> Option<usize> {
+    if let Some((found, _)) = items().find(|(_, n)| *n == name) {
+        return Some(found);
+    }
+    let mut similar = items().filter(|(_, n)| n.eq_ignore_ascii_case(name));
+    match (similar.next(), similar.next()) {
+        (Some((found, _)), None) => Some(found),
+        _ => None,
+    }
+}
+
+/// `did you mean `x`?`, or the other help.
+fn did_you_mean<'n>(word: &str, candidates: impl Iterator<Item = &'n str>, otherwise: impl FnOnce() -> String) -> String {
+    match nearest(word, candidates) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => otherwise(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
