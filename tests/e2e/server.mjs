@@ -1,0 +1,109 @@
+// The worker in real workerd, by `wrangler dev`, for tests: started, asked, stopped, started again on the same state.
+import { spawn, spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
+export const ITS = "/rest/openehr/v1";
+export const V1 = "/v1";
+
+const wrangler = join(root, "node_modules/.bin/wrangler");
+const quiet = { ...process.env, CI: "1", NO_COLOR: "1", WRANGLER_SEND_METRICS: "false", CLOUDFLARE_CF_FETCH_ENABLED: "false" };
+
+/** A port that nobody listens on. */
+function freePort() {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once("error", reject);
+    probe.listen(0, "127.0.0.1", () => {
+      const { port } = probe.address();
+      probe.close(() => resolve(port));
+    });
+  });
+}
+
+/** An empty state folder under target/, with the migrations applied. */
+export function freshState(name) {
+  const state = join(root, "target/e2e", name);
+  rmSync(state, { recursive: true, force: true });
+  mkdirSync(state, { recursive: true });
+  const args = ["d1", "migrations", "apply", "DB", "--local", "--persist-to", state];
+  const applied = spawnSync(wrangler, args, { cwd: root, env: quiet, encoding: "utf8" });
+  if (applied.status !== 0) throw new Error(`migrations failed:\n${applied.stdout}\n${applied.stderr}`);
+  return state;
+}
+
+/** A running worker. */
+class Server {
+  constructor(child, port) {
+    this.child = child;
+    this.port = port;
+    this.log = "";
+    this.exited = new Promise((resolve) => child.once("exit", resolve));
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (bytes) => (this.log += bytes));
+  }
+
+  /** Sends a request; gives status, headers, text and (where it is JSON) the parsed body. */
+  async send(method, path, { headers = {}, body, type = "application/json" } = {}) {
+    const all = body === undefined ? headers : { "content-type": type, ...headers };
+    const answer = await fetch(`http://127.0.0.1:${this.port}${path}`, { method, headers: all, body, redirect: "manual" });
+    const text = await answer.text();
+    const isJson = (answer.headers.get("content-type") ?? "").includes("json");
+    return { status: answer.status, headers: answer.headers, text, json: isJson && text !== "" ? JSON.parse(text) : undefined };
+  }
+
+  /** Runs ad-hoc AQL; gives the rows. */
+  async rows(q, base = ITS) {
+    const answer = await this.send("POST", `${base}/query/aql`, { body: JSON.stringify({ q }) });
+    if (answer.status !== 200) throw new Error(`${q}: ${answer.status} ${answer.text}`);
+    return answer.json.rows;
+  }
+
+  /** Ends the server and all that it started. */
+  async stop(signal = "SIGTERM") {
+    try {
+      process.kill(-this.child.pid, signal);
+    } catch {
+      // It is gone already.
+    }
+    await this.exited;
+  }
+}
+
+/** Starts the worker on a state folder and waits until it answers. */
+export async function start(state, vars = { AUTH: "none" }) {
+  const port = await freePort();
+  const args = ["dev", "--local", "--ip", "127.0.0.1", "--port", String(port), "--persist-to", state, "--show-interactive-dev-session=false"];
+  for (const [name, value] of Object.entries(vars)) args.push("--var", `${name}:${value}`);
+  const child = spawn(wrangler, args, { cwd: root, env: quiet, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+  const server = new Server(child, port);
+  for (let tries = 0; tries < 300; tries += 1) {
+    if (child.exitCode !== null) break;
+    try {
+      await server.send("OPTIONS", `${V1}/`);
+      return server;
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+  await server.stop("SIGKILL");
+  throw new Error(`the worker did not start:\n${server.log}`);
+}
+
+/** The generated sample: templates as text, guides as text, compositions as `{ehr_id, composition}`. */
+export function sample() {
+  const folder = join(root, "target/sample");
+  const texts = (kind) => readdirSync(join(folder, kind)).sort().map((name) => readFileSync(join(folder, kind, name), "utf8"));
+  const lines = readFileSync(join(folder, "compositions.ndjson"), "utf8").trim().split("\n");
+  return { templates: texts("templates"), guides: texts("guides"), compositions: lines.map((line) => JSON.parse(line)) };
+}
+
+/** Stores all templates of the sample. */
+export async function uploadTemplates(server, { templates }) {
+  for (const body of templates) {
+    const answer = await server.send("POST", `${ITS}/definition/template/adl1.4`, { body, type: "application/xml" });
+    if (answer.status !== 201) throw new Error(`template: ${answer.status} ${answer.text}`);
+  }
+}
