@@ -255,12 +255,7 @@ impl Stored {
 }
 
 fn row_of(ehr: &Ehr) -> EhrRow {
-    EhrRow {
-        ehr_id: ehr.ehr_id.clone(),
-        system_id: ehr.system_id.clone(),
-        time_created: ehr.time_created.clone(),
-        is_queryable: ehr.is_queryable,
-    }
+    EhrRow { ehr_id: ehr.ehr_id.clone(), system_id: ehr.system_id.clone(), time_created: ehr.time_created.clone(), is_queryable: ehr.is_queryable }
 }
 
 impl Repository for Memory {

@@ -148,7 +148,9 @@ fn commit(versions: Vec<Version>) -> Commit {
 }
 
 fn contribution_text(uid: &str) -> String {
-    format!(r#"{{"_type":"CONTRIBUTION","uid":{{"_type":"HIER_OBJECT_ID","value":"{uid}"}},"versions":[],"audit":{{"_type":"AUDIT_DETAILS","system_id":"{SYSTEM}"}}}}"#)
+    format!(
+        r#"{{"_type":"CONTRIBUTION","uid":{{"_type":"HIER_OBJECT_ID","value":"{uid}"}},"versions":[],"audit":{{"_type":"AUDIT_DETAILS","system_id":"{SYSTEM}"}}}}"#
+    )
 }
 
 fn ehr(ehr_id: &str, subject: Option<&str>) -> Ehr {
@@ -253,7 +255,8 @@ fn a_stale_writer_changes_nothing<R: Repository>(store: &R) {
 fn a_contribution_is_all_or_nothing<R: Repository>(store: &R) {
     done(store.commit(creation(EHR, None)));
     done(store.commit(Draft::composition("a", 1).commit()));
-    let change = |last: u32| commit(vec![Draft::composition("b", 1).version(), Draft::composition("b", 2).version(), Draft::composition("a", last).version()]);
+    let change =
+        |last: u32| commit(vec![Draft::composition("b", 1).version(), Draft::composition("b", 2).version(), Draft::composition("a", last).version()]);
     assert!(matches!(refused(store.commit(change(3))), StoreError::Stale { .. }));
     assert!(done(store.versions(EHR, "b")).is_empty());
     done(store.commit(change(2)));

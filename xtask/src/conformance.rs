@@ -1,6 +1,5 @@
 //! `cargo xtask conformance [rm|aql|gdl] [--corpus DIR] [--via URL]`: an external corpus against the core.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::options::Options;
@@ -10,52 +9,38 @@ const DEFAULT_CORPUS: &str = "../shared/corpus";
 
 pub fn run(args: &[String]) -> Result<(), String> {
     let options = Options::read(args, &["corpus", "via"], &[])?;
-    let areas: Vec<&str> = options.words.iter().map(String::as_str).collect();
-    if let Some(other) = areas.iter().find(|area| !["rm", "aql", "gdl"].contains(area)) {
-        return Err(format!("unknown area `{other}`: expected rm, aql or gdl"));
+    let area_of = |suite: &str| suite.split('.').next().unwrap_or_default().to_owned();
+    if let Some(other) = options.words.iter().find(|word| !["rm", "aql", "gdl"].contains(&area_of(word).as_str())) {
+        return Err(format!("unknown suite `{other}`: expected rm, aql or gdl, or one suite of them such as aql.parse"));
     }
-    let mut tests = command(&areas);
-    if let Some(folder) = options.given("corpus") {
-        let here = std::env::current_dir().map_err(|e| e.to_string())?.join(folder);
-        if !here.is_dir() {
-            return Err(format!("the corpus `{folder}` does not exist"));
-        }
-        tests.env("AQLITE_CORPUS", here);
-    } else {
-        check_corpus()?;
-    }
+    let mut tests = command();
+    tests.args(&options.words);
+    match options.given("corpus") {
+        Some(folder) => tests.arg("--corpus").arg(std::env::current_dir().map_err(|e| e.to_string())?.join(folder)),
+        None => tests.args(corpus_argument()?),
+    };
     if let Some(base) = options.given("via") {
-        tests.env("AQLITE_VIA", base);
+        tests.args(["--via", base]);
     }
     process::run(&mut tests)
 }
 
-/// The command that runs the areas of the corpus; all areas when none is named.
-pub fn command(areas: &[&str]) -> Command {
-    let args = ["test", "--quiet", "--profile", "checked", "--test", "conformance", "--"];
-    let mut command = process::cargo(&[&args[..], areas].concat());
-    if let Some(corpus) = corpus() {
-        command.env("AQLITE_CORPUS", corpus);
-    }
-    command
+/// The command that runs all suites; more arguments choose.
+pub fn command() -> Command {
+    process::cargo(&["test", "--quiet", "--profile", "checked", "--test", "conformance", "--"])
 }
 
-/// A corpus that is named must exist; without a name, a missing one is skipped loudly.
-pub fn check_corpus() -> Result<(), String> {
-    match std::env::var("AQLITE_CORPUS") {
-        Ok(named) if !process::root().join(&named).is_dir() => Err(format!("AQLITE_CORPUS names `{named}`, which does not exist")),
-        Ok(_) => Ok(()),
-        Err(_) => {
-            if corpus().is_none() {
-                println!("WARNING: no corpus at {DEFAULT_CORPUS} and AQLITE_CORPUS is not set: tests that need it are skipped");
-            }
-            Ok(())
+/// The corpus that `AQLITE_CORPUS` names or that lies beside the project, as arguments. One that is named must exist;
+/// without a name, a missing one is skipped loudly.
+pub fn corpus_argument() -> Result<Vec<String>, String> {
+    let named = std::env::var("AQLITE_CORPUS").ok();
+    let folder = process::root().join(named.as_deref().unwrap_or(DEFAULT_CORPUS));
+    match (folder.canonicalize().ok().filter(|path| path.is_dir()), named) {
+        (Some(path), _) => Ok(vec!["--corpus".to_owned(), path.to_string_lossy().into_owned()]),
+        (None, Some(named)) => Err(format!("AQLITE_CORPUS names `{named}`, which does not exist")),
+        (None, None) => {
+            println!("WARNING: no corpus at {DEFAULT_CORPUS}, and AQLITE_CORPUS is not set: the tests that need it are skipped");
+            Ok(Vec::new())
         }
     }
-}
-
-/// The corpus as an absolute path.
-fn corpus() -> Option<PathBuf> {
-    let named = std::env::var("AQLITE_CORPUS").unwrap_or_else(|_| DEFAULT_CORPUS.to_owned());
-    process::root().join(Path::new(&named)).canonicalize().ok().filter(|path| path.is_dir())
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::options::Options;
 use crate::process::{cargo, command, root, run_keeping};
 use crate::tools::{browser, npm_packages, wasm_bindgen, wasm_target};
-use crate::{bundle, conformance};
+use crate::{bundle, conformance, sample};
 
 /// What the steps left behind: one line each, and the runners' own counts.
 #[derive(Default)]
@@ -20,11 +20,11 @@ struct Report {
 pub fn run(args: &[String]) -> Result<(), String> {
     let options = Options::read(args, &[], &["quick"])?;
     let started = Instant::now();
-    conformance::check_corpus()?;
+    let corpus = conformance::corpus_argument()?;
     let mut report = Report::default();
     report.step("format", cargo(&["fmt", "--all", "--check"]));
     report.step("lints", cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"]));
-    native(&mut report);
+    native(&mut report, &corpus);
     if !options.has("quick") {
         wasm(&mut report)?;
         hosts(&mut report)?;
@@ -33,11 +33,13 @@ pub fn run(args: &[String]) -> Result<(), String> {
 }
 
 /// Unit tests, the integration binary, documentation examples and the corpus, as the core ships: optimised.
-fn native(report: &mut Report) {
+fn native(report: &mut Report, corpus: &[String]) {
     let checked = |more: &[&str]| cargo(&[&["test", "--quiet", "--profile", "checked"], more].concat());
     report.step("native tests", checked(&["--workspace", "--lib", "--bins", "--test", "it"]));
     report.step("documentation examples", checked(&["--doc"]));
-    report.step("conformance", conformance::command(&[]));
+    let mut suites = conformance::command();
+    suites.args(corpus);
+    report.step("conformance", suites);
 }
 
 /// The core inside wasm: in Node and in a headless browser.
@@ -63,7 +65,7 @@ fn hosts(report: &mut Report) -> Result<(), String> {
     npm_packages()?;
     let started = Instant::now();
     heading("worker and page");
-    let built = bundle::all();
+    let built = bundle::all().and_then(|()| sample::generate());
     report.note("worker and page", started, built);
     report.step("size of the worker", command("node", &["tests/e2e/size.mjs"]));
     report.step("worker in workerd", node_tests("tests/e2e"));
