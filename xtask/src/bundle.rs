@@ -6,14 +6,14 @@ use std::process::Command;
 
 use crate::process::{cargo, command, root, run};
 use crate::stamp::unless_fresh;
-use crate::tools::{npm_packages, npm_program, wasm_bindgen, wasm_target};
+use crate::tools::{WASM, npm_packages, npm_program, target, wasm_bindgen};
 
 /// Whatever both wasm modules are made of.
 const CORE: [&str; 4] = ["src", "Cargo.toml", "Cargo.lock", ".cargo/config.toml"];
 
 /// Builds the worker and the page, as far as they changed.
 pub fn all() -> Result<(), String> {
-    wasm_target()?;
+    target(WASM)?;
     npm_packages()?;
     worker()?;
     page()
@@ -58,9 +58,9 @@ fn page() -> Result<(), String> {
 
 /// Compiles a crate to wasm and writes the module and its JavaScript glue, both named after the crate.
 pub fn wasm_module(package: &str, bind: &[&str], folder: &str) -> Result<(), String> {
-    wasm_target()?;
-    run(&mut cargo(&["build", "--quiet", "--release", "--target", "wasm32-unknown-unknown", "--package", package]))?;
-    let module = format!("target/wasm32-unknown-unknown/release/{}.wasm", package.replace('-', "_"));
+    target(WASM)?;
+    run(&mut cargo(&["build", "--quiet", "--release", "--target", WASM, "--package", package]))?;
+    let module = format!("target/{WASM}/release/{}.wasm", package.replace('-', "_"));
     let program = wasm_bindgen()?.join("wasm-bindgen");
     run(command(program, bind).args(["--out-dir", folder, &module]))
 }

@@ -5,16 +5,19 @@ use std::path::PathBuf;
 
 use crate::process::{cargo, command, find, output_of, root, run};
 
-const WASM: &str = "wasm32-unknown-unknown";
+/// What ships to Cloudflare and to browsers.
+pub const WASM: &str = "wasm32-unknown-unknown";
+/// Wasm with files and arguments: what unit tests are compiled to.
+pub const WASI: &str = "wasm32-wasip1";
 
-/// The standard library of the wasm target.
-pub fn wasm_target() -> Result<(), String> {
-    let folder = output_of(&mut command("rustc", &["--print", "target-libdir", "--target", WASM]));
+/// The standard library of a target.
+pub fn target(name: &str) -> Result<(), String> {
+    let folder = output_of(&mut command("rustc", &["--print", "target-libdir", "--target", name]));
     if folder.is_some_and(|f| PathBuf::from(f).is_dir()) {
         return Ok(());
     }
-    println!("the wasm target is missing: installing it");
-    run(&mut command("rustup", &["target", "add", WASM]))
+    println!("the target {name} is missing: installing it");
+    run(&mut command("rustup", &["target", "add", name]))
 }
 
 /// The folder with `wasm-bindgen` and `wasm-bindgen-test-runner` of exactly the version that the code links.
