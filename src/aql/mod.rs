@@ -13,3 +13,8 @@ mod token;
 pub use check::{CheckOptions, Parameter, Parameters, Terminology, TerminologyAnswer, TerminologyCall, TerminologyError, check, terminology_calls};
 pub use parse::{NESTING_LIMIT, TEXT_LIMIT, parse};
 pub use signature::{SIGNATURES, Signature, signature};
+pub mod eval;
+pub mod plan;
+pub mod query;
+pub mod result;
+mod trie;

@@ -1,11 +1,12 @@
 //! A batch: many packed documents as columns, one table a shape.
 
 use super::column::{Column, Leaf};
-use super::pack::{FragmentView, Packed, Part, write_json};
-use super::shape::{ItemKind, Shape};
-use crate::rm::class::Attr;
+use super::pack::{FragmentView, Packed, Part, pack, write_json};
+use super::rule::NothingKnown;
+use super::shape::{ItemKind, Shape, Shapes};
+use crate::rm::class::{Attr, Cls};
 use crate::rm::json::quote_into;
-use crate::rm::tree::Kind;
+use crate::rm::tree::{Kind, Tree};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -91,11 +92,14 @@ struct Run {
 }
 
 /// Many packed documents, their EHRs and the tables of their fragments.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Batch {
     ehrs: Vec<Option<EhrRow>>,
     docs: Vec<Doc>,
+    ehr_numbers: HashMap<String, u32>,
+    ehr_fragments: Vec<Fragment>,
     by_ehr: Vec<Vec<u32>>,
+    shapes: Shapes,
     tables: Vec<Table>,
     by_address: HashMap<usize, (Arc<Shape>, u32)>,
     by_digest: HashMap<String, u32>,
@@ -119,9 +123,27 @@ impl Batch {
 
     /// Adds an EHR and gives its number.
     pub fn add_ehr(&mut self, ehr: EhrRow) -> u32 {
+        let number = self.ehrs.len() as u32;
+        let tree = ehr_tree(&ehr);
+        if let Some(root) = tree.root() {
+            let packed = pack(root, &NothingKnown, &self.shapes);
+            let fragment = self.add_part(number, &packed, packed.root());
+            self.ehr_fragments.push(fragment);
+        }
+        self.ehr_numbers.insert(ehr.ehr_id.clone(), number);
         self.ehrs.push(Some(ehr));
         self.by_ehr.push(Vec::new());
-        self.ehrs.len() as u32 - 1
+        number
+    }
+
+    /// The number of the EHR with this id.
+    pub fn ehr_number(&self, ehr_id: &str) -> Option<u32> {
+        self.ehr_numbers.get(ehr_id).copied().filter(|number| self.ehr(*number).is_some())
+    }
+
+    /// The fragment of the EHR object itself; the table of it names the EHR where others name the document.
+    pub fn ehr_fragment(&self, ehr: u32) -> Option<Fragment> {
+        self.ehr_fragments.get(ehr as usize).copied()
     }
 
     /// Changes whether an EHR takes part in population queries.
@@ -256,6 +278,23 @@ impl Batch {
     }
 }
 
+/// The EHR object with the attributes that are known of it.
+fn ehr_tree(ehr: &EhrRow) -> Tree {
+    let mut tree = Tree::new();
+    let root = tree.push_object(None, None, Cls::EHR);
+    let parts = [
+        (Attr::SYSTEM_ID, Cls::HIER_OBJECT_ID, &ehr.system_id),
+        (Attr::EHR_ID, Cls::HIER_OBJECT_ID, &ehr.ehr_id),
+        (Attr::TIME_CREATED, Cls::DV_DATE_TIME, &ehr.time_created),
+    ];
+    for (attr, class, text) in parts {
+        let object = tree.push_object(Some(root), Some(attr), class);
+        tree.push_leaf(Some(object), Some(Attr::VALUE), Cls::STRING, Kind::Text, text);
+    }
+    tree.close(root);
+    tree
+}
+
 impl Table {
     fn new(shape: Arc<Shape>) -> Table {
         let kind = |index: &u32| match shape.item(*index).map(|i| i.kind) {
@@ -307,7 +346,7 @@ impl Table {
     fn bytes(&self) -> usize {
         let columns: usize = self.columns.iter().map(Column::bytes).sum();
         let runs: usize = self.runs.iter().map(|r| r.ends.capacity() * 4 + r.parts.capacity() * 8).sum();
-        columns + runs + self.docs.capacity() * 4 + self.shape.items().len() * std::mem::size_of::<super::Item>()
+        columns + runs + self.docs.capacity() * 4 + std::mem::size_of_val(self.shape.items())
     }
 }
 

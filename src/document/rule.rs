@@ -1,6 +1,7 @@
 //! Which leaves are slots and where a document is cut: fixed rules by class and attribute, so that packing is deterministic.
 
 use crate::rm::class::{Attr, Cls};
+use crate::rm::id::{is_archetype_id, is_node_code};
 use crate::rm::tree::{Kind, NodeRef};
 use std::collections::HashSet;
 
@@ -122,26 +123,6 @@ fn is_short_code(text: &str) -> bool {
         || matches!(text.as_bytes(), [a, b, b'-', c, d] if [a, b, c, d].iter().all(|x| x.is_ascii_alphabetic()))
 }
 
-/// `at0001`, `at0001.1`, `id5.1.2`.
-pub(super) fn is_node_code(text: &str) -> bool {
-    text.strip_prefix("at").or_else(|| text.strip_prefix("id")).is_some_and(|rest| {
-        rest.len() <= 24 && rest.starts_with(|c: char| c.is_ascii_digit()) && rest.bytes().all(|b| b.is_ascii_digit() || b == b'.')
-    })
-}
-
-/// `openEHR-EHR-OBSERVATION.blood_pressure.v2`, with an optional namespace.
-pub(super) fn is_archetype_id(text: &str) -> bool {
-    let id = text.rsplit("::").next().unwrap_or(text);
-    let mut parts = id.splitn(3, '.');
-    let (Some(entity), Some(concept), Some(version)) = (parts.next(), parts.next(), parts.next()) else { return false };
-    text.len() <= 200
-        && entity.split('-').count() == 3
-        && entity.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
-        && !concept.is_empty()
-        && version.starts_with('v')
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b':' | b'+'))
-}
-
 /// True for an attribute whose one value is always a fragment of its own.
 pub(super) fn is_cut(class: Cls, attr: Attr) -> bool {
     attr == Attr::DATA && class.is_a(Cls::VERSION)
@@ -156,16 +137,4 @@ pub(super) fn cut_elements(list: NodeRef<'_>) -> Vec<bool> {
 fn repeats(element: NodeRef<'_>, all: &[NodeRef<'_>]) -> bool {
     let key = |n: NodeRef<'_>| (n.class(), n.text_at(Attr::ARCHETYPE_NODE_ID).map(str::to_owned));
     all.len() > 1 && all.iter().filter(|o| o.class() == element.class() && key(**o) == key(element)).count() > 1
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn codes_and_archetype_ids_are_known_by_their_form() {
-        assert!(is_node_code("at0001.1") && is_node_code("id5") && !is_node_code("atrium"));
-        assert!(is_archetype_id("openEHR-EHR-OBSERVATION.blood_pressure.v2") && is_archetype_id("org.acme::openEHR-EHR-CLUSTER.x-y.v1.2.0-rc.1"));
-        assert!(!is_archetype_id("John Smith, born 1950"));
-    }
 }

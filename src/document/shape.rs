@@ -1,13 +1,13 @@
 //! Shapes: the skeletons that fragments share.
 
 use crate::rm::class::{Attr, Cls};
+use crate::rm::id::is_archetype_id;
 use crate::rm::json::{self, quote_into};
 use crate::rm::tree::{Kind, NodeRef};
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::hash::{BuildHasherDefault, DefaultHasher};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -52,9 +52,9 @@ pub enum ItemKind {
 }
 
 /// An interner of shapes: each skeleton is held once.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Shapes {
-    by_key: RefCell<HashMap<Rc<[u8]>, Arc<Shape>, BuildHasherDefault<DefaultHasher>>>,
+    by_key: RefCell<HashMap<Rc<[u8]>, Arc<Shape>>>,
 }
 
 impl Shape {
@@ -121,7 +121,7 @@ impl Shape {
 
     /// The archetype ids that stand in the shape as node ids.
     pub fn archetypes(&self) -> impl Iterator<Item = &str> {
-        self.items.iter().filter(|i| i.attr == Some(Attr::ARCHETYPE_NODE_ID)).map(|i| self.text(i)).filter(|t| super::rule::is_archetype_id(t))
+        self.items.iter().filter(|i| i.attr == Some(Attr::ARCHETYPE_NODE_ID)).map(|i| self.text(i)).filter(|t| is_archetype_id(t))
     }
 
     /// The skeleton as JSON: objects with `_type`, slots as `{"_slot":"number"}`, runs of parts as `{"_parts":0}`.

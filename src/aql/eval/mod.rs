@@ -1,0 +1,188 @@
+//! Evaluation: batches of stored documents in, rows out.
+//!
+//! Push-based: the host pushes batches as it reads them, then asks for the result; it can stop at any time. Documents
+//! are never unpacked: nodes are items of shapes, values are slots.
+
+mod bind;
+mod condition;
+mod expand;
+mod function;
+mod node;
+mod output;
+mod predicate;
+mod value;
+
+use super::plan::Plan;
+use super::result::ResultSet;
+use crate::document::{Batch, Doc};
+use bind::{Binder, Candidates, Parent};
+use condition::Judge;
+use expand::Expander;
+use node::{Node, View};
+use output::Output;
+use std::cell::RefCell;
+use std::fmt;
+use std::ops::ControlFlow;
+
+/// What one run may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// The most rows (or groups) that may be held at once.
+    pub rows: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget { rows: 1_000_000 }
+    }
+}
+
+/// Why a run was given up; there is never a partial answer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum QueryError {
+    /// More rows than the budget allows.
+    TooManyRows(usize),
+    /// The host asked to stop, or its time is over.
+    Stopped,
+}
+
+impl fmt::Display for QueryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            QueryError::TooManyRows(limit) => write!(f, "the query gives more than {limit} rows; narrow it by WHERE, by an EHR, or use LIMIT"),
+            QueryError::Stopped => f.write_str("the query was stopped; narrow it by an EHR, an archetype or a template"),
+        }
+    }
+}
+
+/// One run of a plan.
+pub struct Run<'p> {
+    plan: &'p Plan,
+    now: &'p str,
+    budget: Budget,
+    output: Output,
+    stopped: &'p dyn Fn() -> bool,
+    failure: Option<QueryError>,
+}
+
+impl<'p> Run<'p> {
+    /// Starts a run. `now` is the one reading of the clock (ISO 8601 with zone); `stopped` is asked now and then.
+    pub fn new(plan: &'p Plan, now: &'p str, budget: Budget, stopped: &'p dyn Fn() -> bool) -> Run<'p> {
+        Run { plan, now, budget, output: Output::new(&plan.query), stopped, failure: None }
+    }
+
+    /// Evaluates a batch; false when no more batches are needed, because of a full window or a failure.
+    pub fn push(&mut self, batch: &Batch) -> bool {
+        if self.failure.is_none() {
+            let candidates = RefCell::new(Candidates::default());
+            let done = if self.plan.single { self.each_document(batch, &candidates) } else { self.each_ehr(batch, &candidates) };
+            if done.is_continue() && !self.is_full() {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The result set.
+    ///
+    /// # Errors
+    /// When the run was over its budget or stopped.
+    pub fn finish(self) -> Result<ResultSet, QueryError> {
+        match self.failure {
+            Some(failure) => Err(failure),
+            None => Ok(self.output.finish(&self.plan.query)),
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.output.is_full(&self.plan.query, self.plan.single)
+    }
+
+    /// The EHR that the query is about, when it is about one: `Some(None)` when the batch does not hold it.
+    fn only_ehr(&self, batch: &Batch) -> Option<Option<u32>> {
+        let wanted = self.plan.scan().ehr.as_deref()?;
+        Some(batch.ehr_number(wanted))
+    }
+
+    fn each_document(&mut self, batch: &Batch, candidates: &RefCell<Candidates>) -> ControlFlow<()> {
+        match self.only_ehr(batch) {
+            Some(None) => ControlFlow::Continue(()),
+            Some(Some(ehr)) => batch.docs_of(ehr).iter().filter_map(|d| batch.doc(*d)).try_for_each(|doc| self.document(batch, doc, candidates)),
+            None => {
+                for (i, doc) in batch.docs().iter().enumerate() {
+                    if i % 1024 == 0 && (self.stopped)() {
+                        return self.fail(QueryError::Stopped);
+                    }
+                    if batch.ehr(doc.ehr).is_some_and(|e| e.is_queryable) {
+                        self.document(batch, doc, candidates)?;
+                    }
+                }
+                ControlFlow::Continue(())
+            }
+        }
+    }
+
+    fn document(&mut self, batch: &Batch, doc: &Doc, candidates: &RefCell<Candidates>) -> ControlFlow<()> {
+        let scan = self.plan.scan();
+        if !scan.kinds.contains(&doc.row.kind) || !(scan.all_versions || (doc.row.latest && !doc.row.deleted)) {
+            return ControlFlow::Continue(());
+        }
+        self.bind(batch, doc.ehr, Parent::Doc(doc), candidates)?;
+        if self.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn each_ehr(&mut self, batch: &Batch, candidates: &RefCell<Candidates>) -> ControlFlow<()> {
+        let only = self.only_ehr(batch);
+        for (ehr, row) in batch.ehrs() {
+            let wanted = only.map_or(row.is_queryable, |only| only == Some(ehr));
+            if !wanted {
+                continue;
+            }
+            if (self.stopped)() {
+                return self.fail(QueryError::Stopped);
+            }
+            self.bind(batch, ehr, Parent::Ehr(ehr), candidates)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn bind(&mut self, batch: &Batch, ehr: u32, parent: Parent<'_>, candidates: &RefCell<Candidates>) -> ControlFlow<()> {
+        let (plan, now) = (self.plan, self.now);
+        let view = View { batch };
+        let binder = Binder { plan, view, ehr, candidates };
+        let mut assignment = vec![Node::NONE; plan.query.variables.len()];
+        let flow = binder.bind(&plan.query.from, parent, &mut assignment, &mut |a| {
+            let judge = Judge { plan, view, now };
+            let order = if plan.single { Vec::new() } else { ordinals(batch, ehr, a) };
+            let expander = Expander { plan, view };
+            for row in expander.rows(a).iter().filter(|row| judge.keeps(row)) {
+                self.output.take(judge, row, order.clone());
+            }
+            if self.output.len() > self.budget.rows { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        match flow {
+            ControlFlow::Break(()) => self.fail(QueryError::TooManyRows(self.budget.rows)),
+            flow => flow,
+        }
+    }
+
+    fn fail(&mut self, failure: QueryError) -> ControlFlow<()> {
+        self.failure = Some(failure);
+        ControlFlow::Break(())
+    }
+}
+
+/// The commit ordinals of the bound documents in the order of the class expressions, unbound ones last; without any, that of the EHR.
+fn ordinals(batch: &Batch, ehr: u32, assignment: &[Node]) -> Vec<u64> {
+    let ordinal = |node: &Node| {
+        let table = batch.table(node.fragment.table)?;
+        let is_ehr = table.shape().class() == crate::rm::class::Cls::EHR;
+        let number = *table.docs().get(node.fragment.row as usize)?;
+        (!is_ehr).then(|| batch.doc(number).map(|d| d.row.ordinal)).flatten()
+    };
+    let found: Vec<Option<u64>> = assignment.iter().map(ordinal).collect();
+    if found.iter().all(Option::is_none) {
+        return vec![u64::from(ehr)];
+    }
+    found.into_iter().map(|o| o.unwrap_or(u64::MAX)).collect()
+}

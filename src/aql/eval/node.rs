@@ -1,0 +1,164 @@
+//! Walking stored documents without unpacking them: nodes of fragments, in one EHR.
+
+use crate::document::{Batch, Doc, Fragment, ItemKind, Leaf, ObjectKind, Table};
+use crate::rm::class::{Attr, Cls};
+use crate::rm::json::quote_into;
+use crate::rm::tree::Kind;
+
+/// A node of a stored document: an object or a leaf.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Node {
+    pub fragment: Fragment,
+    pub item: u32,
+}
+
+impl Node {
+    /// No node: an unbound variable, an absent value.
+    pub const NONE: Node = Node { fragment: Fragment { table: u32::MAX, row: 0 }, item: 0 };
+
+    /// The root of a fragment.
+    pub fn root(fragment: Fragment) -> Node {
+        Node { fragment, item: 0 }
+    }
+
+    pub fn is_none(self) -> bool {
+        self.fragment.table == u32::MAX
+    }
+}
+
+/// The reading view of a batch.
+#[derive(Clone, Copy)]
+pub(super) struct View<'b> {
+    pub batch: &'b Batch,
+}
+
+impl<'b> View<'b> {
+    pub fn table(self, node: Node) -> Option<&'b Table> {
+        self.batch.table(node.fragment.table)
+    }
+
+    /// The class of an object, the primitive type of a leaf.
+    pub fn class(self, node: Node) -> Cls {
+        self.table(node).and_then(|t| t.shape().item(node.item)).map_or(Cls::ANY, |i| i.class)
+    }
+
+    /// The value of a leaf.
+    pub fn leaf(self, node: Node) -> Option<Leaf<'b>> {
+        self.table(node)?.leaf(node.item, node.fragment.row)
+    }
+
+    /// The object that a leaf belongs to, within its fragment: its class and the attribute of the leaf.
+    pub fn holder(self, node: Node) -> Option<(Cls, Attr)> {
+        let shape = self.table(node)?.shape();
+        let item = shape.item(node.item)?;
+        Some((shape.item(item.parent)?.class, item.attr?))
+    }
+
+    /// The text of the leaf at an attribute of an object.
+    pub fn text_at(self, node: Node, attr: Attr) -> Option<&'b str> {
+        match self.leaf(self.single(node, attr)?)? {
+            Leaf::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The number at an attribute of an object.
+    pub fn number_at(self, node: Node, attr: Attr) -> Option<f64> {
+        match self.leaf(self.single(node, attr)?)? {
+            Leaf::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// The first value at an attribute.
+    pub fn single(self, node: Node, attr: Attr) -> Option<Node> {
+        let mut found = None;
+        self.each(node, attr, &mut |n| {
+            found = Some(n);
+            false
+        });
+        found
+    }
+
+    /// Visits the values at an attribute in list order until `visit` says false; false when it did.
+    pub fn each(self, node: Node, attr: Attr, visit: &mut dyn FnMut(Node) -> bool) -> bool {
+        let Some(table) = self.table(node) else { return true };
+        let shape = table.shape();
+        let Some(child) = shape.child(node.item, attr) else {
+            return attr != Attr::EHR_STATUS || shape.class() != Cls::EHR || self.status_of(table, node).is_none_or(visit);
+        };
+        match shape.item(child).map(|i| i.kind) {
+            Some(ItemKind::List) => shape.children(child).all(|element| self.element(table, node.fragment, element, visit)),
+            Some(_) => self.element(table, node.fragment, child, visit),
+            None => true,
+        }
+    }
+
+    fn element(self, table: &Table, fragment: Fragment, item: u32, visit: &mut dyn FnMut(Node) -> bool) -> bool {
+        match table.shape().item(item).map(|i| i.kind) {
+            Some(ItemKind::Parts(run)) => self.batch.parts(fragment, run).iter().all(|part| visit(Node::root(*part))),
+            Some(_) => visit(Node { fragment, item }),
+            None => true,
+        }
+    }
+
+    /// The latest EHR_STATUS of the EHR whose object this is.
+    fn status_of(self, table: &Table, node: Node) -> Option<Node> {
+        let ehr = *table.docs().get(node.fragment.row as usize)?;
+        let mut statuses = self.docs_of(ehr).filter(|d| d.row.kind == ObjectKind::EhrStatus && d.row.latest);
+        statuses.next().and_then(|d| d.data).map(Node::root)
+    }
+
+    /// The documents of an EHR in commit order.
+    pub fn docs_of(self, ehr: u32) -> impl Iterator<Item = &'b Doc> {
+        self.batch.docs_of(ehr).iter().filter_map(move |d| self.batch.doc(*d))
+    }
+
+    /// Appends a node as JSON: an object as stored, a leaf as its token.
+    pub fn write_json(self, node: Node, out: &mut String) {
+        let Some(table) = self.table(node) else {
+            out.push_str("null");
+            return;
+        };
+        if table.shape().class() == Cls::EHR && node.item == 0 {
+            self.write_ehr(table, node, out);
+        } else {
+            self.batch.write_json(node.fragment, node.item, out);
+        }
+    }
+
+    /// An EHR with a reference to its status.
+    fn write_ehr(self, table: &Table, node: Node, out: &mut String) {
+        self.batch.write_json(node.fragment, node.item, out);
+        let uid = self.status_of(table, node).and_then(|status| self.single(status, Attr::UID)).and_then(|uid| self.text_at(uid, Attr::VALUE));
+        if let Some(uid) = uid {
+            out.pop();
+            out.push_str(",\"ehr_status\":{\"_type\":\"OBJECT_REF\",\"id\":{\"_type\":\"OBJECT_VERSION_ID\",\"value\":");
+            quote_into(out, uid);
+            out.push_str("},\"namespace\":\"local\",\"type\":\"EHR_STATUS\"}}");
+        }
+    }
+
+    /// Appends the text of a number leaf with its digits as sent.
+    pub fn write_token(self, node: Node, out: &mut String) {
+        if let Some(table) = self.table(node) {
+            match table.shape().item(node.item).map(|i| (i.kind, i)) {
+                Some((ItemKind::Slot(_, slot), _)) => drop(table.column(slot).map(|c| c.write(node.fragment.row, out))),
+                Some((ItemKind::Constant(..), item)) => out.push_str(table.shape().text(item)),
+                _ => {}
+            }
+        }
+    }
+
+    /// True for a node that is a leaf.
+    pub fn is_leaf(self, node: Node) -> bool {
+        let kind = self.table(node).and_then(|t| t.shape().item(node.item)).map(|i| i.kind);
+        matches!(kind, Some(ItemKind::Constant(..) | ItemKind::Slot(..)))
+    }
+
+    /// True for a leaf that is a number.
+    pub fn is_number(self, node: Node) -> bool {
+        let kind = self.table(node).and_then(|t| t.shape().item(node.item)).map(|i| i.kind);
+        matches!(kind, Some(ItemKind::Constant(Kind::Number, ..) | ItemKind::Slot(Kind::Number, _)))
+    }
+}

@@ -1,0 +1,386 @@
+//! After WHERE: groups and aggregates, order, distinct, window.
+
+use super::condition::Judge;
+use super::node::{Node, View};
+use super::value::Value;
+use crate::aql::query::{Aggregate, ColumnValue, Expr, Literal, OrderBy, OrderKey, Query, Window};
+use crate::aql::result::{Cell, ResultColumn, ResultSet};
+use crate::rm::Token;
+use crate::rm::json::Scanner;
+use crate::rm::time::Temporal;
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
+
+/// A row on its way out.
+struct OutRow {
+    cells: Vec<Cell>,
+    keys: Vec<SortKey>,
+    /// The commit ordinals of the bound documents: the default order where rows of different EHRs meet.
+    order: Vec<u64>,
+}
+
+/// What a value sorts by: numbers, temporal values, texts, booleans, objects, and NULL last.
+#[derive(Clone, Debug, PartialEq)]
+enum SortKey {
+    Number(f64),
+    Temporal(Temporal, String),
+    Text(String),
+    Boolean(bool),
+    Object(String),
+    Null,
+}
+
+/// A group of a query with aggregates.
+struct Group {
+    cells: Vec<Cell>,
+    keys: Vec<SortKey>,
+    order: Vec<u64>,
+    sums: Vec<Tally>,
+}
+
+/// The state of one aggregate.
+#[derive(Default)]
+struct Tally {
+    count: u64,
+    sum: f64,
+    best: Option<(SortKey, Cell)>,
+    seen: HashSet<String>,
+    unordered: bool,
+}
+
+/// Collects rows and gives the result set.
+pub(super) struct Output {
+    rows: Vec<OutRow>,
+    groups: Vec<Group>,
+    by_key: HashMap<String, usize>,
+    grouped: bool,
+}
+
+impl Output {
+    pub fn new(query: &Query) -> Output {
+        let grouped = query.select.iter().any(|c| matches!(c.value, ColumnValue::Aggregate(_)));
+        Output { rows: Vec::new(), groups: Vec::new(), by_key: HashMap::new(), grouped }
+    }
+
+    /// How many rows or groups are held.
+    pub fn len(&self) -> usize {
+        self.rows.len() + self.groups.len()
+    }
+
+    /// True when more rows cannot change the answer: they come in final order and the window is full.
+    pub fn is_full(&self, query: &Query, in_order: bool) -> bool {
+        let plain = !self.grouped && !query.distinct && query.order.is_empty() && in_order;
+        plain && matches!(query.window, Some(Window::First { limit, offset }) if self.rows.len() as u64 >= limit.saturating_add(offset))
+    }
+
+    /// Takes a row that WHERE kept.
+    pub fn take<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, row: &[Node], order: Vec<u64>) {
+        let query = &judge.plan.query;
+        let keys: Vec<SortKey> = query.order.iter().map(|k| order_key(judge, &k.key, row)).collect();
+        if self.grouped {
+            self.add_to_group(judge, row, keys, order);
+            return;
+        }
+        let cells = query.select.iter().map(|c| plain_cell(judge, &c.value, row)).collect();
+        self.rows.push(OutRow { cells, keys, order });
+        self.shed(query);
+    }
+
+    /// Keeps a top-k query small: only the best rows so far.
+    fn shed(&mut self, query: &Query) {
+        let Some(Window::First { limit, offset }) = query.window else { return };
+        let wanted = usize::try_from(limit.saturating_add(offset)).unwrap_or(usize::MAX);
+        if !query.order.is_empty() && !query.distinct && self.rows.len() >= wanted.saturating_mul(2).max(1024) {
+            sort(&mut self.rows, &query.order);
+            self.rows.truncate(wanted);
+        }
+    }
+
+    fn add_to_group<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, row: &[Node], keys: Vec<SortKey>, order: Vec<u64>) {
+        let query = &judge.plan.query;
+        let cells: Vec<Cell> = query.select.iter().map(|c| plain_cell(judge, &c.value, row)).collect();
+        let mut key = String::new();
+        for (column, cell) in query.select.iter().zip(&cells) {
+            if matches!(column.value, ColumnValue::Expr(Expr::Path(_) | Expr::Call(..))) {
+                identity(cell, &mut key);
+            }
+        }
+        let number = *self.by_key.entry(key).or_insert_with(|| {
+            self.groups.push(Group { cells, keys, order, sums: query.select.iter().map(|_| Tally::default()).collect() });
+            self.groups.len() - 1
+        });
+        let Some(group) = self.groups.get_mut(number) else { return };
+        for (column, tally) in query.select.iter().zip(&mut group.sums) {
+            if let ColumnValue::Aggregate(aggregate) = &column.value {
+                tally.add(aggregate, judge.view, row);
+            }
+        }
+    }
+
+    /// Orders, removes duplicates, cuts the window.
+    pub fn finish(mut self, query: &Query) -> ResultSet {
+        if self.grouped {
+            self.close_groups(query);
+        }
+        self.rows.sort_by(|a, b| a.order.cmp(&b.order));
+        sort(&mut self.rows, &query.order);
+        let mut rows: Vec<Vec<Cell>> = self.rows.into_iter().map(|r| r.cells).collect();
+        if query.distinct {
+            let mut seen = HashSet::new();
+            rows.retain(|row| {
+                let mut key = String::new();
+                row.iter().for_each(|cell| identity(cell, &mut key));
+                seen.insert(key)
+            });
+        }
+        cut(&mut rows, query.window);
+        let columns = query.select.iter().map(|c| ResultColumn { name: c.name.clone(), path: c.path.clone() }).collect();
+        ResultSet { columns, rows }
+    }
+
+    fn close_groups(&mut self, query: &Query) {
+        let has_keys = query.select.iter().any(|c| matches!(c.value, ColumnValue::Expr(Expr::Path(_) | Expr::Call(..))));
+        if self.groups.is_empty() && !has_keys {
+            let sums = query.select.iter().map(|_| Tally::default()).collect();
+            let cells = query.select.iter().map(|c| constant_cell(&c.value)).collect();
+            self.groups.push(Group { cells, keys: query.order.iter().map(|_| SortKey::Null).collect(), order: Vec::new(), sums });
+        }
+        for mut group in std::mem::take(&mut self.groups) {
+            for ((column, tally), cell) in query.select.iter().zip(&group.sums).zip(&mut group.cells) {
+                if let ColumnValue::Aggregate(aggregate) = &column.value {
+                    *cell = tally.cell(aggregate);
+                }
+            }
+            for (order, key) in query.order.iter().zip(&mut group.keys) {
+                if let OrderBy::Column(column) = order.key
+                    && let (Some(ColumnValue::Aggregate(aggregate)), Some(tally)) = (query.select.get(column).map(|c| &c.value), group.sums.get(column))
+                {
+                    *key = tally.key(aggregate);
+                }
+            }
+            self.rows.push(OutRow { cells: group.cells, keys: group.keys, order: group.order });
+        }
+    }
+}
+
+impl Tally {
+    fn add(&mut self, aggregate: &Aggregate, view: View<'_>, row: &[Node]) {
+        let at = |path: &usize| row.get(*path).copied().filter(|n| !n.is_none());
+        match aggregate {
+            Aggregate::CountRows => self.count += 1,
+            Aggregate::Count(path) => self.count += u64::from(at(path).is_some()),
+            Aggregate::CountDistinct(path) => {
+                if let Some(node) = at(path) {
+                    let mut key = String::new();
+                    identity(&cell_of(view, node), &mut key);
+                    self.seen.insert(key);
+                }
+            }
+            Aggregate::Sum(path) | Aggregate::Avg(path) => {
+                if let Some(number) = at(path).and_then(|n| view.value(n).as_number()) {
+                    self.count += 1;
+                    self.sum += number;
+                }
+            }
+            Aggregate::Min(path) => self.improve(view, at(path), Ordering::Less),
+            Aggregate::Max(path) => self.improve(view, at(path), Ordering::Greater),
+        }
+    }
+
+    fn improve(&mut self, view: View<'_>, node: Option<Node>, wanted: Ordering) {
+        let Some(node) = node else { return };
+        let value = view.value(node);
+        if matches!(value, Value::TextObject(_) | Value::Object) {
+            self.unordered = true;
+        }
+        let key = sort_key(view, node, &value);
+        if self.best.as_ref().is_none_or(|(best, _)| compare_keys(&key, best) == wanted) {
+            self.best = Some((key, cell_of(view, node)));
+        }
+    }
+
+    fn cell(&self, aggregate: &Aggregate) -> Cell {
+        match aggregate {
+            Aggregate::CountRows | Aggregate::Count(_) => Cell::Number(self.count.to_string()),
+            Aggregate::CountDistinct(_) => Cell::Number(self.seen.len().to_string()),
+            Aggregate::Sum(_) if self.count > 0 => Cell::of_number(self.sum),
+            Aggregate::Avg(_) if self.count > 0 => Cell::of_number(self.sum / self.count as f64),
+            Aggregate::Min(_) | Aggregate::Max(_) if !self.unordered => self.best.as_ref().map_or(Cell::Null, |(_, cell)| cell.clone()),
+            _ => Cell::Null,
+        }
+    }
+
+    fn key(&self, aggregate: &Aggregate) -> SortKey {
+        match (self.cell(aggregate), &self.best) {
+            (Cell::Null, _) => SortKey::Null,
+            (_, Some((key, _))) => key.clone(),
+            (Cell::Number(token), None) => token.parse().map_or(SortKey::Null, SortKey::Number),
+            _ => SortKey::Null,
+        }
+    }
+}
+
+fn plain_cell<'p: 'b, 'b>(judge: Judge<'p, 'b>, value: &'p ColumnValue, row: &[Node]) -> Cell {
+    match value {
+        ColumnValue::Aggregate(_) => Cell::Null,
+        ColumnValue::Expr(Expr::Path(path)) => row.get(*path).map_or(Cell::Null, |n| cell_of(judge.view, *n)),
+        ColumnValue::Expr(Expr::Literal(literal)) => cell_of_literal(literal),
+        ColumnValue::Expr(call) => cell_of_value(&judge.value(call, row)),
+    }
+}
+
+fn constant_cell(value: &ColumnValue) -> Cell {
+    match value {
+        ColumnValue::Expr(Expr::Literal(literal)) => cell_of_literal(literal),
+        _ => Cell::Null,
+    }
+}
+
+fn cell_of_literal(literal: &Literal) -> Cell {
+    match literal {
+        Literal::Number(token) => Cell::Number(token.clone()),
+        other => cell_of_value(&Value::of_literal(other)),
+    }
+}
+
+fn cell_of_value(value: &Value<'_>) -> Cell {
+    match value {
+        Value::Boolean(flag) => Cell::Boolean(*flag),
+        Value::Number(number) => Cell::of_number(*number),
+        other => other.as_text().map_or(Cell::Null, |text| Cell::Text(text.to_owned())),
+    }
+}
+
+/// The cell of a stored node: its content exactly as stored.
+fn cell_of(view: View<'_>, node: Node) -> Cell {
+    if node.is_none() {
+        return Cell::Null;
+    }
+    let mut out = String::new();
+    if view.is_number(node) {
+        view.write_token(node, &mut out);
+        return Cell::Number(out);
+    }
+    match view.value(node) {
+        Value::Boolean(flag) if view.is_leaf(node) => Cell::Boolean(flag),
+        Value::Text(text) | Value::Temporal(_, text) if view.is_leaf(node) => Cell::Text(text.into_owned()),
+        _ => {
+            view.write_json(node, &mut out);
+            Cell::Json(out)
+        }
+    }
+}
+
+fn order_key<'p: 'b, 'b>(judge: Judge<'p, 'b>, key: &'p OrderBy, row: &[Node]) -> SortKey {
+    let of_path = |path: usize| row.get(path).map_or(SortKey::Null, |n| sort_key(judge.view, *n, &judge.view.value(*n)));
+    match key {
+        OrderBy::Path(path) => of_path(*path),
+        OrderBy::Column(column) => match judge.plan.query.select.get(*column).map(|c| &c.value) {
+            Some(ColumnValue::Expr(Expr::Path(path))) => of_path(*path),
+            Some(ColumnValue::Expr(expr)) => sort_key(judge.view, Node::NONE, &judge.value(expr, row)),
+            _ => SortKey::Null,
+        },
+    }
+}
+
+fn sort_key(view: View<'_>, node: Node, value: &Value<'_>) -> SortKey {
+    match value {
+        Value::Null => SortKey::Null,
+        Value::Boolean(flag) => SortKey::Boolean(*flag),
+        Value::Number(number) => SortKey::Number(*number),
+        Value::Temporal(kind, text) => match Temporal::parse(*kind, text) {
+            Some(temporal) => SortKey::Temporal(temporal, text.to_string()),
+            None => SortKey::Text(text.to_string()),
+        },
+        Value::Text(text) => SortKey::Text(text.to_string()),
+        Value::TextObject(text) | Value::Untyped(text) => SortKey::Text((*text).to_owned()),
+        Value::Object => {
+            let mut out = String::new();
+            view.write_json(node, &mut out);
+            SortKey::Object(out)
+        }
+    }
+}
+
+impl SortKey {
+    fn rank(&self) -> u8 {
+        match self {
+            SortKey::Number(_) => 0,
+            SortKey::Temporal(..) => 1,
+            SortKey::Text(_) => 2,
+            SortKey::Boolean(_) => 3,
+            SortKey::Object(_) => 4,
+            SortKey::Null => 5,
+        }
+    }
+}
+
+/// The total order of values; NULL behind everything.
+fn compare_keys(a: &SortKey, b: &SortKey) -> Ordering {
+    match (a, b) {
+        (SortKey::Number(a), SortKey::Number(b)) => a.total_cmp(b),
+        (SortKey::Temporal(a, x), SortKey::Temporal(b, y)) => a.total_order(*b).unwrap_or_else(|| x.cmp(y)),
+        (SortKey::Text(a), SortKey::Text(b)) | (SortKey::Object(a), SortKey::Object(b)) => a.cmp(b),
+        (SortKey::Boolean(a), SortKey::Boolean(b)) => a.cmp(b),
+        _ => a.rank().cmp(&b.rank()),
+    }
+}
+
+/// A stable sort: ties keep the order so far; NULL last for ASC, first for DESC.
+fn sort(rows: &mut [OutRow], order: &[OrderKey]) {
+    if order.is_empty() {
+        return;
+    }
+    rows.sort_by(|a, b| {
+        let mut keys = order.iter().zip(a.keys.iter().zip(&b.keys)).map(|(key, (a, b))| {
+            let ascending = compare_keys(a, b);
+            if key.descending { ascending.reverse() } else { ascending }
+        });
+        keys.find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+    });
+}
+
+fn cut(rows: &mut Vec<Vec<Cell>>, window: Option<Window>) {
+    let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+    match window {
+        Some(Window::First { limit, offset }) => {
+            rows.drain(..size(offset).min(rows.len()));
+            rows.truncate(size(limit));
+        }
+        Some(Window::Last { limit }) => drop(rows.drain(..rows.len().saturating_sub(size(limit)))),
+        None => {}
+    }
+}
+
+/// Appends a text that is equal for equal cells: numbers by value, objects by content.
+fn identity(cell: &Cell, out: &mut String) {
+    match cell {
+        Cell::Number(token) => number_identity(token, out),
+        Cell::Json(text) => {
+            let mut scanner = Scanner::new(text);
+            while let Ok(token) = scanner.next_token() {
+                match token {
+                    Token::End => break,
+                    Token::Number(number) => number_identity(number, out),
+                    Token::String(text) => crate::rm::json::quote_into(out, &text),
+                    Token::ObjectStart => out.push('{'),
+                    Token::ObjectEnd => out.push('}'),
+                    Token::ArrayStart => out.push('['),
+                    Token::ArrayEnd => out.push(']'),
+                    Token::Boolean(flag) => out.push(if flag { 't' } else { 'f' }),
+                    Token::Null => out.push('n'),
+                    Token::Colon | Token::Comma => out.push(','),
+                }
+            }
+        }
+        other => other.write_json(out),
+    }
+    out.push('\u{1f}');
+}
+
+fn number_identity(token: &str, out: &mut String) {
+    match token.parse::<f64>() {
+        Ok(number) => out.push_str(&number.to_string()),
+        Err(_) => out.push_str(token),
+    }
+}

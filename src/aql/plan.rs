@@ -1,0 +1,276 @@
+//! The plan of a query: what it needs from a repository, and everything that is decided once for all documents.
+
+use super::query::{ClassExpr, CompareOp, Condition, Contains, Expr, IdentifiedPath, Literal, Predicate, PredicateValue, Query, Source, Versions};
+use super::trie::{ExistsPlan, Trie};
+use crate::diag::{Diagnostic, Span};
+use crate::document::ObjectKind;
+use crate::rm::class::{Attr, Cls};
+use crate::rm::id::is_archetype_id;
+use crate::store::scan::{ArchetypeGroup, Scan};
+use regex_lite::Regex;
+use std::collections::HashMap;
+
+/// The most different paths that a query may have.
+pub const MAX_PATHS: usize = 256;
+
+/// A query, planned.
+#[derive(Debug)]
+pub struct Plan {
+    pub(super) query: Query,
+    pub(super) tries: Vec<Trie>,
+    /// The plans of the EXISTS conditions, in the order in which the conditions stand.
+    pub(super) exists: Vec<(IdentifiedPath, ExistsPlan)>,
+    /// Columns of a row: all paths, then captured steps.
+    pub(super) width: usize,
+    /// True when each row speaks of one document only.
+    pub(super) single: bool,
+    /// Archetypes match by equality only.
+    pub(super) exact: bool,
+    pub(super) regexes: HashMap<String, Regex>,
+    scan: Scan,
+}
+
+/// A set of paths of one query.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct PathSet([u64; MAX_PATHS / 64]);
+
+impl PathSet {
+    pub fn insert(&mut self, path: usize) {
+        if let Some(word) = self.0.get_mut(path / 64) {
+            *word |= 1 << (path % 64);
+        }
+    }
+
+    pub fn contains(&self, path: usize) -> bool {
+        self.0.get(path / 64).is_some_and(|word| word & (1 << (path % 64)) != 0)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0 == [0; MAX_PATHS / 64]
+    }
+}
+
+/// Plans a checked query.
+///
+/// `ehr` narrows it to one EHR; `exact` compares archetype ids by equality only.
+///
+/// # Errors
+/// When the query is larger than the engine allows, or uses a container class that cannot be bound.
+pub fn plan(query: Query, ehr: Option<&str>, exact: bool) -> Result<Plan, Vec<Diagnostic>> {
+    let whole = Span::default();
+    if query.paths.len() > MAX_PATHS {
+        let message = format!("a query may use at most {MAX_PATHS} different paths, this one uses {}", query.paths.len());
+        return Err(vec![Diagnostic::error("AQL0301", whole, message).with_help("select whole objects, or split the query")]);
+    }
+    if let Some(variable) = query.variables.iter().find(|v| v.class.is_a(Cls::VERSIONED_OBJECT)) {
+        let message = format!("`{}` cannot be queried", variable.class);
+        return Err(vec![Diagnostic::error("AQL0501", whole, message).with_help("use VERSION, which has the versions and their contents")]);
+    }
+    let mut tries: Vec<Trie> = Vec::new();
+    for path in &query.paths {
+        if !tries.iter().any(|t| t.variable == path.variable) {
+            let of_variable: Vec<usize> = (0..).zip(&query.paths).filter(|(_, p)| p.variable == path.variable).map(|(i, _)| i).collect();
+            tries.push(Trie::build(path.variable, class_of(&query, path.variable), &query.paths, &of_variable));
+        }
+    }
+    let mut width = query.paths.len();
+    let mut exists = Vec::new();
+    for path in query.condition.iter().flat_map(exists_paths) {
+        if !tries.iter().any(|t| t.variable == path.variable) {
+            tries.push(Trie::build(path.variable, class_of(&query, path.variable), &[], &[]));
+        }
+        if let Some(trie) = tries.iter_mut().find(|t| t.variable == path.variable) {
+            exists.push((path.clone(), trie.share(path, &mut width)));
+        }
+    }
+    let regexes = regexes(&query)?;
+    let single = is_single(&query.from) && !uses_status(&query);
+    let scan = scan(&query, ehr, single);
+    Ok(Plan { query, tries, exists, width, single, exact, regexes, scan })
+}
+
+impl Plan {
+    /// What the query needs from a repository.
+    pub fn scan(&self) -> &Scan {
+        &self.scan
+    }
+}
+
+fn class_of(query: &Query, variable: usize) -> Cls {
+    query.variables.get(variable).map_or(Cls::ANY, |v| v.class)
+}
+
+/// The EXISTS paths of a condition, left to right.
+fn exists_paths(condition: &Condition) -> Vec<&IdentifiedPath> {
+    match condition {
+        Condition::And(terms) | Condition::Or(terms) => terms.iter().flat_map(exists_paths).collect(),
+        Condition::Not(inner) => exists_paths(inner),
+        Condition::Exists(path) => vec![path],
+        _ => Vec::new(),
+    }
+}
+
+fn regexes(query: &Query) -> Result<HashMap<String, Regex>, Vec<Diagnostic>> {
+    let mut patterns = Vec::new();
+    each_class(&query.from, &mut |expr| patterns.extend(expr.predicate.iter().flat_map(patterns_of)));
+    let paths = query.paths.iter().chain(query.condition.iter().flat_map(exists_paths));
+    for path in paths {
+        let predicates = path.root.iter().chain(path.steps.iter().filter_map(|s| s.predicate.as_ref()));
+        patterns.extend(predicates.flat_map(patterns_of));
+    }
+    let compile = |pattern: String| match Regex::new(&format!("^(?:{pattern})$")) {
+        Ok(regex) => Ok((pattern, regex)),
+        Err(error) => {
+            let message = format!("`/{pattern}/` is not a regular expression: {error}");
+            Err(vec![Diagnostic::error("AQL0210", Span::default(), message)])
+        }
+    };
+    patterns.into_iter().map(compile).collect()
+}
+
+fn patterns_of(predicate: &Predicate) -> Vec<String> {
+    match predicate {
+        Predicate::And(terms) | Predicate::Or(terms) => terms.iter().flat_map(patterns_of).collect(),
+        Predicate::Regex(_, pattern) => vec![pattern.clone()],
+        _ => Vec::new(),
+    }
+}
+
+/// Visits the class expressions, outermost first.
+fn each_class<'q>(source: &'q Source, visit: &mut dyn FnMut(&'q ClassExpr)) {
+    match source {
+        Source::And(left, right) | Source::Or(left, right) => {
+            each_class(left, visit);
+            each_class(right, visit);
+        }
+        Source::Class(expr) => {
+            visit(expr);
+            if let Contains::Some(inner) | Contains::None(inner) = &expr.contains {
+                each_class(inner, visit);
+            }
+        }
+    }
+}
+
+/// True when FROM is a chain down to one document: no join, no folder, no EHR without documents.
+fn is_single(from: &Source) -> bool {
+    let Source::Class(expr) = from else { return false };
+    match (&expr.contains, expr.class) {
+        (Contains::Some(inner), Cls::EHR) => is_single(inner),
+        (_, Cls::EHR) => false,
+        _ => {
+            let mut folders = false;
+            each_class(from, &mut |e| folders |= e.class == Cls::FOLDER);
+            !folders
+        }
+    }
+}
+
+fn uses_status(query: &Query) -> bool {
+    let exists = query.condition.iter().flat_map(exists_paths);
+    query.paths.iter().chain(exists).any(|p| class_of(query, p.variable) == Cls::EHR && p.steps.first().is_none_or(|s| s.attr == Attr::EHR_STATUS))
+}
+
+fn scan(query: &Query, ehr: Option<&str>, single: bool) -> Scan {
+    let mut all_versions = false;
+    each_class(&query.from, &mut |e| all_versions |= e.class.is_a(Cls::VERSION) && e.versions == Versions::All);
+    let ehr = ehr.map(str::to_owned).or_else(|| named_ehr(query));
+    Scan {
+        unqueryable: ehr.is_some(),
+        ehr,
+        kinds: kinds(query, single),
+        all_versions,
+        whole_ehrs: !single,
+        empty_ehrs: !single,
+        archetypes: if single { archetypes(&query.from) } else { Vec::new() },
+    }
+}
+
+/// The kinds of documents that a single-document query can touch.
+fn kinds(query: &Query, single: bool) -> Vec<ObjectKind> {
+    let all = vec![ObjectKind::Composition, ObjectKind::EhrStatus, ObjectKind::Folder];
+    if !single {
+        return all;
+    }
+    let mut found = all;
+    each_class(&query.from, &mut |expr| match expr.class {
+        Cls::COMPOSITION => found.retain(|k| *k == ObjectKind::Composition),
+        Cls::EHR_STATUS => found.retain(|k| *k == ObjectKind::EhrStatus),
+        class if class.is_a(Cls::CONTENT_ITEM) => found.retain(|k| *k == ObjectKind::Composition),
+        _ => {}
+    });
+    found
+}
+
+/// The archetypes that a document must hold: those of the class expressions on every way to a row.
+fn archetypes(source: &Source) -> Vec<ArchetypeGroup> {
+    match source {
+        Source::And(left, right) => [archetypes(left), archetypes(right)].concat(),
+        Source::Or(..) => Vec::new(),
+        Source::Class(expr) => {
+            let mut found: Vec<ArchetypeGroup> = expr.predicate.iter().filter_map(pinned_archetypes).map(ArchetypeGroup).collect();
+            if let Contains::Some(inner) = &expr.contains {
+                found.extend(archetypes(inner));
+            }
+            found
+        }
+    }
+}
+
+/// The archetype ids of which a node must have one to pass.
+fn pinned_archetypes(predicate: &Predicate) -> Option<Vec<String>> {
+    match predicate {
+        Predicate::NodeId(id) if is_archetype_id(id) => Some(vec![id.clone()]),
+        Predicate::And(terms) => terms.iter().find_map(pinned_archetypes),
+        Predicate::Or(terms) => terms.iter().map(pinned_archetypes).collect::<Option<Vec<_>>>().map(|ids| ids.concat()),
+        _ => None,
+    }
+}
+
+/// The EHR that the query itself names: in the predicate of EHR, or in a conjunct of WHERE.
+fn named_ehr(query: &Query) -> Option<String> {
+    let mut found = None;
+    each_class(&query.from, &mut |expr| {
+        if expr.class == Cls::EHR {
+            found = found.take().or_else(|| expr.predicate.as_ref().and_then(ehr_of_predicate));
+        }
+    });
+    found.or_else(|| query.condition.as_ref().and_then(|c| ehr_of_condition(query, c)))
+}
+
+fn ehr_of_predicate(predicate: &Predicate) -> Option<String> {
+    match predicate {
+        Predicate::And(terms) => terms.iter().find_map(ehr_of_predicate),
+        Predicate::Compare(path, CompareOp::Eq, PredicateValue::Literal(literal)) if is_ehr_id(&path.iter().map(|s| s.attr).collect::<Vec<_>>()) => text_of(literal),
+        _ => None,
+    }
+}
+
+fn ehr_of_condition(query: &Query, condition: &Condition) -> Option<String> {
+    let names_ehr = |expr: &Expr| match expr {
+        Expr::Path(p) => query.paths.get(*p).is_some_and(|path| {
+            class_of(query, path.variable) == Cls::EHR && path.root.is_none() && is_ehr_id(&path.steps.iter().map(|s| s.attr).collect::<Vec<_>>())
+        }),
+        _ => false,
+    };
+    match condition {
+        Condition::And(terms) => terms.iter().find_map(|t| ehr_of_condition(query, t)),
+        Condition::Compare(left, CompareOp::Eq, Expr::Literal(literal)) if names_ehr(left) => text_of(literal),
+        Condition::Matches(left, members) if names_ehr(left) => match members.as_slice() {
+            [only] => text_of(only),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn is_ehr_id(path: &[Attr]) -> bool {
+    matches!(path, [Attr::EHR_ID, Attr::VALUE])
+}
+
+fn text_of(literal: &Literal) -> Option<String> {
+    match literal {
+        Literal::Text(text) | Literal::Untyped(text) => Some(text.clone()),
+        _ => None,
+    }
+}
