@@ -3,18 +3,22 @@
 pub mod ast;
 mod check;
 mod classes;
+mod eval;
 mod parse;
+mod plan;
+mod prepare;
 mod print;
 pub mod query;
+mod result;
 mod signature;
 mod suggest;
 mod token;
+mod trie;
 
 pub use check::{CheckOptions, Parameter, Parameters, Terminology, TerminologyAnswer, TerminologyCall, TerminologyError, check, terminology_calls};
+pub use eval::{Budget, QueryError, Run};
 pub use parse::{NESTING_LIMIT, TEXT_LIMIT, parse};
+pub use plan::{MAX_PATHS, Plan, plan};
+pub use prepare::{QueryOptions, prepare};
+pub use result::{Cell, ResultColumn, ResultSet};
 pub use signature::{SIGNATURES, Signature, signature};
-pub mod eval;
-pub mod plan;
-pub mod query;
-pub mod result;
-mod trie;
