@@ -332,7 +332,7 @@ impl Reader {
 
 /// Classes as OPT writes them: those of the RM, and the primitive types in upper case.
 fn class_named(name: &str) -> Option<Cls> {
-    Cls::parse(name).or_else(|| Cls::parse_any_case(name)).or_else(|| match name {
+    Cls::parse(name).or_else(|| Cls::parse_any_case(name)).or(match name {
         "DATE" | "TIME" | "DATE_TIME" | "DURATION" | "ISO8601_DATE" | "ISO8601_TIME" | "ISO8601_DATE_TIME" | "ISO8601_DURATION" => Some(Cls::STRING),
         "C_TERMINOLOGY_CODE" => Some(Cls::CODE_PHRASE),
         _ => None,

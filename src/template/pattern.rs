@@ -65,11 +65,10 @@ impl Pattern {
         for c in text.chars() {
             let mut next = Threads::new(self.program.len());
             for at in &now.list {
-                if let Some(Step::One(set)) = self.program.get(*at) {
-                    if set.contains(c) {
+                if let Some(Step::One(set)) = self.program.get(*at)
+                    && set.contains(c) {
                         next.add(&self.program, at + 1);
                     }
-                }
             }
             now = next;
         }
