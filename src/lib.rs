@@ -4,5 +4,7 @@ pub mod aql;
 pub mod diag;
 pub mod document;
 pub mod rm;
+pub mod samples;
+pub mod template;
 pub mod store;
 pub mod template;

@@ -1,0 +1,234 @@
+//! The generator: EHRs and compositions as a function of (seed, EHR, composition).
+
+use super::facts::{Body, Facts, Seat};
+use super::random::Random;
+use super::truth::Truth;
+use super::writer::{LANGUAGES, Names, template_of, write};
+use crate::rm::time;
+use crate::template::Template;
+
+/// Makes synthetic EHRs and compositions; equal arguments give equal data, on any machine.
+#[derive(Clone, Debug)]
+pub struct Generator {
+    seed: u64,
+    /// The index of the first composition of each EHR, and behind the last the number of all.
+    firsts: Vec<usize>,
+    names: Vec<Names>,
+}
+
+/// A synthetic EHR.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EhrSample {
+    /// The EHR id, a UUID.
+    pub ehr_id: String,
+    /// The id of the subject in [`EhrSample::subject_namespace`].
+    pub subject_id: String,
+    /// Where the subject's id comes from.
+    pub subject_namespace: &'static str,
+    /// When the EHR was created: ISO 8601 in UTC, before its first composition.
+    pub time_created: String,
+    /// Whether population queries may see it.
+    pub is_queryable: bool,
+}
+
+/// A synthetic composition.
+#[derive(Clone, Debug)]
+pub struct CompositionSample {
+    /// The index of its EHR.
+    pub ehr: usize,
+    /// A UUID for those who load under fixed ids; not in the JSON.
+    pub uid: String,
+    /// The template it conforms to.
+    pub template_id: &'static str,
+    /// Canonical JSON without white space.
+    pub json: String,
+    /// What is true about it, drawn before the JSON was written.
+    pub truth: Vec<Truth>,
+}
+
+/// Of 100,000 compositions so many have a systolic pressure of 160 or more.
+const HYPERTENSIVE: (usize, usize) = (1_234, 100_000);
+/// Of 10,000 EHRs so many carry the rare code.
+const RARE: (usize, usize) = (77, 10_000);
+
+impl Generator {
+    /// A generator for so many EHRs and compositions. Where there are at least as many compositions as EHRs, every EHR has one;
+    /// most have few and some have very many.
+    pub fn new(seed: u64, ehrs: usize, compositions: usize) -> Generator {
+        let templates: Vec<Template> = super::templates().iter().filter_map(|t| Template::parse(t.text).ok()).collect();
+        let names = LANGUAGES.iter().map(|(language, _)| Names::of(&templates, language)).collect();
+        Generator { seed, firsts: firsts(seed, ehrs, compositions), names }
+    }
+
+    /// How many EHRs there are.
+    pub fn ehrs(&self) -> usize {
+        self.firsts.len() - 1
+    }
+
+    /// How many compositions there are.
+    pub fn compositions(&self) -> usize {
+        self.firsts.last().copied().unwrap_or_default()
+    }
+
+    /// The indexes of the compositions of an EHR, in the order of time.
+    pub fn compositions_of(&self, ehr: usize) -> std::ops::Range<usize> {
+        let first = self.firsts.get(ehr).copied().unwrap_or_default();
+        first..self.firsts.get(ehr + 1).copied().unwrap_or(first)
+    }
+
+    /// One EHR.
+    pub fn ehr(&self, ehr: usize) -> EhrSample {
+        let mut random = Random::of([self.seed, 2, wide(ehr), 0]);
+        EhrSample {
+            ehr_id: uuid(&mut random),
+            subject_id: format!("P{:08}", random.below(100_000_000)),
+            subject_namespace: "sample.patients",
+            is_queryable: !random.chance(100),
+            time_created: time::format_utc(time::from_unix_millis((self.clock(ehr).0 - 86_400) * 1000)),
+        }
+    }
+
+    /// Whether population queries may see an EHR.
+    pub(super) fn is_queryable(&self, ehr: usize) -> bool {
+        self.ehr(ehr).is_queryable
+    }
+
+    /// One composition, made alone.
+    pub fn composition(&self, index: usize) -> CompositionSample {
+        let facts = self.facts(index);
+        let empty = Names::default();
+        let json = write(&facts, self.names.get(facts.language).unwrap_or(&empty));
+        let mut random = Random::of([self.seed, 3, wide(index), 0]);
+        CompositionSample { ehr: facts.ehr, uid: uuid(&mut random), template_id: template_of(&facts.body).0, json, truth: Truth::of(&facts) }
+    }
+
+    /// What is true about one composition, without its JSON.
+    pub(super) fn facts(&self, index: usize) -> Facts {
+        let ehr = self.firsts.partition_point(|first| *first <= index).saturating_sub(1);
+        let own = self.compositions_of(ehr);
+        let (start, step) = self.clock(ehr);
+        let nth = index.saturating_sub(own.start);
+        let jitter = Random::of([self.seed, 4, wide(index), 0]).between(0, step / 2);
+        Facts::draw(Seat {
+            seed: self.seed,
+            ehr,
+            index: nth,
+            seconds: start + step * i64::try_from(nth).unwrap_or_default() + jitter,
+            is_hypertensive: is_chosen(index, HYPERTENSIVE),
+            is_rare: nth == 0 && is_chosen(ehr, RARE),
+        })
+    }
+
+    /// When the compositions of an EHR begin (seconds since 1970) and how far they lie apart.
+    fn clock(&self, ehr: usize) -> (i64, i64) {
+        let count = i64::try_from(self.compositions_of(ehr).len()).unwrap_or(1).max(1);
+        let start = 1_325_376_000 + Random::of([self.seed, 5, wide(ehr), 0]).between(0, 86_400_000);
+        (start, (259_200_000 / count).min(3_456_000))
+    }
+
+    /// Templates used, as (template id, share of the compositions in percent).
+    pub fn shares() -> [(&'static str, u32); 3] {
+        let laboratory = Body::Laboratory { number: String::new(), status: "", panels: Vec::new() };
+        [(template_of(&Body::Vitals(Vec::new())).0, 70), (template_of(&laboratory).0, 20), (template_of(&Body::Problems(Vec::new())).0, 10)]
+    }
+}
+
+/// Shares the compositions out: 60 % of the EHRs have few, 35 % some, 5 % very many, and the sum is as asked.
+fn firsts(seed: u64, ehrs: usize, compositions: usize) -> Vec<usize> {
+    let weights = (0..ehrs).map(|ehr| {
+        let mut random = Random::of([seed, 6, wide(ehr), 0]);
+        match random.below(100) {
+            0..60 => random.below(5),
+            60..95 => 5 + random.below(15),
+            _ => 49 + random.below(351),
+        }
+    });
+    let weights: Vec<u64> = weights.collect();
+    let total = weights.iter().sum::<u64>().max(1);
+    let (each, spare) = if compositions >= ehrs { (1, compositions - ehrs) } else { (0, compositions) };
+    let mut firsts = vec![0];
+    let mut before = 0;
+    for (i, weight) in weights.iter().enumerate() {
+        before += weight;
+        let shared = u128::from(before) * u128::from(wide(spare)) / u128::from(total);
+        firsts.push(each * (i + 1) + usize::try_from(shared).unwrap_or_default());
+    }
+    if let Some(last) = firsts.last_mut().filter(|_| ehrs > 0) {
+        *last = compositions;
+    }
+    firsts
+}
+
+/// Spreads `share.0` of `share.1` evenly: exactly so many are chosen.
+fn is_chosen(index: usize, share: (usize, usize)) -> bool {
+    (index + 1) * share.0 / share.1 != index * share.0 / share.1
+}
+
+fn wide(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or_default()
+}
+
+fn uuid(random: &mut Random) -> String {
+    uuid::Builder::from_random_bytes((u128::from(random.bits()) << 64 | u128::from(random.bits())).to_be_bytes()).into_uuid().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rm::class::Cls;
+    use crate::rm::json;
+    use crate::template::Template;
+
+    #[test]
+    fn every_composition_reads_and_writes_as_it_is() {
+        let generator = Generator::new(7, 200, 3000);
+        let mut bytes = 0;
+        for i in 0..generator.compositions() {
+            let sample = generator.composition(i);
+            let tree = json::read(&sample.json, Cls::COMPOSITION).unwrap_or_else(|e| panic!("{i}: {e:?}\n{}", sample.json));
+            let written = json::write(tree.root().unwrap());
+            let same = written.bytes().zip(sample.json.bytes()).take_while(|(a, b)| a == b).count();
+            assert!(written == sample.json, "{i}: {}", written.get(same.saturating_sub(200)..same + 40).unwrap_or_default());
+            bytes += sample.json.len();
+        }
+        let mean = bytes / generator.compositions();
+        assert!((4500..7500).contains(&mean), "{mean} bytes on average");
+    }
+
+    #[test]
+    fn names_come_from_the_templates() {
+        let generator = Generator::new(1, 50, 500);
+        for i in 0..500 {
+            let json = generator.composition(i).json;
+            assert!(!json.contains("\"value\":\"at"), "{json}");
+            assert!(!json.contains("\"value\":\"\""), "{json}");
+        }
+    }
+
+    #[test]
+    fn shares_and_sums() {
+        let generator = Generator::new(3, 1000, 10_000);
+        assert_eq!((generator.ehrs(), generator.compositions()), (1000, 10_000));
+        assert_eq!((0..1000).map(|e| generator.compositions_of(e).len()).sum::<usize>(), 10_000);
+        let most = (0..1000).map(|e| generator.compositions_of(e).len()).max().unwrap();
+        assert!(most > 100, "{most}");
+        for (template, share) in Generator::shares() {
+            let count = (0..10_000).filter(|i| template_of(&generator.facts(*i).body).0 == template).count();
+            assert!(count.abs_diff(usize::try_from(share * 100).unwrap()) < 200, "{template} {count}");
+        }
+        assert_eq!((0..100_000).filter(|i| is_chosen(*i, HYPERTENSIVE)).count(), 1234);
+        assert_eq!(generator.composition(77).json, Generator::new(3, 1000, 10_000).composition(77).json);
+        assert_eq!(Generator::new(3, 10, 4).compositions(), 4);
+        assert_eq!(Generator::new(3, 0, 0).ehrs(), 0);
+    }
+
+    #[test]
+    fn templates_read_without_a_warning() {
+        for sample in crate::samples::templates() {
+            let template = Template::parse(sample.text).unwrap();
+            assert_eq!(template.template_id, sample.template_id);
+            assert!(template.warnings.is_empty(), "{:?}", template.warnings);
+            assert_eq!(template.languages.len(), 4);
+        }
+    }
+}
