@@ -5,6 +5,5 @@ pub mod diag;
 pub mod document;
 pub mod rm;
 pub mod samples;
-pub mod template;
 pub mod store;
 pub mod template;
