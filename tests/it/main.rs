@@ -1,4 +1,5 @@
 //! Integration tests: one binary, so that the core is linked once.
 
+mod rows;
 mod store;
 mod tidy;

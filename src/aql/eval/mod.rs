@@ -172,7 +172,8 @@ impl<'p> Run<'p> {
     }
 }
 
-/// The commit ordinals of the bound documents in the order of the class expressions, unbound ones last; without any, that of the EHR.
+/// The commit ordinal of the first bound document in the order of the class expressions, unbound ones before it last; without
+/// any, the number of the EHR. Within one EHR rows come in the right order by themselves.
 fn ordinals(batch: &Batch, ehr: u32, assignment: &[Node]) -> Vec<u64> {
     let ordinal = |node: &Node| {
         let table = batch.table(node.fragment.table)?;
@@ -180,9 +181,8 @@ fn ordinals(batch: &Batch, ehr: u32, assignment: &[Node]) -> Vec<u64> {
         let number = *table.docs().get(node.fragment.row as usize)?;
         (!is_ehr).then(|| batch.doc(number).map(|d| d.row.ordinal)).flatten()
     };
-    let found: Vec<Option<u64>> = assignment.iter().map(ordinal).collect();
-    if found.iter().all(Option::is_none) {
-        return vec![u64::from(ehr)];
+    match assignment.iter().enumerate().find_map(|(i, node)| ordinal(node).map(|o| (i, o))) {
+        Some((before, ordinal)) => std::iter::repeat_n(u64::MAX, before).chain([ordinal]).collect(),
+        None => vec![u64::from(ehr)],
     }
-    found.into_iter().map(|o| o.unwrap_or(u64::MAX)).collect()
 }
