@@ -1,7 +1,11 @@
 //! Sample data: written by the core's own generator, loaded through the REST interface.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::http::{Answer, send};
 use crate::options::Options;
@@ -10,6 +14,9 @@ use crate::stamp::unless_fresh;
 
 const FOLDER: &str = "target/sample";
 const API: &str = "/rest/openehr/v1";
+
+/// A line of an NDJSON file.
+type Entry = BTreeMap<String, Box<RawValue>>;
 
 /// `cargo xtask gen-data`: templates, guides, compositions and a truth table about them, in a folder.
 pub fn gen_data(args: &[String]) -> Result<(), String> {
@@ -35,8 +42,8 @@ fn write(ehrs: &str, compositions: &str, seed: &str, out: &Path) -> Result<(), S
 pub fn load(port: u16) -> Result<String, String> {
     let count = r#"{"q":"SELECT count(e/ehr_id/value) AS n FROM EHR e"}"#;
     let answer = expect(send(port, "POST", &format!("{API}/query/aql"), "application/json", count.as_bytes())?, &[200])?;
-    let rows: serde_json::Value = serde_json::from_str(&answer.body).map_err(|e| e.to_string())?;
-    let ehrs = rows.pointer("/rows/0/0").and_then(serde_json::Value::as_u64).unwrap_or(0);
+    let rows: Value = serde_json::from_str(&answer.body).map_err(|e| e.to_string())?;
+    let ehrs = rows.pointer("/rows/0/0").and_then(Value::as_u64).unwrap_or(0);
     if ehrs > 0 {
         return Ok(format!("the repository holds {ehrs} EHRs already: no sample loaded"));
     }
@@ -46,27 +53,36 @@ pub fn load(port: u16) -> Result<String, String> {
     for file in files("guides")? {
         post(port, "/v1/definition/gdl", "application/json", &file)?;
     }
-    compositions(port)
+    records(port)
 }
 
-/// Loads `compositions.ndjson`: one `{ehr_id, composition}` a line.
-fn compositions(port: u16) -> Result<String, String> {
-    let path = root().join(FOLDER).join("compositions.ndjson");
+/// Creates the EHRs of `ehrs.ndjson` and commits what stands in `compositions.ndjson`.
+fn records(port: u16) -> Result<String, String> {
+    let ehrs = lines("ehrs.ndjson", |entry| {
+        let path = format!("{API}/ehr/{}", text(entry, "ehr_id"));
+        expect(send(port, "PUT", &path, "application/json", text(entry, "ehr_status").as_bytes())?, &[201, 204])
+    })?;
+    let compositions = lines("compositions.ndjson", |entry| {
+        let path = format!("{API}/ehr/{}/composition", text(entry, "ehr_id"));
+        expect(send(port, "POST", &path, "application/json", text(entry, "composition").as_bytes())?, &[201, 204])
+    })?;
+    Ok(format!("loaded the sample: {ehrs} EHRs, {compositions} compositions"))
+}
+
+/// Does something with each line of a file; how many there were.
+fn lines(name: &str, each: impl Fn(&Entry) -> Result<Answer, String>) -> Result<usize, String> {
+    let path = root().join(FOLDER).join(name);
     let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    let (mut known, mut number) = (Vec::new(), 0);
     for line in text.lines() {
-        let entry: serde_json::Value = serde_json::from_str(line).map_err(|e| format!("{}: {e}", path.display()))?;
-        let ehr = entry.get("ehr_id").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
-        let composition = entry.get("composition").map(ToString::to_string).unwrap_or_default();
-        if !known.contains(&ehr) {
-            expect(send(port, "PUT", &format!("{API}/ehr/{ehr}"), "application/json", b"")?, &[201, 204])?;
-            known.push(ehr.clone());
-        }
-        let path = format!("{API}/ehr/{ehr}/composition");
-        expect(send(port, "POST", &path, "application/json", composition.as_bytes())?, &[201, 204])?;
-        number += 1;
+        each(&serde_json::from_str(line).map_err(|e| format!("{}: {e}", path.display()))?)?;
     }
-    Ok(format!("loaded the sample: {} EHRs, {number} compositions", known.len()))
+    Ok(text.lines().count())
+}
+
+/// A member: a string as it is, anything else as JSON, digits as they stand.
+fn text(entry: &Entry, key: &str) -> String {
+    let raw = entry.get(key).map_or("", |value| value.get());
+    serde_json::from_str(raw).unwrap_or_else(|_| raw.to_owned())
 }
 
 fn files(kind: &str) -> Result<Vec<PathBuf>, String> {

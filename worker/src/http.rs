@@ -1,0 +1,45 @@
+//! Requests and responses: the runtime's own, and the core's.
+
+use aqlite::service;
+use futures_util::StreamExt;
+use worker::{Headers, Request, Response, ResponseBody, Result};
+
+/// Reads a request. Of a body longer than `limit` no more is read than shows that it is too long.
+pub async fn read(request: &mut Request, limit: usize) -> Result<service::Request> {
+    let url = request.inner().url();
+    let target = url.strip_prefix(&origin(&url)).unwrap_or_default();
+    let mut read = service::Request::new(&request.inner().method(), target);
+    read.headers = request.headers().entries().collect();
+    read.body = body(request, limit).await?;
+    Ok(read)
+}
+
+async fn body(request: &mut Request, limit: usize) -> Result<Vec<u8>> {
+    let mut body = Vec::new();
+    if request.inner().body().is_none() {
+        return Ok(body);
+    }
+    let mut chunks = request.stream()?;
+    while body.len() <= limit {
+        let Some(chunk) = chunks.next().await else { break };
+        body.extend_from_slice(&chunk?);
+    }
+    Ok(body)
+}
+
+/// Scheme and authority of a URL: `https://example.org`.
+pub fn origin(url: &str) -> String {
+    let authority = url.find("://").map_or(0, |at| at + 3);
+    let end = url.get(authority..).and_then(|rest| rest.find(['/', '?', '#'])).map_or(url.len(), |at| authority + at);
+    url.get(..end).unwrap_or(url).to_owned()
+}
+
+/// Writes a response. A body that is empty is none: some statuses forbid even an empty one.
+pub fn write(response: service::Response) -> Result<Response> {
+    let headers = Headers::new();
+    for (name, value) in &response.headers {
+        headers.append(name, value)?;
+    }
+    let body = if response.body.is_empty() { ResponseBody::Empty } else { ResponseBody::Body(response.body) };
+    Ok(Response::from_body(body)?.with_status(response.status).with_headers(headers))
+}
