@@ -1,0 +1,180 @@
+//! Administration, only where it is switched on: loading under fixed ids, physical deletes, reset.
+//!
+//! `POST {base}/admin/load` takes one JSON object, or one a line (`application/x-ndjson`), each a version:
+//!
+//! | member | meaning |
+//! |---|---|
+//! | `ehr_id` | the EHR; it is created by the first version of its EHR_STATUS |
+//! | `version_uid` | the uid of the version: `<uuid>::<system id>::<number>` |
+//! | `kind` | `COMPOSITION`, `EHR_STATUS` or `FOLDER`; by default the class of `data` |
+//! | `change` | change type by code or rubric; by default creation, modification (with `preceding`) or deleted (without `data`) |
+//! | `preceding` | the version that it follows |
+//! | `contribution_uid` | the uid of the contribution; lines that follow each other with the same one are committed together |
+//! | `audit` | an AUDIT_DETAILS with committer and description; time and system are the server's |
+//! | `data` | the document; absent for a deletion |
+//!
+//! Everything else is as in an ordinary commit: documents are checked, versions follow their predecessors.
+
+use super::Service;
+use super::call::Call;
+use super::commit::{Change, ChangeSet};
+use super::committal::{Audit, CREATION, DELETED, MODIFICATION, change_type};
+use super::content::{Checked, check_plain, malformed, read_text};
+use super::contribution::kind_of;
+use super::error::Failure;
+use super::http::Response;
+use super::ids::{VersionUid, is_uuid};
+use super::negotiate::{Format, is_ndjson, json_body};
+use crate::document::ObjectKind;
+use crate::rm::class::Cls;
+use crate::rm::json::members;
+use crate::rm::tree::Tree;
+use crate::store::repository::{DefinitionKind, Repository};
+use serde_json::json;
+
+impl<R: Repository> Service<R> {
+    /// POST /admin/load
+    pub(super) async fn admin_load(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        let text = call.text()?;
+        let lines: Vec<&str> = if is_ndjson(call.request) {
+            text.lines().filter(|line| !line.trim().is_empty()).collect()
+        } else {
+            json_body(call.request)?;
+            vec![text]
+        };
+        let mut pending: Option<ChangeSet> = None;
+        for (index, line) in lines.iter().enumerate() {
+            let at_line = |f: Failure| Failure { message: format!("line {}: {}", index + 1, f.message), ..f };
+            let next = self.load_line(call, line).await.map_err(at_line)?;
+            pending = match pending {
+                Some(mut set) if belongs(&set, &next) => {
+                    set.changes.extend(next.changes);
+                    Some(set)
+                }
+                Some(set) => {
+                    self.commit(call, set).await.map_err(at_line)?;
+                    Some(next)
+                }
+                None => Some(next),
+            };
+        }
+        if let Some(set) = pending {
+            self.commit(call, set).await?;
+        }
+        Ok(Response::json(200, json!({ "loaded": lines.len() })))
+    }
+
+    /// POST /admin/reset
+    pub(super) async fn admin_reset(&self) -> Result<Response, Failure> {
+        self.repository.reset().await.map_err(Failure::of_store)?;
+        self.library.clear();
+        Ok(Response::new(204))
+    }
+
+    /// DELETE /admin/ehr/{ehr_id}, DELETE /admin/ehr/all?ehr_id=…
+    pub(super) async fn admin_delete_ehr(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        let ids: Vec<&str> = match call.param(0) {
+            "all" => call.request.query.iter().filter(|(key, _)| key == "ehr_id").flat_map(|(_, value)| value.split(',')).map(str::trim).collect(),
+            one => vec![one],
+        };
+        if ids.is_empty() {
+            return Err(Failure::new(405, "name the EHRs to delete by `ehr_id`; POST /admin/reset removes everything").header("Allow", "OPTIONS"));
+        }
+        for id in ids {
+            let ehr = self.ehr_with_id(id).await?;
+            self.repository.delete_ehr(&ehr.ehr_id).await.map_err(Failure::of_store)?;
+        }
+        Ok(Response::new(204))
+    }
+
+    /// DELETE /admin/{template|query|gdl}/{name}/{version}
+    pub(super) async fn admin_delete_definition(&self, call: &Call<'_>, kind: DefinitionKind) -> Result<Response, Failure> {
+        let removed = self.repository.undefine(kind, call.param(0), call.param(1)).await.map_err(Failure::of_store)?;
+        self.library.clear();
+        if removed { Ok(Response::new(204)) } else { Err(Failure::missing("there is no definition with this name and version")) }
+    }
+
+    async fn load_line(&self, call: &Call<'_>, line: &str) -> Result<ChangeSet, Failure> {
+        let record = Record::read(line)?;
+        let uid = VersionUid::read(&record.version_uid, "version_uid")?;
+        if !is_uuid(&record.ehr_id) {
+            return Err(Failure::bad("`ehr_id` is not a UUID"));
+        }
+        let kind = record.kind()?;
+        let data = match (record.data, kind) {
+            (Some(tree), ObjectKind::Composition) => Some(self.check_composition(call, tree).await?),
+            (Some(tree), _) => Some(check_plain(call, tree, super::commit::class_name(kind))?),
+            (None, _) => None,
+        };
+        let audit = audit_of(record.change.as_deref(), record.audit.as_ref(), record.preceding.is_some(), data.as_ref())?;
+        let creates_ehr = kind == ObjectKind::EhrStatus && uid.number == 1;
+        let change = Change { kind, uid, preceding: record.preceding, audit, content: data, extra: None };
+        Ok(ChangeSet { creates_ehr, contribution_uid: record.contribution_uid, ..ChangeSet::of(&record.ehr_id.to_ascii_lowercase(), change) })
+    }
+}
+
+/// True when both stand in the same contribution.
+fn belongs(set: &ChangeSet, next: &ChangeSet) -> bool {
+    set.contribution_uid.is_some() && set.contribution_uid == next.contribution_uid && set.ehr_id == next.ehr_id
+}
+
+fn audit_of(change: Option<&str>, sent: Option<&Tree>, follows: bool, data: Option<&Checked>) -> Result<Audit, Failure> {
+    let by_default = match (data, follows) {
+        (None, _) => DELETED,
+        (Some(_), true) => MODIFICATION,
+        (Some(_), false) => CREATION,
+    };
+    let change = change.map_or(Ok(by_default), change_type)?;
+    if (change == DELETED) != data.is_none() {
+        return Err(Failure::bad("a deletion has no `data`, and every other change has"));
+    }
+    let mut audit = Audit::new(change);
+    if let Some(root) = sent.and_then(Tree::root) {
+        audit.take_party(root);
+    }
+    Ok(audit)
+}
+
+/// A line of a load.
+#[derive(Default)]
+struct Record {
+    ehr_id: String,
+    version_uid: String,
+    kind: Option<String>,
+    change: Option<String>,
+    preceding: Option<String>,
+    contribution_uid: Option<String>,
+    audit: Option<Tree>,
+    data: Option<Tree>,
+}
+
+impl Record {
+    fn read(line: &str) -> Result<Record, Failure> {
+        let mut record = Record::default();
+        for (key, value) in members(line).map_err(|m| malformed("load", line, m))? {
+            let text = || serde_json::from_str::<String>(value).map_err(|_| Failure::bad(format!("`{key}` is not a text")));
+            match &*key {
+                _ if value == "null" => {}
+                "ehr_id" => record.ehr_id = text()?,
+                "version_uid" => record.version_uid = text()?,
+                "kind" => record.kind = Some(text()?),
+                "change" => record.change = Some(text()?),
+                "preceding" => record.preceding = Some(VersionUid::read(&text()?, "preceding")?.to_string()),
+                "contribution_uid" => record.contribution_uid = Some(text()?.to_ascii_lowercase()),
+                "audit" => record.audit = Some(read_text(value, Format::Json, Cls::AUDIT_DETAILS, "audit")?),
+                "data" => record.data = Some(read_text(value, Format::Json, Cls::LOCATABLE, "data")?),
+                other => return Err(Failure::bad(format!("`{other}` is not a member of a load"))),
+            }
+        }
+        Ok(record)
+    }
+
+    fn kind(&self) -> Result<ObjectKind, Failure> {
+        let class = match (&self.kind, self.data.as_ref().and_then(Tree::root)) {
+            (Some(name), data) => Cls::parse(name).filter(|class| data.is_none_or(|d| d.class() == *class)).ok_or_else(|| Failure::bad("`kind` is not the class of `data`"))?,
+            (None, Some(data)) => data.class(),
+            (None, None) => return Err(Failure::bad("`kind` is needed where there is no `data`")),
+        };
+        kind_of(class)
+    }
+}

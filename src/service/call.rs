@@ -1,0 +1,133 @@
+//! One request on its way: what it asks for, who it is addressed to, and how its answer is made.
+
+use super::content::body_of;
+use super::dialect::Dialect;
+use super::error::Failure;
+use super::http::encode;
+use super::negotiate::{Format, Prefer, Return, none_match, wanted_format};
+use super::route::{Found, Operation};
+use super::{Config, Moment, Request, Response};
+use crate::rm::tree::NodeRef;
+use serde_json::json;
+use std::cell::RefCell;
+
+/// A request with its operation.
+pub(crate) struct Call<'a> {
+    /// The request.
+    pub request: &'a Request,
+    /// The mount that it came in by.
+    pub dialect: Dialect,
+    /// What it asks for.
+    pub operation: Operation,
+    /// How the service is set up.
+    pub config: &'a Config,
+    /// How much the answer to a change should carry.
+    pub prefer: Prefer,
+    /// When it arrived: microseconds since 1970-01-01T00:00:00Z.
+    pub now: i64,
+    params: Vec<String>,
+    moment: RefCell<&'a mut dyn Moment>,
+}
+
+/// A resource after a change of it.
+pub(crate) struct Changed<'a> {
+    /// True when it is new.
+    pub created: bool,
+    /// Its path below the mount.
+    pub path: String,
+    /// Its uid, which is its entity tag.
+    pub uid: &'a str,
+    /// When it was committed, ISO 8601.
+    pub time: &'a str,
+    /// The resource itself; a deletion has none.
+    pub node: Option<NodeRef<'a>>,
+}
+
+impl<'a> Call<'a> {
+    /// Reads the clock and the headers that every operation needs.
+    pub fn new(request: &'a Request, config: &'a Config, found: Found, moment: &'a mut dyn Moment) -> Result<Call<'a>, Failure> {
+        let now = moment.now();
+        let Found { dialect, operation, params } = found;
+        Ok(Call { request, dialect, operation, config, prefer: Prefer::of(request), now, params, moment: RefCell::new(moment) })
+    }
+
+    /// A parameter of the path, in order.
+    pub fn param(&self, index: usize) -> &str {
+        self.params.get(index).map_or("", String::as_str)
+    }
+
+    /// A parameter of the path that may be absent.
+    pub fn optional_param(&self, index: usize) -> Option<&str> {
+        self.params.get(index).map(String::as_str)
+    }
+
+    /// A new random UUID.
+    pub fn new_uuid(&self) -> String {
+        self.moment.borrow_mut().new_uuid().to_ascii_lowercase()
+    }
+
+    /// The clock again: for budgets.
+    pub fn clock(&self) -> i64 {
+        self.moment.borrow_mut().now()
+    }
+
+    /// The absolute address of a path below the mount, given by its segments.
+    pub fn address(&self, segments: &[&str]) -> String {
+        let path: Vec<String> = segments.iter().map(|s| encode(s)).collect();
+        format!("{}{}/{}", self.config.base_url, self.dialect.mount(), path.join("/"))
+    }
+
+    /// The body as text.
+    pub fn text(&self) -> Result<&'a str, Failure> {
+        std::str::from_utf8(&self.request.body)
+            .map(|text| text.strip_prefix('\u{feff}').unwrap_or(text))
+            .map_err(|e| Failure::bad(format!("the body is not UTF-8: byte {} is not part of a character", e.valid_up_to())))
+    }
+
+    /// The answer to a read: the resource with its validators, or 304 when the client has it.
+    pub fn resource(&self, node: NodeRef<'_>, uid: &str, time: &str) -> Result<Response, Failure> {
+        if none_match(self.request, uid) {
+            return Ok(validated(Response::new(304), uid, time));
+        }
+        let (media_type, body) = body_of(node, wanted_format(self.request)?)?;
+        Ok(validated(Response::new(200).with_body(media_type, body), uid, time))
+    }
+
+    /// The answer to a change, as much of it as the client prefers.
+    pub fn changed(&self, changed: &Changed<'_>) -> Result<Response, Failure> {
+        let full = if changed.created { 201 } else { 200 };
+        let response = match (self.prefer.returns, changed.node) {
+            (Return::Representation, Some(node)) => {
+                let (media_type, body) = body_of(node, wanted_format(self.request)?)?;
+                Response::new(full).with_body(media_type, body)
+            }
+            (Return::Identifier, Some(_)) => Response::json(full, json!({ "uid": changed.uid })),
+            _ => Response::new(if changed.created { 201 } else { 204 }),
+        };
+        let response = validated(response, changed.uid, changed.time).with_header("Location", changed.path.as_str());
+        Ok(self.preference_applied(response))
+    }
+
+    /// Makes sure, before anything is written, that the answer to a change can be given.
+    pub fn can_answer(&self) -> Result<(), Failure> {
+        if self.prefer.returns == Return::Representation { wanted_format(self.request).map(|_: Format| ()) } else { Ok(()) }
+    }
+
+    /// The same with the preference that was honoured.
+    pub fn preference_applied(&self, response: Response) -> Response {
+        let word = match self.prefer.returns {
+            Return::Minimal => "return=minimal",
+            Return::Representation => "return=representation",
+            Return::Identifier => "return=identifier",
+        };
+        if self.prefer.stated { response.with_header("Preference-Applied", word) } else { response }
+    }
+}
+
+fn validated(response: Response, uid: &str, time: &str) -> Response {
+    let response = response.with_header("ETag", format!("\"{uid}\""));
+    match super::time::http_date(time) {
+        Some(date) => response.with_header("Last-Modified", date),
+        None => response,
+    }
+}

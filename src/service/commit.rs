@@ -1,0 +1,259 @@
+//! Change sets: documents become versions, versions a contribution, and the contribution one commit.
+
+use super::Service;
+use super::call::Call;
+use super::committal::{Audit, object};
+use super::content::Checked;
+use super::error::Failure;
+use super::ids::VersionUid;
+use super::time::iso;
+use crate::document::{NothingKnown, ObjectKind, Packed, pack};
+use crate::rm::class::{Attr, Cls};
+use crate::rm::json;
+use crate::rm::json::quote_into;
+use crate::rm::tree::{NodeRef, Tree};
+use crate::store::repository::{Commit, Ehr, EhrFlags, Repository, StoreError, Version};
+
+/// One version to be.
+pub(crate) struct Change {
+    /// What it is a version of.
+    pub kind: ObjectKind,
+    /// Its uid.
+    pub uid: VersionUid,
+    /// The version that it follows.
+    pub preceding: Option<String>,
+    /// Who, how and why.
+    pub audit: Audit,
+    /// The document; a deletion has none.
+    pub content: Option<Checked>,
+    /// An ORIGINAL_VERSION as sent: its signature, attestations and further inputs are kept.
+    pub extra: Option<Tree>,
+}
+
+/// Versions that are committed together.
+pub(crate) struct ChangeSet {
+    /// The EHR that is written to.
+    pub ehr_id: String,
+    /// True when the EHR is made by this commit.
+    pub creates_ehr: bool,
+    /// The uid of the contribution, when it is given.
+    pub contribution_uid: Option<String>,
+    /// The audit of the contribution.
+    pub audit: Audit,
+    /// True when the client named the version that it saw last: then a newer one breaks its precondition (412).
+    pub conditional: bool,
+    /// The versions, in order.
+    pub changes: Vec<Change>,
+}
+
+/// What a commit made.
+pub(crate) struct Committed {
+    /// When, ISO 8601.
+    pub time: String,
+    /// CONTRIBUTION.uid.value.
+    pub contribution_uid: String,
+    /// The CONTRIBUTION as canonical JSON.
+    pub contribution: String,
+    /// The ORIGINAL_VERSIONs, in order.
+    pub versions: Vec<Tree>,
+}
+
+impl Committed {
+    /// The document of the first version.
+    pub fn data(&self) -> Option<NodeRef<'_>> {
+        self.versions.first().and_then(Tree::root).and_then(|v| v.get(Attr::DATA))
+    }
+}
+
+impl ChangeSet {
+    /// A change set of one version.
+    pub fn of(ehr_id: &str, change: Change) -> ChangeSet {
+        ChangeSet {
+            ehr_id: ehr_id.to_owned(),
+            creates_ehr: false,
+            contribution_uid: None,
+            audit: change.audit.clone(),
+            conditional: false,
+            changes: vec![change],
+        }
+    }
+}
+
+impl<R: Repository> Service<R> {
+    /// Packs, verifies and commits a change set.
+    pub(crate) async fn commit(&self, call: &Call<'_>, set: ChangeSet) -> Result<Committed, Failure> {
+        let time = iso(call.now);
+        let contribution_uid = set.contribution_uid.clone().unwrap_or_else(|| call.new_uuid());
+        let audit = set.audit.to_json(&self.config.system_id, &time);
+        let contribution = contribution_json(&contribution_uid, &audit, &set.changes);
+        let status = set.changes.iter().rev().find(|c| c.kind == ObjectKind::EhrStatus).and_then(|c| c.content.as_ref()).map(|c| flags(&c.tree));
+        let new_ehr = status.clone().filter(|_| set.creates_ehr).map(|status| self.new_ehr(&set.ehr_id, &time, status));
+        let (mut versions, mut trees) = (Vec::new(), Vec::new());
+        for change in set.changes {
+            let (version, tree) = self.version_of(&set.ehr_id, &contribution_uid, &time, change)?;
+            versions.push(version);
+            trees.push(tree);
+        }
+        let commit = Commit {
+            new_ehr,
+            ehr_id: set.ehr_id.clone(),
+            contribution_uid: contribution_uid.clone(),
+            contribution: contribution.clone(),
+            time_committed: time.clone(),
+            versions,
+            status: status.filter(|_| !set.creates_ehr),
+        };
+        match self.repository.commit(commit).await {
+            Ok(()) => Ok(Committed { time, contribution_uid, contribution, versions: trees }),
+            Err(StoreError::Stale { latest }) if set.conditional => Err(stale(&latest)),
+            Err(error) => Err(Failure::of_store(error)),
+        }
+    }
+
+    fn new_ehr(&self, ehr_id: &str, time: &str, status: EhrFlags) -> Ehr {
+        Ehr {
+            ehr_id: ehr_id.to_owned(),
+            system_id: self.config.system_id.clone(),
+            time_created: time.to_owned(),
+            subject: status.subject,
+            is_queryable: status.is_queryable,
+            is_modifiable: status.is_modifiable,
+        }
+    }
+
+    /// Makes the ORIGINAL_VERSION of a change and its packed form, which must give back the same tree.
+    fn version_of(&self, ehr_id: &str, contribution: &str, time: &str, change: Change) -> Result<(Version, Tree), Failure> {
+        let Change { kind, uid, preceding, audit, content, extra } = change;
+        let version_uid = uid.to_string();
+        let envelope = self.envelope(&version_uid, contribution, time, preceding.as_deref(), &audit);
+        let mut tree = json::read(&envelope, Cls::ORIGINAL_VERSION).map_err(|findings| Failure::unreadable("version", &findings))?;
+        keep(&mut tree, extra.as_ref());
+        let (template_id, known) = match content {
+            Some(Checked { tree: mut data, template_id, known }) => {
+                name_version(&mut data, &version_uid);
+                if let (Some(root), Some(data)) = (tree.root().map(NodeRef::id), data.root()) {
+                    tree.put(root, Attr::DATA, data);
+                }
+                (template_id, Some(known))
+            }
+            None => (None, None),
+        };
+        let packed = match known {
+            Some(known) => self.packed(&tree, &*known)?,
+            None => self.packed(&tree, &NothingKnown)?,
+        };
+        let version = Version {
+            ehr_id: ehr_id.to_owned(),
+            kind,
+            object_id: uid.object_id,
+            version_uid,
+            number: uid.number,
+            preceding,
+            contribution: contribution.to_owned(),
+            time_committed: time.to_owned(),
+            lifecycle: audit.lifecycle.code.to_owned(),
+            template_id,
+            packed,
+        };
+        Ok((version, tree))
+    }
+
+    fn packed(&self, tree: &Tree, known: &dyn crate::document::Known) -> Result<Packed, Failure> {
+        let lost = || Failure::new(500, "the version does not come back from its packed form; nothing was written");
+        let root = tree.root().ok_or_else(lost)?;
+        let packed = pack(root, known, &self.shapes);
+        let back = packed.unpack();
+        if back.root().is_some_and(|back| back.same_as(root)) { Ok(packed) } else { Err(lost()) }
+    }
+
+    /// An ORIGINAL_VERSION without its data, as canonical JSON.
+    fn envelope(&self, uid: &str, contribution: &str, time: &str, preceding: Option<&str>, audit: &Audit) -> String {
+        let mut out = String::from(r#"{"_type":"ORIGINAL_VERSION","contribution":"#);
+        out.push_str(&reference("HIER_OBJECT_ID", contribution, "CONTRIBUTION"));
+        out.push_str(r#","commit_audit":"#);
+        out.push_str(&audit.to_json(&self.config.system_id, time));
+        out.push_str(r#","uid":"#);
+        out.push_str(&object(&[("_type", "OBJECT_VERSION_ID"), ("value", uid)]));
+        if let Some(preceding) = preceding {
+            out.push_str(r#","preceding_version_uid":"#);
+            out.push_str(&object(&[("_type", "OBJECT_VERSION_ID"), ("value", preceding)]));
+        }
+        out.push_str(r#","lifecycle_state":"#);
+        out.push_str(&audit.lifecycle.to_json());
+        out.push('}');
+        out
+    }
+}
+
+/// The answer to a client that changes a version which is not the latest any more.
+pub(crate) fn stale(latest: &str) -> Failure {
+    Failure::new(412, format!("the version is not the latest one, which is {latest}")).header("ETag", format!("\"{latest}\""))
+}
+
+/// An OBJECT_REF in this repository, as canonical JSON.
+pub(crate) fn reference(id_class: &str, id: &str, referred: &str) -> String {
+    let id = object(&[("_type", id_class), ("value", id)]);
+    format!(r#"{{"_type":"OBJECT_REF","id":{id},"namespace":"local","type":"{referred}"}}"#)
+}
+
+/// The class name of the documents of a kind.
+pub(crate) fn class_name(kind: ObjectKind) -> &'static str {
+    match kind {
+        ObjectKind::Composition => "COMPOSITION",
+        ObjectKind::EhrStatus => "EHR_STATUS",
+        ObjectKind::Folder => "FOLDER",
+        ObjectKind::Party => "PARTY",
+    }
+}
+
+fn contribution_json(uid: &str, audit: &str, changes: &[Change]) -> String {
+    let mut out = String::from(r#"{"_type":"CONTRIBUTION","uid":"#);
+    out.push_str(&object(&[("_type", "HIER_OBJECT_ID"), ("value", uid)]));
+    out.push_str(r#","versions":["#);
+    for (i, change) in changes.iter().enumerate() {
+        if i > 0 {
+            out.push(',');
+        }
+        out.push_str(&reference("OBJECT_VERSION_ID", &change.uid.to_string(), class_name(change.kind)));
+    }
+    out.push_str(r#"],"audit":"#);
+    out.push_str(audit);
+    out.push('}');
+    out
+}
+
+/// Copies what a client may say about a version beyond its audit and data.
+fn keep(tree: &mut Tree, sent: Option<&Tree>) {
+    let (Some(root), Some(sent)) = (tree.root().map(NodeRef::id), sent.and_then(Tree::root)) else { return };
+    for attr in [Attr::OTHER_INPUT_VERSION_UIDS, Attr::ATTESTATIONS, Attr::SIGNATURE] {
+        if let Some(value) = sent.get(attr) {
+            tree.put(root, attr, value);
+        }
+    }
+}
+
+/// Gives a document the uid of its version, as RM 1.0.4 recommends.
+fn name_version(tree: &mut Tree, uid: &str) {
+    let mut id = Tree::object(Cls::OBJECT_VERSION_ID);
+    let Some(node) = id.root().map(NodeRef::id) else { return };
+    id.push_leaf(Some(node), Some(Attr::VALUE), Cls::STRING, crate::rm::tree::Kind::Text, uid);
+    if let (Some(root), Some(id)) = (tree.root().map(NodeRef::id), id.root()) {
+        tree.put(root, Attr::UID, id);
+    }
+}
+
+/// What an EHR_STATUS says about its EHR; what is not said is true.
+fn flags(status: &Tree) -> EhrFlags {
+    let root = status.root();
+    let says_no = |attr| root.and_then(|r| r.text_at(attr)) == Some("false");
+    let reference = root.and_then(|r| r.get(Attr::SUBJECT)).and_then(|s| s.get(Attr::EXTERNAL_REF));
+    let subject = reference.and_then(|r| Some((r.text_along(&[Attr::ID, Attr::VALUE])?.to_owned(), r.text_at(Attr::NAMESPACE)?.to_owned())));
+    EhrFlags { subject, is_queryable: !says_no(Attr::IS_QUERYABLE), is_modifiable: !says_no(Attr::IS_MODIFIABLE) }
+}
+
+/// A text as a JSON string.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut out = String::new();
+    quote_into(&mut out, text);
+    out
+}

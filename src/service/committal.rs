@@ -1,0 +1,313 @@
+//! Who commits what, and why: AUDIT_DETAILS and the lifecycle state, from headers (in both spellings) or from a document.
+
+use super::Request;
+use super::error::Failure;
+use crate::rm::class::Attr;
+use crate::rm::json::quote_into;
+use crate::rm::tree::NodeRef;
+
+/// A code of the openEHR terminology with its rubric.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Code {
+    /// The code string.
+    pub code: &'static str,
+    /// The English rubric.
+    pub rubric: &'static str,
+}
+
+const fn code(code: &'static str, rubric: &'static str) -> Code {
+    Code { code, rubric }
+}
+
+/// Group `audit change type`.
+const CHANGE_TYPES: [Code; 9] = [
+    CREATION,
+    code("250", "amendment"),
+    MODIFICATION,
+    code("252", "synthesis"),
+    DELETED,
+    code("666", "attestation"),
+    code("816", "restoration"),
+    code("817", "format conversion"),
+    code("253", "unknown"),
+];
+/// Group `version lifecycle state`.
+const LIFECYCLES: [Code; 5] = [COMPLETE, code("553", "incomplete"), DELETED, code("800", "inactive"), code("801", "abandoned")];
+
+/// The change type of a first version.
+pub(crate) const CREATION: Code = code("249", "creation");
+/// The change type of a later version.
+pub(crate) const MODIFICATION: Code = code("251", "modification");
+/// The change type and the lifecycle state of a deletion.
+pub(crate) const DELETED: Code = code("523", "deleted");
+/// The lifecycle state when nobody says otherwise.
+pub(crate) const COMPLETE: Code = code("532", "complete");
+
+/// What a client may say about a commit; its RM parts are canonical JSON.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Audit {
+    /// AUDIT_DETAILS.change_type.
+    pub change_type: Code,
+    /// VERSION.lifecycle_state.
+    pub lifecycle: Code,
+    /// AUDIT_DETAILS.committer: a PARTY_PROXY.
+    pub committer: String,
+    /// AUDIT_DETAILS.description: a DV_TEXT.
+    pub description: Option<String>,
+}
+
+impl Audit {
+    /// What is recorded when the client says nothing.
+    pub fn new(change_type: Code) -> Audit {
+        let lifecycle = if change_type == DELETED { DELETED } else { COMPLETE };
+        Audit { change_type, lifecycle, committer: String::from(r#"{"_type":"PARTY_IDENTIFIED","name":"anonymous"}"#), description: None }
+    }
+
+    /// The default for a change, merged with the committal headers of the request.
+    pub fn of_headers(request: &Request, change_type: Code) -> Result<Audit, Failure> {
+        let mut audit = Audit::new(change_type);
+        let mut party = Party::default();
+        for (name, value) in &request.headers {
+            let name = name.to_ascii_lowercase().replace('_', "-");
+            let Some(group) = ["openehr-version", "openehr-audit-details"].into_iter().find(|g| name == *g || name.strip_prefix(g).is_some_and(|r| r.starts_with('.')))
+            else {
+                continue;
+            };
+            let prefix = name.get(group.len() + 1..).unwrap_or_default().replace('-', "_");
+            for (key, value) in pairs(value, group)? {
+                let key = [prefix.as_str(), key.as_str()].iter().filter(|k| !k.is_empty()).copied().collect::<Vec<_>>().join(".");
+                audit.take(group, &key, &value, &mut party)?;
+            }
+        }
+        if let Some(committer) = party.to_json() {
+            audit.committer = committer;
+        }
+        audit.consistent(change_type)
+    }
+
+    fn take(&mut self, group: &str, key: &str, value: &str, party: &mut Party) -> Result<(), Failure> {
+        let key = key.strip_suffix(".value").unwrap_or(key);
+        match (group, key) {
+            ("openehr-version", "lifecycle_state" | "lifecycle_state.code_string") => self.lifecycle = lifecycle(value)?,
+            ("openehr-audit-details", "change_type" | "change_type.code_string") => self.change_type = change_type(value)?,
+            ("openehr-audit-details", "description") => self.description = Some(object(&[("_type", "DV_TEXT"), ("value", value)])),
+            ("openehr-audit-details", "committer" | "committer.name") => party.name = Some(value.to_owned()),
+            ("openehr-audit-details", "committer.external_ref.id") => party.id = Some(value.to_owned()),
+            ("openehr-audit-details", "committer.external_ref.namespace") => party.namespace = Some(value.to_owned()),
+            ("openehr-audit-details", "committer.external_ref.type") => party.kind = Some(value.to_owned()),
+            (_, "system_id" | "time_committed") => {}
+            _ => return Err(Failure::bad(format!("the committal header {group} has the unknown part `{key}`"))),
+        }
+        Ok(())
+    }
+
+    /// The default for a change, merged with an AUDIT_DETAILS that the client sent.
+    pub fn of_node(node: NodeRef<'_>, lifecycle_state: Option<NodeRef<'_>>) -> Result<Audit, Failure> {
+        let coded = |node: NodeRef<'_>| node.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]).map(str::to_owned);
+        let change = node.get(Attr::CHANGE_TYPE).and_then(coded);
+        let mut audit = Audit::new(change.map_or(Ok(CREATION), |c| change_type(&c))?);
+        if let Some(state) = lifecycle_state.and_then(coded) {
+            audit.lifecycle = lifecycle(&state)?;
+        }
+        if audit.change_type == DELETED {
+            audit.lifecycle = DELETED;
+        }
+        audit.take_party(node);
+        let change_type = audit.change_type;
+        audit.consistent(change_type)
+    }
+
+    /// Takes committer and description from an AUDIT_DETAILS.
+    pub fn take_party(&mut self, sent: NodeRef<'_>) {
+        if let Some(committer) = sent.get(Attr::COMMITTER) {
+            self.committer = crate::rm::json::write(committer);
+        }
+        self.description = sent.get(Attr::DESCRIPTION).map(crate::rm::json::write);
+    }
+
+    /// A deletion is one by its change type and by its lifecycle state, or by neither.
+    fn consistent(self, intended: Code) -> Result<Audit, Failure> {
+        let deletes = intended == DELETED;
+        if (self.change_type == DELETED) != deletes || (self.lifecycle == DELETED) != deletes {
+            return Err(Failure::bad("change type and lifecycle state contradict each other: `523` (deleted) belongs to a deletion and to nothing else"));
+        }
+        Ok(self)
+    }
+
+    /// The AUDIT_DETAILS as canonical JSON.
+    pub fn to_json(&self, system_id: &str, time_committed: &str) -> String {
+        let mut out = String::from(r#"{"_type":"AUDIT_DETAILS","system_id":"#);
+        quote_into(&mut out, system_id);
+        out.push_str(r#","committer":"#);
+        out.push_str(&self.committer);
+        out.push_str(r#","time_committed":"#);
+        out.push_str(&object(&[("_type", "DV_DATE_TIME"), ("value", time_committed)]));
+        out.push_str(r#","change_type":"#);
+        out.push_str(&self.change_type.to_json());
+        if let Some(description) = &self.description {
+            out.push_str(r#","description":"#);
+            out.push_str(description);
+        }
+        out.push('}');
+        out
+    }
+}
+
+impl Code {
+    /// A DV_CODED_TEXT as canonical JSON.
+    pub fn to_json(self) -> String {
+        let Code { code, rubric } = self;
+        format!(
+            r#"{{"_type":"DV_CODED_TEXT","value":"{rubric}","defining_code":{{"_type":"CODE_PHRASE","terminology_id":{{"_type":"TERMINOLOGY_ID","value":"openehr"}},"code_string":"{code}","preferred_term":"{rubric}"}}}}"#
+        )
+    }
+}
+
+/// The parts of a committer that headers can name.
+#[derive(Default)]
+struct Party {
+    name: Option<String>,
+    id: Option<String>,
+    namespace: Option<String>,
+    kind: Option<String>,
+}
+
+impl Party {
+    fn to_json(&self) -> Option<String> {
+        let mut members = vec![String::from(r#""_type":"PARTY_IDENTIFIED""#)];
+        if let Some(id) = &self.id {
+            let id = object(&[("_type", "GENERIC_ID"), ("value", id), ("scheme", "local")]);
+            let mut reference = format!(r#""external_ref":{{"_type":"PARTY_REF","id":{id},"namespace":"#);
+            quote_into(&mut reference, self.namespace.as_deref().unwrap_or("local"));
+            reference.push_str(r#","type":"#);
+            quote_into(&mut reference, self.kind.as_deref().unwrap_or("PARTY"));
+            reference.push('}');
+            members.push(reference);
+        }
+        if let Some(name) = &self.name {
+            let mut member = String::from(r#""name":"#);
+            quote_into(&mut member, name);
+            members.push(member);
+        }
+        (members.len() > 1).then(|| format!("{{{}}}", members.join(",")))
+    }
+}
+
+/// A flat JSON object of texts.
+pub(crate) fn object(members: &[(&str, &str)]) -> String {
+    let mut out = String::from("{");
+    for (i, (key, value)) in members.iter().enumerate() {
+        out.push_str(if i > 0 { ",\"" } else { "\"" });
+        out.push_str(key);
+        out.push_str("\":");
+        quote_into(&mut out, value);
+    }
+    out.push('}');
+    out
+}
+
+/// A change type by code or rubric.
+pub(crate) fn change_type(text: &str) -> Result<Code, Failure> {
+    find(&CHANGE_TYPES, text).ok_or_else(|| Failure::bad(format!("`{}` is not a change type; known are {}", short(text), known(&CHANGE_TYPES))))
+}
+
+/// A lifecycle state by code or rubric.
+pub(crate) fn lifecycle(text: &str) -> Result<Code, Failure> {
+    find(&LIFECYCLES, text).ok_or_else(|| Failure::bad(format!("`{}` is not a lifecycle state; known are {}", short(text), known(&LIFECYCLES))))
+}
+
+fn find(codes: &[Code], text: &str) -> Option<Code> {
+    let text = text.trim();
+    codes.iter().find(|c| c.code == text || c.rubric.eq_ignore_ascii_case(text)).copied()
+}
+
+fn known(codes: &[Code]) -> String {
+    codes.iter().map(|c| format!("{} ({})", c.code, c.rubric)).collect::<Vec<_>>().join(", ")
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(40).collect()
+}
+
+/// Reads `key="value", key="value"`, or a bare word or quoted text, which has no key.
+fn pairs(value: &str, header: &str) -> Result<Vec<(String, String)>, Failure> {
+    let unparsable = || Failure::bad(format!("the committal header {header} cannot be read: expected `key=\"value\", …`"));
+    if !value.contains('=') {
+        return Ok(vec![(String::new(), value.trim().trim_matches('"').to_owned())]);
+    }
+    let mut found = Vec::new();
+    let mut rest = value.trim();
+    while !rest.is_empty() {
+        let (key, after) = rest.split_once('=').ok_or_else(unparsable)?;
+        let (text, after) = match after.trim_start().strip_prefix('"') {
+            Some(quoted) => quoted_text(quoted).ok_or_else(unparsable)?,
+            None => {
+                let end = after.find([',', ';']).unwrap_or(after.len());
+                let (word, after) = after.split_at_checked(end).ok_or_else(unparsable)?;
+                (word.trim().to_owned(), after)
+            }
+        };
+        found.push((key.trim().to_ascii_lowercase(), text));
+        let after = after.trim_start();
+        rest = match after.strip_prefix([',', ';']) {
+            Some(next) => next.trim_start(),
+            None if after.is_empty() => after,
+            None => return Err(unparsable()),
+        };
+    }
+    Ok(found)
+}
+
+/// A text up to its closing quote, with `\"` and `\\` undone, and what follows.
+fn quoted_text(text: &str) -> Option<(String, &str)> {
+    let mut out = String::new();
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => return Some((out, text.get(at + 1..)?)),
+            '\\' => out.push(chars.next()?.1),
+            other => out.push(other),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn audit(headers: &[(&str, &str)]) -> Result<Audit, Failure> {
+        let request = headers.iter().fold(Request::default(), |r, (n, v)| r.with_header(n, v));
+        Audit::of_headers(&request, MODIFICATION)
+    }
+
+    #[test]
+    fn both_spellings_and_bare_words_say_the_same() {
+        let old = audit(&[
+            ("openEHR-VERSION.lifecycle_state", "code_string=\"553\""),
+            ("openEHR-AUDIT_DETAILS.change_type", "code_string=\"250\""),
+            ("openEHR-AUDIT_DETAILS.description", "value=\"a, \\\"b\\\"\""),
+            ("openEHR-AUDIT_DETAILS.committer", "name=\"Dr. A\", external_ref.id=\"7\", external_ref.namespace=\"n\", external_ref.type=\"PERSON\""),
+        ]);
+        let new = audit(&[
+            ("openehr-version", "lifecycle_state.code_string=\"553\""),
+            ("openehr-audit-details", "change_type.code_string=\"250\",description.value=\"a, \\\"b\\\"\""),
+            ("openehr-audit-details", "committer.name=\"Dr. A\",committer.external_ref.id=\"7\",committer.external_ref.namespace=\"n\",committer.external_ref.type=\"PERSON\""),
+        ]);
+        assert_eq!(old.clone().unwrap(), new.unwrap());
+        assert_eq!(old.unwrap().description.unwrap(), r#"{"_type":"DV_TEXT","value":"a, \"b\""}"#);
+        assert_eq!(audit(&[("openEHR-VERSION.lifecycle_state", "incomplete")]).unwrap().lifecycle.code, "553");
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for (name, value) in [
+            ("openEHR-VERSION.lifecycle_state", "code_string=\"1\""),
+            ("openEHR-VERSION.lifecycle_state", "code_string=\"523\""),
+            ("openEHR-AUDIT_DETAILS.committer", "name=\"open"),
+            ("openEHR-AUDIT_DETAILS.colour", "red"),
+        ] {
+            assert_eq!(audit(&[(name, value)]).map_err(|f| f.status), Err(400), "{name}: {value}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Bodies that are RM documents: read, checked against the model and their template, written.
+
+use super::Service;
+use super::call::Call;
+use super::error::Failure;
+use super::library::Compiled;
+use super::negotiate::{Format, body_format};
+use crate::diag::{Finding, Severity};
+use crate::rm::class::{Attr, Cls};
+use crate::rm::json;
+use crate::rm::tree::{NodeRef, Tree};
+use crate::store::repository::Repository;
+use std::collections::HashSet;
+use std::rc::Rc;
+
+/// A document that may be committed.
+pub(crate) struct Checked {
+    /// The document.
+    pub tree: Tree,
+    /// COMPOSITION.archetype_details.template_id.value.
+    pub template_id: Option<String>,
+    /// The texts of its template.
+    pub known: Rc<HashSet<String>>,
+}
+
+/// Reads the body of a request as an object of a class; `what` names it in errors.
+pub(crate) fn read_body(call: &Call<'_>, class: Cls, what: &str) -> Result<Tree, Failure> {
+    let format = body_format(call.request)?;
+    let text = call.text()?;
+    if text.trim().is_empty() {
+        return Err(Failure::bad(format!("the body is empty: send the {what}")));
+    }
+    read_text(text, format, class, what)
+}
+
+/// Reads a text as an object of a class.
+pub(crate) fn read_text(text: &str, format: Format, class: Cls, what: &str) -> Result<Tree, Failure> {
+    let read = match format {
+        Format::Json => json::read(text, class),
+        Format::Xml => xml_read(text, class),
+    };
+    read.map_err(|findings| Failure::unreadable(what, &findings))
+}
+
+/// An RM object as media type and bytes.
+pub(crate) fn body_of(node: NodeRef<'_>, format: Format) -> Result<(&'static str, String), Failure> {
+    let body = match format {
+        Format::Json => json::write(node),
+        Format::Xml => xml_write(node)?,
+    };
+    Ok((format.media_type(), body))
+}
+
+impl<R: Repository> Service<R> {
+    /// Checks a COMPOSITION against the model and against its template, which must be known.
+    pub(crate) async fn check_composition(&self, call: &Call<'_>, tree: Tree) -> Result<Checked, Failure> {
+        let what = "composition";
+        let template_id = tree.root().and_then(|r| r.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE])).map(str::to_owned);
+        let Some(template_id) = template_id else {
+            let finding = Finding::error("SVC0201", "/archetype_details/template_id", "a composition must name its template").expected("the id of an uploaded template");
+            return Err(Failure::invalid(call.dialect, what, &[finding]));
+        };
+        let Some(compiled) = self.template(&template_id).await? else {
+            let finding = Finding::error("SVC0202", "/archetype_details/template_id/value", "the template is unknown: upload it first").found(template_id);
+            return Err(Failure::invalid(call.dialect, what, &[finding]));
+        };
+        refuse_errors(call, what, &findings_of(&tree, Some(&compiled)))?;
+        Ok(Checked { tree, template_id: Some(template_id), known: Rc::clone(&compiled.known) })
+    }
+}
+
+/// Checks a document that has no template: EHR_STATUS, FOLDER.
+pub(crate) fn check_plain(call: &Call<'_>, tree: Tree, what: &str) -> Result<Checked, Failure> {
+    refuse_errors(call, what, &findings_of(&tree, None))?;
+    Ok(Checked { tree, template_id: None, known: Rc::default() })
+}
+
+fn refuse_errors(call: &Call<'_>, what: &str, findings: &[Finding]) -> Result<(), Failure> {
+    if findings.iter().any(|f| f.severity == Severity::Error) { Err(Failure::invalid(call.dialect, what, findings)) } else { Ok(()) }
+}
+
+/// The answer to JSON that is none.
+pub(crate) fn malformed(what: &str, text: &str, problem: json::Malformed) -> Failure {
+    let (line, column) = crate::diag::LineIndex::new(text).line_column(problem.offset);
+    Failure::bad(format!("the {what} is not JSON: line {line}, column {column}: {}", problem.message))
+}

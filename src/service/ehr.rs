@@ -1,0 +1,159 @@
+//! EHR: creation with its EHR_STATUS, and reading.
+
+use super::Service;
+use super::call::{Call, Changed};
+use super::commit::{Change, ChangeSet, Committed, quoted, reference};
+use super::committal::{Audit, CREATION, object};
+use super::content::{Checked, check_plain, read_body, read_text};
+use super::error::Failure;
+use super::http::Response;
+use super::ids::{VersionUid, is_uuid};
+use super::negotiate::Format;
+use crate::document::ObjectKind;
+use crate::rm::class::Cls;
+use crate::rm::json;
+use crate::rm::tree::Tree;
+use crate::store::repository::{Ehr, Repository, Which};
+
+/// The EHR_STATUS of an EHR that is created without one (ITS-REST, EHR creation).
+const DEFAULT_STATUS: &str = r#"{"_type":"EHR_STATUS","archetype_node_id":"openEHR-EHR-EHR_STATUS.generic.v1",
+"name":{"_type":"DV_TEXT","value":"EHR Status"},"archetype_details":{"_type":"ARCHETYPED",
+"archetype_id":{"_type":"ARCHETYPE_ID","value":"openEHR-EHR-EHR_STATUS.generic.v1"},"rm_version":"1.1.0"},
+"subject":{"_type":"PARTY_SELF"},"is_queryable":true,"is_modifiable":true}"#;
+
+impl<R: Repository> Service<R> {
+    /// POST /ehr
+    pub(super) async fn ehr_create(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        let ehr_id = call.new_uuid();
+        self.create_ehr(call, &ehr_id).await
+    }
+
+    /// PUT /ehr/{ehr_id}
+    pub(super) async fn ehr_create_with_id(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        if !is_uuid(call.param(0)) {
+            return Err(Failure::bad("the ehr_id in the path is not a UUID"));
+        }
+        self.create_ehr(call, &call.param(0).to_ascii_lowercase()).await
+    }
+
+    /// GET /ehr?subject_id=…&subject_namespace=…
+    pub(super) async fn ehr_by_subject(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        let parameter = |key| call.request.query_value(key).filter(|v| !v.is_empty());
+        let (Some(id), Some(namespace)) = (parameter("subject_id"), parameter("subject_namespace")) else {
+            return Err(Failure::bad("the parameters `subject_id` and `subject_namespace` are both needed"));
+        };
+        let found = self.repository.ehr_by_subject(id, namespace).await.map_err(Failure::of_store)?;
+        let ehr = found.ok_or_else(|| Failure::missing("there is no EHR of this subject"))?;
+        self.show_ehr(call, &ehr).await
+    }
+
+    /// GET /ehr/{ehr_id}
+    pub(super) async fn ehr_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        let ehr = self.need_ehr(call).await?;
+        self.show_ehr(call, &ehr).await
+    }
+
+    async fn create_ehr(&self, call: &Call<'_>, ehr_id: &str) -> Result<Response, Failure> {
+        call.can_answer()?;
+        let tree = match call.request.body.trim_ascii() {
+            [] => read_text(DEFAULT_STATUS, Format::Json, Cls::EHR_STATUS, "EHR_STATUS")?,
+            _ => read_body(call, Cls::EHR_STATUS, "EHR_STATUS")?,
+        };
+        let status = check_plain(call, tree, "EHR_STATUS")?;
+        let uid = VersionUid { object_id: call.new_uuid(), system_id: self.config.system_id.clone(), number: 1 };
+        let audit = Audit::of_headers(call.request, CREATION)?;
+        let committed = self.commit_new_ehr(call, ehr_id, uid.clone(), audit, status, None).await?;
+        let tree = ehr_tree(&self.config.system_id, ehr_id, &committed.time, &References { status: Some(uid.to_string()), ..References::default() })?;
+        let path = call.address(&["ehr", ehr_id]);
+        call.changed(&Changed { created: true, path, uid: ehr_id, time: &committed.time, node: tree.root() })
+    }
+
+    /// Commits the first EHR_STATUS of an EHR, and the EHR with it.
+    pub(crate) async fn commit_new_ehr(
+        &self,
+        call: &Call<'_>,
+        ehr_id: &str,
+        uid: VersionUid,
+        audit: Audit,
+        status: Checked,
+        contribution_uid: Option<String>,
+    ) -> Result<Committed, Failure> {
+        let change = Change { kind: ObjectKind::EhrStatus, uid, preceding: None, audit, content: Some(status), extra: None };
+        let set = ChangeSet { creates_ehr: true, contribution_uid, ..ChangeSet::of(ehr_id, change) };
+        self.commit(call, set).await
+    }
+
+    async fn show_ehr(&self, call: &Call<'_>, ehr: &Ehr) -> Result<Response, Failure> {
+        let status = match self.object_of(&ehr.ehr_id, ObjectKind::EhrStatus).await? {
+            Some(object) => self.repository.version(&ehr.ehr_id, &object, Which::Latest).await.map_err(Failure::of_store)?,
+            None => None,
+        };
+        let references = References {
+            status: status.map(|v| v.version_uid),
+            directory: self.object_of(&ehr.ehr_id, ObjectKind::Folder).await?,
+            compositions: self.repository.objects(&ehr.ehr_id, ObjectKind::Composition, 0, REFERENCES).await.map_err(Failure::of_store)?,
+        };
+        let tree = ehr_tree(&ehr.system_id, &ehr.ehr_id, &ehr.time_created, &references)?;
+        let root = tree.root().ok_or_else(|| Failure::new(500, "the EHR is empty"))?;
+        call.resource(root, &ehr.ehr_id, &ehr.time_created)
+    }
+
+    /// The EHR of the first path parameter; 404 where there is none, or where it cannot be one.
+    pub(crate) async fn need_ehr(&self, call: &Call<'_>) -> Result<Ehr, Failure> {
+        self.ehr_with_id(call.param(0)).await
+    }
+
+    /// The EHR with an id; 404 where there is none.
+    pub(crate) async fn ehr_with_id(&self, ehr_id: &str) -> Result<Ehr, Failure> {
+        let missing = || Failure::missing("there is no EHR with this ehr_id");
+        if !is_uuid(ehr_id) {
+            return Err(missing());
+        }
+        self.repository.ehr(&ehr_id.to_ascii_lowercase()).await.map_err(Failure::of_store)?.ok_or_else(missing)
+    }
+
+    /// The same, which must allow changes of its content.
+    pub(crate) async fn need_modifiable_ehr(&self, call: &Call<'_>) -> Result<Ehr, Failure> {
+        let ehr = self.need_ehr(call).await?;
+        if ehr.is_modifiable { Ok(ehr) } else { Err(not_modifiable()) }
+    }
+
+    /// The object of a kind of which an EHR has one at most.
+    pub(crate) async fn object_of(&self, ehr_id: &str, kind: ObjectKind) -> Result<Option<String>, Failure> {
+        Ok(self.repository.objects(ehr_id, kind, 0, 1).await.map_err(Failure::of_store)?.pop())
+    }
+}
+
+/// How many references to compositions an EHR shows.
+const REFERENCES: u64 = 1_000;
+
+/// The answer to a change of the content of an EHR whose status forbids it.
+pub(crate) fn not_modifiable() -> Failure {
+    Failure::new(409, "the EHR does not allow modification: its EHR_STATUS says is_modifiable = false")
+}
+
+#[derive(Default)]
+struct References {
+    status: Option<String>,
+    directory: Option<String>,
+    compositions: Vec<String>,
+}
+
+/// An EHR as the interface shows it.
+fn ehr_tree(system_id: &str, ehr_id: &str, time_created: &str, references: &References) -> Result<Tree, Failure> {
+    let hier = |value: &str| object(&[("_type", "HIER_OBJECT_ID"), ("value", value)]);
+    let time = format!(r#"{{"_type":"DV_DATE_TIME","value":{}}}"#, quoted(time_created));
+    let mut text = format!(r#"{{"_type":"EHR","system_id":{},"ehr_id":{},"time_created":{time}"#, hier(system_id), hier(ehr_id));
+    if let Some(status) = &references.status {
+        text.push_str(&format!(r#","ehr_status":{}"#, reference("OBJECT_VERSION_ID", status, "EHR_STATUS")));
+    }
+    if let Some(directory) = &references.directory {
+        text.push_str(&format!(r#","directory":{}"#, reference("HIER_OBJECT_ID", directory, "VERSIONED_FOLDER")));
+    }
+    if !references.compositions.is_empty() {
+        let list: Vec<String> = references.compositions.iter().map(|id| reference("HIER_OBJECT_ID", id, "VERSIONED_COMPOSITION")).collect();
+        text.push_str(&format!(r#","compositions":[{}]"#, list.join(",")));
+    }
+    text.push('}');
+    json::read(&text, Cls::EHR).map_err(|findings| Failure::new(500, findings.first().map_or_else(String::new, crate::diag::Finding::one_line)))
+}

@@ -1,0 +1,158 @@
+//! Everything that goes wrong has one shape: `{error, message, code, errors[]}`.
+
+use super::Response;
+use super::dialect::Dialect;
+use crate::diag::{Diagnostic, Finding, LineIndex, Severity};
+use crate::store::repository::StoreError;
+use serde_json::{Map, Value, json};
+
+/// Why a request is refused.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Failure {
+    /// The status code.
+    pub status: u16,
+    /// One sentence for people.
+    pub message: String,
+    /// Every single problem, as DV_CODED_TEXT with metadata (`_path`, `_line`, `_column`, `_expected`, `_found`, `_help`).
+    errors: Vec<Value>,
+    headers: Vec<(String, String)>,
+}
+
+impl Failure {
+    /// A failure that needs no more than a sentence.
+    pub fn new(status: u16, message: impl Into<String>) -> Failure {
+        Failure { status, message: message.into(), errors: Vec::new(), headers: Vec::new() }
+    }
+
+    /// A malformed request.
+    pub fn bad(message: impl Into<String>) -> Failure {
+        Failure::new(400, message)
+    }
+
+    /// Something that is not there.
+    pub fn missing(message: impl Into<String>) -> Failure {
+        Failure::new(404, message)
+    }
+
+    /// Something that is larger than a limit (bytes).
+    pub fn too_large(what: &str, limit: usize) -> Failure {
+        Failure::new(413, format!("the {what} is larger than the limit of {limit} bytes"))
+    }
+
+    /// A document that cannot be read as what it should be: 400 on both mounts.
+    pub fn unreadable(what: &str, findings: &[Finding]) -> Failure {
+        Failure::with_findings(400, format!("the {what} cannot be read"), findings)
+    }
+
+    /// A well-formed document that breaks rules.
+    pub fn invalid(dialect: Dialect, what: &str, findings: &[Finding]) -> Failure {
+        Failure::with_findings(dialect.invalid_content(), format!("the {what} is not valid"), findings)
+    }
+
+    fn with_findings(status: u16, message: String, findings: &[Finding]) -> Failure {
+        let errors: Vec<&Finding> = findings.iter().filter(|f| f.severity == Severity::Error).collect();
+        let message = match errors.as_slice() {
+            [] => message,
+            [only] => format!("{message}: {}", only.one_line()),
+            [first, rest @ ..] => format!("{message}: {} (and {} more)", first.one_line(), rest.len()),
+        };
+        Failure { errors: findings.iter().map(of_finding).collect(), ..Failure::new(status, message) }
+    }
+
+    /// A text that does not mean anything, with the place of each problem.
+    pub fn in_text(status: u16, what: &str, source: &str, diagnostics: &[Diagnostic]) -> Failure {
+        let first = diagnostics.iter().find(|d| d.severity == Severity::Error).map(|d| d.one_line(source));
+        let message = first.map_or_else(|| format!("the {what} has errors"), |line| format!("the {what} has errors: {line}"));
+        let index = LineIndex::new(source);
+        Failure { errors: diagnostics.iter().map(|d| of_diagnostic(d, &index)).collect(), ..Failure::new(status, message) }
+    }
+
+    /// What a repository said, where the operation has no better word for it.
+    pub fn of_store(error: StoreError) -> Failure {
+        let message = error.to_string();
+        match error {
+            StoreError::NoSuchEhr => Failure::missing(message),
+            StoreError::EhrExists
+            | StoreError::SubjectExists
+            | StoreError::UidExists(_)
+            | StoreError::DirectoryExists
+            | StoreError::DefinitionExists => Failure::new(409, message),
+            StoreError::Stale { latest } => Failure::new(409, message).header("ETag", format!("\"{latest}\"")),
+            StoreError::Stopped => Failure::new(408, "the operation was stopped"),
+            StoreError::Failed(_) => Failure::new(500, message),
+        }
+    }
+
+    /// True when one of the problems has this code.
+    pub fn names(&self, code: &str) -> bool {
+        self.errors.iter().any(|e| e.pointer("/defining_code/code_string").and_then(Value::as_str) == Some(code))
+    }
+
+    /// The same with one more header.
+    pub fn header(mut self, name: &str, value: impl Into<String>) -> Failure {
+        self.headers.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// The response.
+    pub fn into_response(self) -> Response {
+        let body = json!({ "error": reason(self.status), "message": self.message, "code": self.status, "errors": self.errors });
+        let response = Response::json(self.status, body);
+        self.headers.into_iter().fold(response, |response, (name, value)| response.with_header(&name, value))
+    }
+}
+
+fn coded(value: String, code: &str) -> Map<String, Value> {
+    let mut item = Map::new();
+    item.insert("_type".into(), "DV_CODED_TEXT".into());
+    item.insert("value".into(), value.into());
+    item.insert("defining_code".into(), json!({ "terminology_id": { "value": "aqlite" }, "code_string": code }));
+    item
+}
+
+fn of_finding(finding: &Finding) -> Value {
+    let mut item = coded(finding.one_line(), finding.code);
+    item.insert("_path".into(), finding.path.as_str().into());
+    let details = [("_expected", &finding.expected), ("_found", &finding.found), ("_label", &finding.label)];
+    for (key, text) in details {
+        if let Some(text) = text {
+            item.insert(key.into(), text.as_str().into());
+        }
+    }
+    if finding.severity == Severity::Warning {
+        item.insert("_severity".into(), "warning".into());
+    }
+    Value::Object(item)
+}
+
+fn of_diagnostic(diagnostic: &Diagnostic, index: &LineIndex<'_>) -> Value {
+    let mut item = coded(diagnostic.message.clone(), diagnostic.code);
+    let (line, column) = index.line_column(diagnostic.span.start);
+    item.insert("_line".into(), line.into());
+    item.insert("_column".into(), column.into());
+    if let Some(help) = &diagnostic.help {
+        item.insert("_help".into(), help.as_str().into());
+    }
+    Value::Object(item)
+}
+
+/// The reason phrase of a status.
+pub(crate) fn reason(status: u16) -> &'static str {
+    match status {
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        406 => "Not Acceptable",
+        408 => "Request Timeout",
+        409 => "Conflict",
+        412 => "Precondition Failed",
+        413 => "Payload Too Large",
+        415 => "Unsupported Media Type",
+        422 => "Unprocessable Entity",
+        501 => "Not Implemented",
+        503 => "Service Unavailable",
+        _ => "Internal Server Error",
+    }
+}

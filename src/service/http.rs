@@ -1,0 +1,142 @@
+//! Requests and responses as data, whatever the host calls its own.
+
+/// An HTTP request.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Request {
+    /// The method in upper case.
+    pub method: String,
+    /// The path as sent, percent signs and all.
+    pub path: String,
+    /// The query string, decoded, in order.
+    pub query: Vec<(String, String)>,
+    /// The headers, names in any case.
+    pub headers: Vec<(String, String)>,
+    /// The body; empty when there is none.
+    pub body: Vec<u8>,
+}
+
+impl Request {
+    /// A request from its target as it stands in the request line: `/v1/query/aql?q=SELECT%20…`.
+    pub fn new(method: &str, target: &str) -> Request {
+        let target = target.split('#').next().unwrap_or_default();
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let pair = |part: &str| {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            (decode(key, true), decode(value, true))
+        };
+        let query = query.split('&').filter(|part| !part.is_empty()).map(pair).collect();
+        Request { method: method.to_ascii_uppercase(), path: path.to_owned(), query, ..Request::default() }
+    }
+
+    /// The same with one more header.
+    pub fn with_header(mut self, name: &str, value: &str) -> Request {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// The same with a body and its type.
+    pub fn with_body(mut self, content_type: &str, body: impl Into<Vec<u8>>) -> Request {
+        self.body = body.into();
+        self.with_header("Content-Type", content_type)
+    }
+
+    /// The value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.trim())
+    }
+
+    /// The first value of a query key.
+    pub fn query_value(&self, key: &str) -> Option<&str> {
+        self.query.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str())
+    }
+}
+
+/// An HTTP response.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Response {
+    /// The status code.
+    pub status: u16,
+    /// The headers.
+    pub headers: Vec<(String, String)>,
+    /// The body; empty when there is none.
+    pub body: Vec<u8>,
+}
+
+impl Response {
+    /// A response without a body.
+    pub fn new(status: u16) -> Response {
+        Response { status, ..Response::default() }
+    }
+
+    /// A JSON response.
+    pub fn json(status: u16, body: impl ToString) -> Response {
+        Response::new(status).with_body("application/json", body.to_string())
+    }
+
+    /// The same with one more header.
+    pub fn with_header(mut self, name: &str, value: impl Into<String>) -> Response {
+        self.headers.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// The same with a body and its type.
+    pub fn with_body(mut self, content_type: &str, body: impl Into<Vec<u8>>) -> Response {
+        self.body = body.into();
+        self.with_header("Content-Type", content_type)
+    }
+
+    /// The value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.as_str())
+    }
+}
+
+/// Undoes percent encoding (and `+` for a blank in query strings); broken sequences stay as they are.
+pub(super) fn decode(text: &str, form: bool) -> String {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        let rest = bytes.as_slice();
+        match byte {
+            b'+' if form => out.push(b' '),
+            b'%' => match rest.first_chunk::<2>().and_then(|hex| std::str::from_utf8(hex).ok()).and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+                Some(decoded) => {
+                    out.push(decoded);
+                    bytes.nth(1);
+                }
+                None => out.push(b'%'),
+            },
+            other => out.push(other),
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// Percent-encodes a path segment, keeping what identifiers are made of readable.
+pub(super) fn encode(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~:@!$&'()*,;=".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_are_decoded_once() {
+        let request = Request::new("get", "/v1/query/a%3A%3Ab?q=SELECT%20e&t=1+2&x=%zz");
+        assert_eq!(request.path, "/v1/query/a%3A%3Ab");
+        assert_eq!(request.query_value("q"), Some("SELECT e"));
+        assert_eq!(request.query_value("t"), Some("1 2"));
+        assert_eq!(request.query_value("x"), Some("%zz"));
+        assert_eq!(decode("a%3A%3Ab", false), "a::b");
+        assert_eq!(encode("vital signs/ä::1"), "vital%20signs%2F%C3%A4::1");
+    }
+}

@@ -1,0 +1,72 @@
+//! What never changes once it is stored, kept in memory in its compiled form.
+
+use super::Service;
+use super::error::Failure;
+use super::ids::select_version;
+use crate::store::repository::{Definition, DefinitionKind, Repository};
+use crate::template::Template;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+/// Compiled definitions by name and version.
+#[derive(Default)]
+pub(crate) struct Library {
+    templates: RefCell<HashMap<(String, String), Rc<Compiled>>>,
+}
+
+/// A template, ready to check documents.
+pub(crate) struct Compiled {
+    /// The constraint tree.
+    pub template: Template,
+    /// The texts that may stand in shared shapes.
+    pub known: Rc<HashSet<String>>,
+}
+
+impl Compiled {
+    /// Compiles a template.
+    pub fn new(template: Template) -> Compiled {
+        let known = Rc::new(template.texts().into_iter().map(str::to_owned).collect());
+        Compiled { template, known }
+    }
+}
+
+impl Library {
+    /// Forgets everything: after a reset or a physical delete the same name and version may mean something else.
+    pub fn clear(&self) {
+        self.templates.borrow_mut().clear();
+    }
+}
+
+impl<R: Repository> Service<R> {
+    /// The latest version of a template, if there is one.
+    pub(crate) async fn template(&self, id: &str) -> Result<Option<Rc<Compiled>>, Failure> {
+        let stored = self.versions_of(DefinitionKind::Template, id).await?;
+        let Some(version) = select_version(stored.iter().map(|d| d.version.as_str()), None) else { return Ok(None) };
+        let key = (id.to_owned(), version.to_owned());
+        let cached = self.library.templates.borrow().get(&key).cloned();
+        if cached.is_some() {
+            return Ok(cached);
+        }
+        let stored = self.repository.definition(DefinitionKind::Template, id, version).await.map_err(Failure::of_store)?;
+        let Some(stored) = stored else { return Ok(None) };
+        let template = Template::parse(&stored.body).map_err(|_| Failure::new(500, format!("the stored template `{id}` cannot be read")))?;
+        let compiled = Rc::new(Compiled::new(template));
+        self.library.templates.borrow_mut().insert(key, Rc::clone(&compiled));
+        Ok(Some(compiled))
+    }
+
+    /// Every version of the definition with exactly this name, without bodies.
+    pub(crate) async fn versions_of(&self, kind: DefinitionKind, name: &str) -> Result<Vec<Definition>, Failure> {
+        let mut found = self.repository.definitions(kind, name).await.map_err(Failure::of_store)?;
+        found.retain(|d| d.name == name);
+        Ok(found)
+    }
+
+    /// The definition with its body that a name and a complete, partial or absent version select.
+    pub(crate) async fn select_definition(&self, kind: DefinitionKind, name: &str, pattern: Option<&str>) -> Result<Option<Definition>, Failure> {
+        let stored = self.versions_of(kind, name).await?;
+        let Some(version) = select_version(stored.iter().map(|d| d.version.as_str()), pattern) else { return Ok(None) };
+        self.repository.definition(kind, name, version).await.map_err(Failure::of_store)
+    }
+}

@@ -1,0 +1,229 @@
+//! The REST interface as pure asynchronous code over any [`Repository`]: the same in the worker, the browser and the tests.
+//!
+//! Two mounts of one core: `/v1` speaks the dialect of the service specification, `/rest/openehr/v1` that of openEHR
+//! ITS-REST. A host turns its own request into a [`Request`], calls [`Service::handle`], and sends the [`Response`].
+//!
+//! | step | file |
+//! |---|---|
+//! | method and path → operation | `route` |
+//! | headers → what is sent, wanted and expected | `negotiate`, `committal` |
+//! | the few differences of the mounts | `dialect` |
+//! | one file a resource | `ehr`, `ehr_status`, `composition`, `directory`, `contribution`, `versioned`, `template`, `stored_query`, `query`, `gdl`, `admin`, `root` |
+//! | body → checked document | `content` |
+//! | change set → versions, contribution, one commit | `commit` |
+//! | anything wrong → status and body | `error` |
+
+mod admin;
+mod call;
+mod commit;
+mod committal;
+mod composition;
+mod content;
+mod contribution;
+mod dialect;
+mod directory;
+mod ehr;
+mod ehr_status;
+mod error;
+mod http;
+mod ids;
+mod library;
+mod negotiate;
+mod root;
+mod route;
+mod stored_query;
+mod template;
+mod time;
+mod versioned;
+
+pub use http::{Request, Response};
+
+use crate::document::Shapes;
+use crate::store::repository::Repository;
+use call::Call;
+use error::Failure;
+use library::Library;
+use route::{Matched, Operation};
+
+/// The time and the identifiers that a request needs: the host's, so that the core stays pure.
+pub trait Moment {
+    /// Now, in microseconds since 1970-01-01T00:00:00Z.
+    fn now(&mut self) -> i64;
+
+    /// A new random UUID in lower case.
+    fn new_uuid(&mut self) -> String;
+}
+
+/// Who may use the service.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Auth {
+    /// Nobody: only OPTIONS and health are answered. The default of a deployment that nobody configured.
+    Refuse,
+    /// Everybody: for a machine of one's own.
+    Open,
+}
+
+/// What a request may cost.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Bytes of a request body; more is answered with 413.
+    pub body: usize,
+    /// Bytes of a template.
+    pub template: usize,
+    /// Bytes of an AQL text.
+    pub aql: usize,
+    /// Rows of a page when the client does not say.
+    pub fetch_default: u64,
+    /// Most rows of a page.
+    pub fetch_maximum: u64,
+    /// Microseconds that a query may take; more is answered with 408.
+    pub query_time: i64,
+    /// Bytes of a result set.
+    pub result: usize,
+    /// EHRs of one guide execution.
+    pub guide_ehrs: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            body: 10_000_000,
+            template: 8_000_000,
+            aql: 256_000,
+            fetch_default: 10_000,
+            fetch_maximum: 100_000,
+            query_time: 10_000_000,
+            result: 50_000_000,
+            guide_ehrs: 1_000,
+        }
+    }
+}
+
+/// How a service is set up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// The creating system of every version uid, such as `cdr.example.org`.
+    pub system_id: String,
+    /// Scheme and authority in front of the mounts, without a slash at the end: `http://127.0.0.1:8787`.
+    pub base_url: String,
+    /// Who may use it.
+    pub auth: Auth,
+    /// Physical deletes, reset and loading under fixed ids.
+    pub admin: bool,
+    /// What a request may cost.
+    pub limits: Limits,
+    /// Result sets carry `_executed_aql` and what was ignored.
+    pub debug: bool,
+    /// Origins whose pages may call the service; `*` means every one.
+    pub origins: Vec<String>,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            system_id: String::from("aqlite.local"),
+            base_url: String::new(),
+            auth: Auth::Refuse,
+            admin: false,
+            limits: Limits::default(),
+            debug: false,
+            origins: Vec::new(),
+        }
+    }
+}
+
+/// The service: a repository, a configuration, and caches of what never changes.
+pub struct Service<R> {
+    repository: R,
+    config: Config,
+    shapes: Shapes,
+    library: Library,
+}
+
+impl<R: Repository> Service<R> {
+    /// A service over a repository.
+    pub fn new(repository: R, config: Config) -> Service<R> {
+        Service { repository, config, shapes: Shapes::new(), library: Library::default() }
+    }
+
+    /// The repository.
+    pub fn repository(&self) -> &R {
+        &self.repository
+    }
+
+    /// How it is set up.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Answers a request. Never fails: everything wrong becomes a status with a body that says what and where.
+    pub async fn handle(&self, request: &Request, moment: &mut dyn Moment) -> Response {
+        let response = match self.answer(request, moment).await {
+            Ok(response) => response,
+            Err(failure) => failure.into_response(),
+        };
+        self.finish(request, response)
+    }
+
+    async fn answer(&self, request: &Request, moment: &mut dyn Moment) -> Result<Response, Failure> {
+        let matched = match route::find(request)? {
+            Matched::Health => return Ok(root::health()),
+            Matched::Options { dialect, allow } => return Ok(self.options(request, dialect, &allow)),
+            Matched::Operation(found) => found,
+        };
+        self.admit(request, matched.operation)?;
+        let call = Call::new(request, &self.config, matched, moment)?;
+        self.dispatch(&call).await
+    }
+
+    /// What must hold before anything is read: access, the administration switch, the size of the body.
+    fn admit(&self, request: &Request, operation: Operation) -> Result<(), Failure> {
+        if self.config.auth == Auth::Refuse {
+            return Err(Failure::new(401, "access is not configured: set AUTH (`none` opens the service to everybody who can reach it)")
+                .header("WWW-Authenticate", "Bearer realm=\"aqlite\""));
+        }
+        if operation.is_administrative() && !self.config.admin {
+            return Err(Failure::new(403, "administration is switched off: start the service with `--admin` to use it"));
+        }
+        if request.body.len() > self.config.limits.body {
+            return Err(Failure::too_large("body", self.config.limits.body));
+        }
+        Ok(())
+    }
+
+    async fn dispatch(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        match call.operation {
+            Operation::EhrCreate => self.ehr_create(call).await,
+            Operation::EhrCreateWithId => self.ehr_create_with_id(call).await,
+            Operation::EhrBySubject => self.ehr_by_subject(call).await,
+            Operation::EhrGet => self.ehr_get(call).await,
+            Operation::StatusGet => self.status_get(call).await,
+            Operation::StatusGetVersion => self.status_get_version(call).await,
+            Operation::StatusUpdate => self.status_update(call).await,
+            Operation::CompositionCreate => self.composition_create(call).await,
+            Operation::CompositionGet => self.composition_get(call).await,
+            Operation::CompositionUpdate => self.composition_update(call).await,
+            Operation::CompositionDelete => self.composition_delete(call).await,
+            Operation::DirectoryCreate => self.directory_create(call).await,
+            Operation::DirectoryGet => self.directory_get(call).await,
+            Operation::DirectoryGetVersion => self.directory_get_version(call).await,
+            Operation::DirectoryUpdate => self.directory_update(call).await,
+            Operation::DirectoryDelete => self.directory_delete(call).await,
+            Operation::Versioned(kind, part) => self.versioned(call, kind, part).await,
+            Operation::ContributionCreate => self.contribution_create(call).await,
+            Operation::ContributionGet => self.contribution_get(call).await,
+            Operation::TemplateUpload => self.template_upload(call).await,
+            Operation::TemplateList => self.template_list(call).await,
+            Operation::TemplateVersions => self.template_versions(call).await,
+            Operation::TemplateGet => self.template_get(call).await,
+            Operation::TemplateAdl2 => Err(Failure::new(501, "ADL 2 templates are not supported: upload operational templates 1.4")),
+            Operation::QueryList => self.query_list(call).await,
+            Operation::QueryStore => self.query_store(call).await,
+            Operation::QueryDetail => self.query_detail(call).await,
+            Operation::AdminLoad => self.admin_load(call).await,
+            Operation::AdminReset => self.admin_reset().await,
+            Operation::AdminDeleteEhr => self.admin_delete_ehr(call).await,
+            Operation::AdminDeleteDefinition(kind) => self.admin_delete_definition(call, kind).await,
+        }
+    }
+}

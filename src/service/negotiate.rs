@@ -1,0 +1,187 @@
+//! What a client sends, wants and expects, read from its headers.
+
+use super::Request;
+use super::error::Failure;
+
+/// The two representations of RM resources.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Format {
+    /// Canonical JSON.
+    Json,
+    /// Canonical XML.
+    Xml,
+}
+
+impl Format {
+    /// The media type.
+    pub fn media_type(self) -> &'static str {
+        match self {
+            Format::Json => "application/json",
+            Format::Xml => "application/xml",
+        }
+    }
+
+    fn of(media_type: &str) -> Option<Format> {
+        let (_, subtype) = media_type.split_once('/')?;
+        match subtype {
+            "json" => Some(Format::Json),
+            "xml" => Some(Format::Xml),
+            _ if subtype.ends_with("+json") && !subtype.contains("openehr.wt") => Some(Format::Json),
+            _ if subtype.ends_with("+xml") => Some(Format::Xml),
+            _ => None,
+        }
+    }
+}
+
+/// How much of the resource the answer to a change carries (RFC 7240).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Return {
+    /// Headers only; the default.
+    Minimal,
+    /// The whole resource.
+    Representation,
+    /// `{"uid": …}`.
+    Identifier,
+}
+
+/// The Prefer header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Prefer {
+    /// What to return.
+    pub returns: Return,
+    /// True when the client said so itself.
+    pub stated: bool,
+}
+
+impl Prefer {
+    /// Reads it; what is unknown is ignored, as RFC 7240 asks.
+    pub fn of(request: &Request) -> Prefer {
+        let stated = request.header("Prefer").and_then(|value| value.split([',', ';']).find_map(|token| match token.trim() {
+            "return=minimal" => Some(Return::Minimal),
+            "return=representation" => Some(Return::Representation),
+            "return=identifier" => Some(Return::Identifier),
+            _ => None,
+        }));
+        Prefer { returns: stated.unwrap_or(Return::Minimal), stated: stated.is_some() }
+    }
+}
+
+/// The media type of a body, without parameters, in lower case.
+fn media_type(value: &str) -> String {
+    value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
+/// The format of an RM body; JSON when the client does not say.
+pub(crate) fn body_format(request: &Request) -> Result<Format, Failure> {
+    match request.header("Content-Type").map(media_type) {
+        None => Ok(Format::Json),
+        Some(sent) => Format::of(&sent).ok_or_else(|| unsupported(&sent, "application/json or application/xml")),
+    }
+}
+
+/// Makes sure that a body says it is JSON, or says nothing.
+pub(crate) fn json_body(request: &Request) -> Result<(), Failure> {
+    match request.header("Content-Type").map(media_type) {
+        None => Ok(()),
+        Some(sent) if Format::of(&sent) == Some(Format::Json) => Ok(()),
+        Some(sent) => Err(unsupported(&sent, "application/json")),
+    }
+}
+
+/// Makes sure that a body says it is XML or plain text, or says nothing.
+pub(crate) fn xml_body(request: &Request) -> Result<(), Failure> {
+    match request.header("Content-Type").map(media_type) {
+        None => Ok(()),
+        Some(sent) if Format::of(&sent) == Some(Format::Xml) || sent == "text/plain" => Ok(()),
+        Some(sent) => Err(unsupported(&sent, "application/xml")),
+    }
+}
+
+/// True for a body of plain text, false for JSON.
+pub(crate) fn text_or_json_body(request: &Request) -> Result<bool, Failure> {
+    match request.header("Content-Type").map(media_type) {
+        None => Ok(!request.body.trim_ascii_start().starts_with(b"{")),
+        Some(sent) if sent.starts_with("text/") => Ok(true),
+        Some(sent) if Format::of(&sent) == Some(Format::Json) => Ok(false),
+        Some(sent) => Err(unsupported(&sent, "text/plain or application/json")),
+    }
+}
+
+/// True when a body says it is newline-delimited JSON.
+pub(crate) fn is_ndjson(request: &Request) -> bool {
+    request.header("Content-Type").map(media_type).is_some_and(|t| matches!(t.as_str(), "application/x-ndjson" | "application/ndjson" | "application/jsonl"))
+}
+
+fn unsupported(sent: &str, wanted: &str) -> Failure {
+    Failure::new(415, format!("the content type `{}` is not supported here; send {wanted}", sent.chars().take(80).collect::<String>()))
+}
+
+/// The best of the offered media types for the Accept header (RFC 9110 §12.5.1); the first when there is none.
+pub(crate) fn choose<'o>(request: &Request, offered: &[&'o str]) -> Result<&'o str, Failure> {
+    let first = offered.first().copied().unwrap_or_default();
+    let Some(accept) = request.header("Accept").filter(|a| !a.is_empty()) else { return Ok(first) };
+    let mut best: Option<(&str, f32)> = None;
+    for range in accept.split(',') {
+        let wanted = media_type(range);
+        let quality = range.split(';').skip(1).find_map(|p| p.trim().strip_prefix("q=")).and_then(|q| q.trim().parse().ok()).unwrap_or(1.0);
+        let fits = |offer: &&&str| wanted == "*/*" || wanted == **offer || Format::of(&wanted).is_some_and(|f| f.media_type() == **offer) || wanted.strip_suffix("/*").is_some_and(|group| offer.starts_with(group));
+        if let Some(offer) = offered.iter().find(fits)
+            && quality > 0.0
+            && best.is_none_or(|(_, q)| quality > q)
+        {
+            best = Some((offer, quality));
+        }
+    }
+    best.map(|(offer, _)| offer).ok_or_else(|| Failure::new(406, format!("none of the accepted types can be served; offered: {}", offered.join(", "))))
+}
+
+/// The format in which an RM resource is wanted.
+pub(crate) fn wanted_format(request: &Request) -> Result<Format, Failure> {
+    let chosen = choose(request, &["application/json", "application/xml"])?;
+    Ok(if chosen == "application/xml" { Format::Xml } else { Format::Json })
+}
+
+/// An entity tag in any spelling: `"x"`, `W/"x"` or bare.
+pub(crate) fn entity_tag(value: &str) -> &str {
+    let value = value.trim();
+    let value = value.strip_prefix("W/").unwrap_or(value);
+    value.strip_prefix('"').and_then(|v| v.strip_suffix('"')).unwrap_or(value)
+}
+
+/// The version uid of If-Match, which every change of a versioned object without its version uid in the path must carry.
+pub(crate) fn if_match(request: &Request) -> Result<String, Failure> {
+    match request.header("If-Match").map(entity_tag) {
+        None | Some("") => Err(Failure::bad("the header If-Match is missing: send the version uid of the version that you change")),
+        Some(tag) => Ok(tag.to_owned()),
+    }
+}
+
+/// True when If-None-Match names this entity tag.
+pub(crate) fn none_match(request: &Request, etag: &str) -> bool {
+    request.header("If-None-Match").is_some_and(|value| value.split(',').any(|tag| matches!(entity_tag(tag), "*") || entity_tag(tag) == etag))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accept(value: &str) -> Result<Format, u16> {
+        wanted_format(&Request::new("GET", "/").with_header("Accept", value)).map_err(|f| f.status)
+    }
+
+    #[test]
+    fn the_best_offered_type_is_chosen() {
+        assert_eq!(accept("*/*"), Ok(Format::Json));
+        assert_eq!(accept("text/html, application/xml;q=0.9, */*;q=0.8"), Ok(Format::Xml));
+        assert_eq!(accept("application/xml;q=0.1, application/json"), Ok(Format::Json));
+        assert_eq!(accept("application/*"), Ok(Format::Json));
+        assert_eq!(accept("text/csv"), Err(406));
+    }
+
+    #[test]
+    fn entity_tags_come_in_three_spellings() {
+        for tag in ["\"a::b::1\"", "W/\"a::b::1\"", "a::b::1"] {
+            assert_eq!(entity_tag(tag), "a::b::1");
+        }
+    }
+}

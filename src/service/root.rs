@@ -1,0 +1,69 @@
+//! What is not about a resource: health, the conformance manifest, Allow, CORS.
+
+use super::dialect::Dialect;
+use super::route::ENDPOINTS;
+use super::{Request, Response, Service};
+use crate::store::repository::Repository;
+use serde_json::json;
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// Response headers that a page of another origin may read.
+const EXPOSED: &str = "ETag, Location, Last-Modified, WWW-Authenticate, Allow, Preference-Applied, openehr-uri";
+/// How long a browser may remember a preflight answer, in seconds.
+const PREFLIGHT_AGE: &str = "3600";
+
+/// The service is there.
+pub(crate) fn health() -> Response {
+    Response::json(200, json!({ "status": "UP", "solution": "aqlite", "version": VERSION }))
+}
+
+/// How the service names itself in results.
+pub(crate) fn generator() -> String {
+    format!("aqlite/{VERSION}")
+}
+
+impl<R: Repository> Service<R> {
+    /// OPTIONS: a CORS preflight, the manifest of a mount, or the methods of a path.
+    pub(super) fn options(&self, request: &Request, dialect: Option<Dialect>, allow: &str) -> Response {
+        if request.header("Origin").is_some()
+            && let Some(method) = request.header("Access-Control-Request-Method")
+        {
+            let response = Response::new(204).with_header("Access-Control-Allow-Methods", if allow.contains(method) { allow } else { "" });
+            let headers = request.header("Access-Control-Request-Headers").unwrap_or_default();
+            return response.with_header("Access-Control-Allow-Headers", headers).with_header("Access-Control-Max-Age", PREFLIGHT_AGE);
+        }
+        match dialect {
+            Some(dialect) => self.manifest(dialect).with_header("Allow", allow),
+            None => Response::new(200).with_header("Allow", allow),
+        }
+    }
+
+    fn manifest(&self, dialect: Dialect) -> Response {
+        let endpoints: Vec<&str> = ENDPOINTS.into_iter().filter(|e| *e != "/admin" || self.config.admin).collect();
+        Response::json(
+            200,
+            json!({
+                "solution": "aqlite",
+                "solution_version": VERSION,
+                "vendor": "aqlite",
+                "restapi_specs_version": dialect.specs_version(),
+                "conformance_profile": "STANDARD",
+                "endpoints": endpoints,
+            }),
+        )
+    }
+
+    /// What every answer carries: nothing may be kept by caches on the way, and pages of allowed origins may read it.
+    pub(super) fn finish(&self, request: &Request, mut response: Response) -> Response {
+        if request.method == "HEAD" {
+            response.body.clear();
+        }
+        response = response.with_header("Cache-Control", "no-store");
+        let Some(origin) = request.header("Origin") else { return response };
+        response = response.with_header("Vary", "Origin");
+        if self.config.origins.iter().any(|o| o == "*" || o == origin) {
+            response = response.with_header("Access-Control-Allow-Origin", origin).with_header("Access-Control-Expose-Headers", EXPOSED);
+        }
+        response
+    }
+}

@@ -1,0 +1,273 @@
+//! One table of method, path and operation: what is served, what Allow says, what the manifest lists.
+
+use super::Request;
+use super::dialect::Dialect;
+use super::error::Failure;
+use super::http::decode;
+use crate::document::ObjectKind;
+use crate::store::repository::DefinitionKind;
+
+/// What a request asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs, reason = "the table below says what each is")]
+pub(crate) enum Operation {
+    EhrCreate,
+    EhrCreateWithId,
+    EhrBySubject,
+    EhrGet,
+    StatusGet,
+    StatusGetVersion,
+    StatusUpdate,
+    CompositionCreate,
+    CompositionGet,
+    CompositionUpdate,
+    CompositionDelete,
+    DirectoryCreate,
+    DirectoryGet,
+    DirectoryGetVersion,
+    DirectoryUpdate,
+    DirectoryDelete,
+    Versioned(ObjectKind, Part),
+    ContributionCreate,
+    ContributionGet,
+    TemplateUpload,
+    TemplateList,
+    TemplateVersions,
+    TemplateGet,
+    TemplateAdl2,
+    QueryList,
+    QueryStore,
+    QueryDetail,
+    AdminLoad,
+    AdminReset,
+    AdminDeleteEhr,
+    AdminDeleteDefinition(DefinitionKind),
+}
+
+/// The four resources of a versioned object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Part {
+    /// The VERSIONED_OBJECT.
+    Container,
+    /// Its REVISION_HISTORY.
+    History,
+    /// The VERSION that was the latest at a time.
+    AtTime,
+    /// The VERSION with a uid.
+    Version,
+}
+
+impl Operation {
+    /// True for what only an administrator may do.
+    pub fn is_administrative(self) -> bool {
+        matches!(self, Operation::AdminLoad | Operation::AdminReset | Operation::AdminDeleteEhr | Operation::AdminDeleteDefinition(_))
+    }
+}
+
+struct Route {
+    method: &'static str,
+    pattern: &'static str,
+    operation: Operation,
+}
+
+const fn route(method: &'static str, pattern: &'static str, operation: Operation) -> Route {
+    Route { method, pattern, operation }
+}
+
+/// Every resource of a mount; where two patterns fit a path, the earlier line wins.
+const ROUTES: &[Route] = &[
+    route("POST", "ehr", Operation::EhrCreate),
+    route("GET", "ehr", Operation::EhrBySubject),
+    route("PUT", "ehr/{ehr_id}", Operation::EhrCreateWithId),
+    route("GET", "ehr/{ehr_id}", Operation::EhrGet),
+    route("GET", "ehr/{ehr_id}/ehr_status", Operation::StatusGet),
+    route("PUT", "ehr/{ehr_id}/ehr_status", Operation::StatusUpdate),
+    route("GET", "ehr/{ehr_id}/ehr_status/{version_uid}", Operation::StatusGetVersion),
+    route("GET", "ehr/{ehr_id}/versioned_ehr_status", Operation::Versioned(ObjectKind::EhrStatus, Part::Container)),
+    route("GET", "ehr/{ehr_id}/versioned_ehr_status/revision_history", Operation::Versioned(ObjectKind::EhrStatus, Part::History)),
+    route("GET", "ehr/{ehr_id}/versioned_ehr_status/version", Operation::Versioned(ObjectKind::EhrStatus, Part::AtTime)),
+    route("GET", "ehr/{ehr_id}/versioned_ehr_status/version/{version_uid}", Operation::Versioned(ObjectKind::EhrStatus, Part::Version)),
+    route("POST", "ehr/{ehr_id}/composition", Operation::CompositionCreate),
+    route("GET", "ehr/{ehr_id}/composition/{uid}", Operation::CompositionGet),
+    route("PUT", "ehr/{ehr_id}/composition/{uid}", Operation::CompositionUpdate),
+    route("DELETE", "ehr/{ehr_id}/composition/{uid}", Operation::CompositionDelete),
+    route("GET", "ehr/{ehr_id}/versioned_composition/{uid}", Operation::Versioned(ObjectKind::Composition, Part::Container)),
+    route("GET", "ehr/{ehr_id}/versioned_composition/{uid}/revision_history", Operation::Versioned(ObjectKind::Composition, Part::History)),
+    route("GET", "ehr/{ehr_id}/versioned_composition/{uid}/version", Operation::Versioned(ObjectKind::Composition, Part::AtTime)),
+    route("GET", "ehr/{ehr_id}/versioned_composition/{uid}/version/{version_uid}", Operation::Versioned(ObjectKind::Composition, Part::Version)),
+    route("POST", "ehr/{ehr_id}/directory", Operation::DirectoryCreate),
+    route("GET", "ehr/{ehr_id}/directory", Operation::DirectoryGet),
+    route("PUT", "ehr/{ehr_id}/directory", Operation::DirectoryUpdate),
+    route("DELETE", "ehr/{ehr_id}/directory", Operation::DirectoryDelete),
+    route("GET", "ehr/{ehr_id}/directory/{version_uid}", Operation::DirectoryGetVersion),
+    route("POST", "ehr/{ehr_id}/contribution", Operation::ContributionCreate),
+    route("GET", "ehr/{ehr_id}/contribution/{uid}", Operation::ContributionGet),
+    route("POST", "definition/template", Operation::TemplateUpload),
+    route("GET", "definition/template", Operation::TemplateList),
+    route("POST", "definition/template/adl1.4", Operation::TemplateUpload),
+    route("GET", "definition/template/adl1.4", Operation::TemplateList),
+    route("GET", "definition/template/adl1.4/{id}", Operation::TemplateGet),
+    route("POST", "definition/template/adl2", Operation::TemplateAdl2),
+    route("GET", "definition/template/adl2", Operation::TemplateAdl2),
+    route("GET", "definition/template/adl2/{id}", Operation::TemplateAdl2),
+    route("GET", "definition/template/{id}", Operation::TemplateVersions),
+    route("GET", "definition/template/{id}/{version}", Operation::TemplateGet),
+    route("GET", "definition/query", Operation::QueryList),
+    route("GET", "definition/query/{name}", Operation::QueryList),
+    route("PUT", "definition/query/{name}", Operation::QueryStore),
+    route("GET", "definition/query/{name}/{version}", Operation::QueryDetail),
+    route("PUT", "definition/query/{name}/{version}", Operation::QueryStore),
+    route("PUT", "query/{name}", Operation::QueryStore),
+    route("PUT", "query/{name}/{version}", Operation::QueryStore),
+    route("POST", "admin/load", Operation::AdminLoad),
+    route("POST", "admin/reset", Operation::AdminReset),
+    route("DELETE", "admin/ehr/{ehr_id}", Operation::AdminDeleteEhr),
+    route("DELETE", "admin/template/{id}/{version}", Operation::AdminDeleteDefinition(DefinitionKind::Template)),
+    route("DELETE", "admin/query/{name}/{version}", Operation::AdminDeleteDefinition(DefinitionKind::Query)),
+    route("DELETE", "admin/gdl/{id}/{version}", Operation::AdminDeleteDefinition(DefinitionKind::Guide)),
+];
+
+/// The top-level groups of a mount, as the manifest names them: the three of the service specification first.
+pub(crate) const ENDPOINTS: [&str; 5] = ["/ehrs", "/definitions", "/query", "/gdl", "/admin"];
+
+/// Methods that HTTP knows; any other is answered with 501.
+const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT"];
+
+/// Where a request leads.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Matched {
+    /// Outside the mounts: is the service there?
+    Health,
+    /// What a path allows; the manifest for the root of a mount (`allow` lists every method there).
+    Options { dialect: Option<Dialect>, allow: String },
+    /// An operation with the path parameters in order.
+    Operation(Found),
+}
+
+/// An operation that was found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Found {
+    pub dialect: Dialect,
+    pub operation: Operation,
+    pub params: Vec<String>,
+}
+
+/// Finds the operation of a request; 404, 405 with Allow, or 501 where there is none.
+pub(crate) fn find(request: &Request) -> Result<Matched, Failure> {
+    if !METHODS.contains(&request.method.as_str()) {
+        return Err(Failure::new(501, format!("the method `{}` is not implemented", request.method.chars().take(20).collect::<String>())));
+    }
+    let method = if request.method == "HEAD" { "GET" } else { request.method.as_str() };
+    let path = request.path.trim_end_matches('/');
+    if method == "GET" && ["/health", "/status", "/rest/status"].contains(&path) {
+        return Ok(Matched::Health);
+    }
+    let mount = Dialect::ALL.into_iter().find_map(|d| path.strip_prefix(d.mount()).filter(|rest| rest.is_empty() || rest.starts_with('/')).map(|rest| (d, rest)));
+    let Some((dialect, rest)) = mount else {
+        return match method {
+            "OPTIONS" if path.is_empty() => Ok(Matched::Options { dialect: Some(Dialect::V1), allow: every_method() }),
+            _ => Err(Failure::missing(format!("there is no such resource; the service answers below {} and {}", Dialect::V1.mount(), Dialect::Its.mount()))),
+        };
+    };
+    find_in_mount(dialect, method, rest)
+}
+
+fn find_in_mount(dialect: Dialect, method: &str, rest: &str) -> Result<Matched, Failure> {
+    let segments: Vec<String> = rest.split('/').skip(1).map(|s| decode(s, false)).collect();
+    if segments.is_empty() {
+        return match method {
+            "OPTIONS" => Ok(Matched::Options { dialect: Some(dialect), allow: every_method() }),
+            _ => Err(not_allowed(method, "OPTIONS")),
+        };
+    }
+    let fitting: Vec<(&Route, Vec<String>)> = ROUTES.iter().filter_map(|r| Some((r, parameters(r.pattern, &segments)?))).collect();
+    if fitting.is_empty() {
+        return Err(Failure::missing(format!("there is no resource at this path below {}", dialect.mount())));
+    }
+    if method == "OPTIONS" {
+        return Ok(Matched::Options { dialect: None, allow: allowed(&fitting) });
+    }
+    match fitting.iter().find(|(r, _)| r.method == method) {
+        Some((r, params)) => Ok(Matched::Operation(Found { dialect, operation: r.operation, params: params.clone() })),
+        None => Err(not_allowed(method, &allowed(&fitting))),
+    }
+}
+
+/// The parameters when a path fits a pattern; the plural names of the groups are aliases.
+fn parameters(pattern: &str, segments: &[String]) -> Option<Vec<String>> {
+    let mut params = Vec::new();
+    let mut parts = pattern.split('/');
+    for (i, segment) in segments.iter().enumerate() {
+        let part = parts.next()?;
+        if part.starts_with('{') {
+            params.push(segment.clone());
+        } else if part != segment && !(i == 0 && segment.strip_suffix('s') == Some(part) && matches!(part, "ehr" | "definition")) {
+            return None;
+        }
+    }
+    parts.next().is_none().then_some(params)
+}
+
+fn allowed(fitting: &[(&Route, Vec<String>)]) -> String {
+    let mut methods: Vec<&str> = Vec::new();
+    for (r, _) in fitting {
+        if !methods.contains(&r.method) {
+            methods.push(r.method);
+        }
+    }
+    if methods.contains(&"GET") {
+        methods.push("HEAD");
+    }
+    methods.push("OPTIONS");
+    methods.join(", ")
+}
+
+fn every_method() -> String {
+    String::from("GET, HEAD, POST, PUT, DELETE, OPTIONS")
+}
+
+fn not_allowed(method: &str, allow: &str) -> Failure {
+    Failure::new(405, format!("`{method}` is not allowed here; allowed are {allow}")).header("Allow", allow)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operation(method: &str, target: &str) -> Option<(Operation, Vec<String>)> {
+        match find(&Request::new(method, target)) {
+            Ok(Matched::Operation(found)) => Some((found.operation, found.params)),
+            _ => None,
+        }
+    }
+
+    fn status(method: &str, target: &str) -> u16 {
+        find(&Request::new(method, target)).map_or_else(|f| f.status, |_| 200)
+    }
+
+    #[test]
+    fn both_mounts_and_the_plural_names_lead_to_the_same_operations() {
+        for target in ["/v1/ehr/1", "/rest/openehr/v1/ehr/1", "/v1/ehrs/1", "/v1/ehr/1/"] {
+            assert_eq!(operation("GET", target), Some((Operation::EhrGet, vec!["1".into()])), "{target}");
+        }
+        assert_eq!(operation("GET", "/v1/definitions/template/adl1.4"), Some((Operation::TemplateList, vec![])));
+    }
+
+    #[test]
+    fn what_is_not_served_says_so() {
+        assert_eq!(status("GET", "/v2/ehr"), 404);
+        assert_eq!(status("GET", "/v1x/ehr"), 404);
+        assert_eq!(status("PATCH", "/v1/ehr"), 405);
+        assert_eq!(status("BREW", "/v1/ehr"), 501);
+        assert_eq!(status("GET", "/v1"), 405);
+        assert_eq!(status("GET", "/health"), 200);
+    }
+
+    #[test]
+    fn every_line_of_the_table_can_be_reached() {
+        for r in ROUTES {
+            let found = operation(r.method, &format!("/v1/{}", r.pattern.replace(['{', '}'], "")));
+            assert_eq!(found.map(|(o, _)| o), Some(r.operation), "{} {}", r.method, r.pattern);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Stored queries: store, list, show. Their execution stands with that of all queries.
+
+use super::Service;
+use super::call::Call;
+use super::dialect::Dialect;
+use super::error::Failure;
+use super::http::Response;
+use super::ids::{is_version, select_version};
+use super::negotiate::{Return, choose, text_or_json_body};
+use super::time::iso;
+use crate::store::repository::{Definition, DefinitionKind, Repository};
+use serde_json::{Map, Value};
+
+const KIND: DefinitionKind = DefinitionKind::Query;
+
+impl<R: Repository> Service<R> {
+    /// PUT /query/{name}/{version}, PUT /definition/query/{name}[/{version}]
+    pub(super) async fn query_store(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        let name = call.param(0);
+        check_name(name)?;
+        let language = ["type", "query_type"].into_iter().find_map(|key| call.request.query_value(key)).filter(|t| !t.is_empty());
+        if let Some(other) = language.filter(|t| !t.eq_ignore_ascii_case("aql")) {
+            return Err(Failure::bad(format!("the query type `{other}` is unknown: expected `{}`", call.dialect.aql_type())));
+        }
+        let text = query_text(call)?;
+        self.check_query(&text)?;
+        let version = self.version_to_store(call, name).await?;
+        let definition = Definition { name: name.to_owned(), version, format: String::from("aql"), created: iso(call.now), summary: String::from("{}"), body: text };
+        self.repository.define(KIND, definition.clone()).await.map_err(Failure::of_store)?;
+        let path = match call.dialect {
+            Dialect::V1 => call.address(&["query", name, &definition.version]),
+            Dialect::Its => call.address(&["definition", "query", name, &definition.version]),
+        };
+        let response = match call.prefer.returns {
+            Return::Representation => Response::json(200, Value::Object(detail(call.dialect, &definition))),
+            Return::Minimal | Return::Identifier => Response::new(200),
+        };
+        Ok(call.preference_applied(response.with_header("Location", path)))
+    }
+
+    /// GET /definition/query[/{prefix}]
+    pub(super) async fn query_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        choose(call.request, &["application/json"])?;
+        let found = self.repository.definitions(KIND, call.param(0)).await.map_err(Failure::of_store)?;
+        Ok(Response::json(200, found.iter().map(|d| Value::Object(entry(call.dialect, d))).collect::<Value>()))
+    }
+
+    /// GET /definition/query/{name}/{version}
+    pub(super) async fn query_detail(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        choose(call.request, &["application/json"])?;
+        let found = self.stored_query(call.param(0), call.optional_param(1)).await?;
+        Ok(Response::json(200, Value::Object(detail(call.dialect, &found))))
+    }
+
+    /// The stored query that a name and a complete, partial or absent version select.
+    pub(crate) async fn stored_query(&self, name: &str, version: Option<&str>) -> Result<Definition, Failure> {
+        self.select_definition(KIND, name, version).await?.ok_or_else(|| Failure::missing("there is no stored query with this name and version"))
+    }
+
+    async fn version_to_store(&self, call: &Call<'_>, name: &str) -> Result<String, Failure> {
+        match call.optional_param(1) {
+            Some(version) if is_version(version) => Ok(version.to_owned()),
+            Some(version) => Err(Failure::bad(format!("the version `{version}` is not complete: expected three numbers such as `1.0.0`"))),
+            None if call.dialect.next_version_on_store() => {
+                let stored = self.versions_of(KIND, name).await?;
+                let last = select_version(stored.iter().map(|d| d.version.as_str()), None).and_then(|v| semver::Version::parse(v).ok());
+                Ok(last.map_or_else(|| String::from("1.0.0"), |v| semver::Version::new(v.major, v.minor, v.patch + 1).to_string()))
+            }
+            None => Err(Failure::bad("the version is missing: store the query under `/query/{name}/{version}`")),
+        }
+    }
+}
+
+/// A stored query without its text.
+pub(crate) fn entry(dialect: Dialect, definition: &Definition) -> Map<String, Value> {
+    let members = [("name", definition.name.as_str()), ("type", dialect.aql_type()), ("version", &definition.version), ("saved", &definition.created)];
+    members.into_iter().map(|(key, value)| (key.to_owned(), Value::from(value))).collect()
+}
+
+/// A stored query with its text.
+pub(crate) fn detail(dialect: Dialect, definition: &Definition) -> Map<String, Value> {
+    let mut members = entry(dialect, definition);
+    members.insert(String::from("q"), Value::from(definition.body.as_str()));
+    members
+}
+
+/// The query text of a body: plain, or `q` of a JSON object.
+fn query_text(call: &Call<'_>) -> Result<String, Failure> {
+    let text = call.text()?;
+    if text_or_json_body(call.request)? {
+        return if text.trim().is_empty() { Err(Failure::bad("the body is empty: send the query text")) } else { Ok(text.to_owned()) };
+    }
+    let body: Value = serde_json::from_str(text).map_err(|e| Failure::bad(format!("the body is not JSON: {e}")))?;
+    let q = body.get("q").and_then(Value::as_str).filter(|q| !q.trim().is_empty());
+    q.map(str::to_owned).ok_or_else(|| Failure::bad("the body has no text `q`: expected `{\"q\": \"SELECT …\"}`"))
+}
+
+fn check_name(name: &str) -> Result<(), Failure> {
+    let fits = |c: char| c.is_alphanumeric() || "_.:-~+@ ".contains(c);
+    match name {
+        _ if name.eq_ignore_ascii_case("aql") => Err(Failure::bad("the name `aql` is reserved for ad-hoc queries")),
+        "" => Err(Failure::bad("the name of the query is empty")),
+        _ if name.len() > 255 || !name.chars().all(fits) => Err(Failure::bad("the name of a query consists of letters, digits and `_ . : - ~ + @`, at most 255 of them")),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,127 @@
+//! Operational templates: upload, list, download of the bytes as sent.
+
+use super::Service;
+use super::call::Call;
+use super::dialect::Dialect;
+use super::error::Failure;
+use super::http::Response;
+use super::ids::is_version;
+use super::negotiate::{Return, choose, xml_body};
+use super::time::iso;
+use crate::store::repository::{Definition, DefinitionKind, Repository};
+use crate::template::Template;
+use serde_json::{Value, json};
+
+const KIND: DefinitionKind = DefinitionKind::Template;
+/// The one format of templates that is understood.
+const FORMAT: &str = "opt14";
+/// Names of formats in paths, which no template may take.
+const RESERVED: [&str; 2] = ["adl1.4", "adl2"];
+
+impl<R: Repository> Service<R> {
+    /// POST /definition/template?type=opt14&version=…, POST /definition/template/adl1.4
+    pub(super) async fn template_upload(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        xml_body(call.request)?;
+        if !call.request.path.trim_end_matches('/').ends_with("/adl1.4") {
+            need_type(call.request.query_value("type"))?;
+        }
+        let asked = call.request.query_value("version").filter(|v| !v.is_empty());
+        if let Some(version) = asked.filter(|v| !is_version(v)) {
+            return Err(Failure::bad(format!("`version` is `{version}`, expected three numbers such as `1.0.0`")));
+        }
+        if call.request.body.len() > self.config.limits.template {
+            return Err(Failure::too_large("template", self.config.limits.template));
+        }
+        let text = call.text()?;
+        let template = Template::parse(text).map_err(|diagnostics| Failure::in_text(400, "template", text, &diagnostics))?;
+        if RESERVED.iter().any(|r| template.template_id.eq_ignore_ascii_case(r)) {
+            return Err(Failure::bad(format!("`{}` cannot be the id of a template: it names a format in paths", template.template_id)));
+        }
+        let definition = Definition {
+            version: template.version_or(asked),
+            name: template.template_id,
+            format: FORMAT.to_owned(),
+            created: iso(call.now),
+            summary: json!({ "concept": template.concept, "archetype_id": template.archetype_id }).to_string(),
+            body: text.to_owned(),
+        };
+        self.repository.define(KIND, definition.clone()).await.map_err(Failure::of_store)?;
+        let path = match call.dialect {
+            Dialect::V1 => call.address(&["definition", "template", &definition.name, &definition.version]),
+            Dialect::Its => call.address(&["definition", "template", "adl1.4", &definition.name]),
+        };
+        let response = Response::new(201).with_header("Location", path).with_header("ETag", format!("\"{}\"", etag(&definition)));
+        let response = if call.prefer.returns == Return::Representation { response.with_body("application/xml", definition.body) } else { response };
+        Ok(call.preference_applied(response))
+    }
+
+    /// GET /definition/template, GET /definition/template/adl1.4
+    pub(super) async fn template_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        choose(call.request, &["application/json"])?;
+        let found = self.repository.definitions(KIND, "").await.map_err(Failure::of_store)?;
+        list(call, &found)
+    }
+
+    /// GET /definition/template/{id}: its versions, or the latest of them where XML is wanted.
+    pub(super) async fn template_versions(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        if choose(call.request, &["application/json", "application/xml"])? == "application/xml" {
+            return self.template_get(call).await;
+        }
+        list(call, &self.versions_of(KIND, call.param(0)).await?)
+    }
+
+    /// GET /definition/template/{id}/{version}, GET /definition/template/adl1.4/{id}
+    pub(super) async fn template_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        choose(call.request, &["application/xml"])?;
+        if call.request.query_value("type").is_some_and(|t| !t.is_empty() && !t.eq_ignore_ascii_case(FORMAT)) {
+            return Err(Failure::missing("there is no such template of this type"));
+        }
+        let found = self.select_definition(KIND, call.param(0), call.optional_param(1)).await?;
+        let found = found.ok_or_else(|| Failure::missing("there is no such template"))?;
+        let etag = etag(&found);
+        if super::negotiate::none_match(call.request, &etag) {
+            return Ok(Response::new(304).with_header("ETag", format!("\"{etag}\"")));
+        }
+        let response = Response::new(200).with_body("application/xml", found.body).with_header("ETag", format!("\"{etag}\""));
+        Ok(match super::time::http_date(&found.created) {
+            Some(date) => response.with_header("Last-Modified", date),
+            None => response,
+        })
+    }
+}
+
+fn etag(definition: &Definition) -> String {
+    format!("{}/{}", super::http::encode(&definition.name), definition.version)
+}
+
+fn need_type(sent: Option<&str>) -> Result<(), Failure> {
+    match sent.map(str::to_ascii_lowercase).as_deref() {
+        Some(FORMAT) => Ok(()),
+        Some("opt2") => Err(Failure::new(501, "templates of the type `opt2` are not supported: upload `opt14`")),
+        Some(other) => Err(Failure::bad(format!("the template type `{other}` is unknown: expected `opt14`"))),
+        None => Err(Failure::bad("the parameter `type` is missing: expected `opt14`")),
+    }
+}
+
+fn list(call: &Call<'_>, found: &[Definition]) -> Result<Response, Failure> {
+    let wanted = call.request.query_value("type").filter(|t| !t.is_empty());
+    let entries: Vec<Value> = found.iter().filter(|d| wanted.is_none_or(|t| d.format.eq_ignore_ascii_case(t))).map(|d| entry(call.dialect, d)).collect();
+    Ok(Response::json(200, Value::Array(entries)))
+}
+
+fn entry(dialect: Dialect, definition: &Definition) -> Value {
+    let summary: Value = serde_json::from_str(&definition.summary).unwrap_or_default();
+    let text = |key: &str| summary.get(key).and_then(Value::as_str).unwrap_or_default();
+    let mut entry = json!({
+        "type": definition.format,
+        "template_id": definition.name,
+        "version": definition.version,
+        "concept": text("concept"),
+        "archetype_id": text("archetype_id"),
+        "created_timestamp": definition.created,
+    });
+    if let (Dialect::Its, Some(entry)) = (dialect, entry.as_object_mut()) {
+        entry.shift_remove("type");
+    }
+    entry
+}
