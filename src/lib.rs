@@ -5,5 +5,6 @@ pub mod diag;
 pub mod document;
 pub mod rm;
 pub mod samples;
+pub mod service;
 pub mod store;
 pub mod template;

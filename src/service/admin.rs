@@ -44,7 +44,7 @@ impl<R: Repository> Service<R> {
         };
         let mut pending: Option<ChangeSet> = None;
         for (index, line) in lines.iter().enumerate() {
-            let at_line = |f: Failure| Failure { message: format!("line {}: {}", index + 1, f.message), ..f };
+            let at_line = |f: Failure| f.within(&format!("line {}", index + 1));
             let next = self.load_line(call, line).await.map_err(at_line)?;
             pending = match pending {
                 Some(mut set) if belongs(&set, &next) => {
@@ -171,7 +171,9 @@ impl Record {
 
     fn kind(&self) -> Result<ObjectKind, Failure> {
         let class = match (&self.kind, self.data.as_ref().and_then(Tree::root)) {
-            (Some(name), data) => Cls::parse(name).filter(|class| data.is_none_or(|d| d.class() == *class)).ok_or_else(|| Failure::bad("`kind` is not the class of `data`"))?,
+            (Some(name), data) => Cls::parse(name)
+                .filter(|class| data.is_none_or(|d| d.class() == *class))
+                .ok_or_else(|| Failure::bad("`kind` is not the class of `data`"))?,
             (None, Some(data)) => data.class(),
             (None, None) => return Err(Failure::bad("`kind` is needed where there is no `data`")),
         };

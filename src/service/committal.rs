@@ -69,7 +69,9 @@ impl Audit {
         let mut party = Party::default();
         for (name, value) in &request.headers {
             let name = name.to_ascii_lowercase().replace('_', "-");
-            let Some(group) = ["openehr-version", "openehr-audit-details"].into_iter().find(|g| name == *g || name.strip_prefix(g).is_some_and(|r| r.starts_with('.')))
+            let Some(group) = ["openehr-version", "openehr-audit-details"]
+                .into_iter()
+                .find(|g| name == *g || name.strip_prefix(g).is_some_and(|r| r.starts_with('.')))
             else {
                 continue;
             };
@@ -129,7 +131,9 @@ impl Audit {
     fn consistent(self, intended: Code) -> Result<Audit, Failure> {
         let deletes = intended == DELETED;
         if (self.change_type == DELETED) != deletes || (self.lifecycle == DELETED) != deletes {
-            return Err(Failure::bad("change type and lifecycle state contradict each other: `523` (deleted) belongs to a deletion and to nothing else"));
+            return Err(Failure::bad(
+                "change type and lifecycle state contradict each other: `523` (deleted) belongs to a deletion and to nothing else",
+            ));
         }
         Ok(self)
     }
@@ -292,7 +296,10 @@ mod tests {
         let new = audit(&[
             ("openehr-version", "lifecycle_state.code_string=\"553\""),
             ("openehr-audit-details", "change_type.code_string=\"250\",description.value=\"a, \\\"b\\\"\""),
-            ("openehr-audit-details", "committer.name=\"Dr. A\",committer.external_ref.id=\"7\",committer.external_ref.namespace=\"n\",committer.external_ref.type=\"PERSON\""),
+            (
+                "openehr-audit-details",
+                "committer.name=\"Dr. A\",committer.external_ref.id=\"7\",committer.external_ref.namespace=\"n\",committer.external_ref.type=\"PERSON\"",
+            ),
         ]);
         assert_eq!(old.clone().unwrap(), new.unwrap());
         assert_eq!(old.unwrap().description.unwrap(), r#"{"_type":"DV_TEXT","value":"a, \"b\""}"#);

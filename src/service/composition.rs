@@ -49,7 +49,11 @@ impl<R: Repository> Service<R> {
             return Err(Failure::missing("the composition is deleted"));
         }
         let tree = read_body(call, Cls::COMPOSITION, "composition")?;
-        if tree.root().and_then(uid_of).is_some_and(|uid| !uid.eq_ignore_ascii_case(&object) && VersionUid::parse(uid).is_none_or(|u| u.object_id != object)) {
+        if tree
+            .root()
+            .and_then(uid_of)
+            .is_some_and(|uid| !uid.eq_ignore_ascii_case(&object) && VersionUid::parse(uid).is_none_or(|u| u.object_id != object))
+        {
             return Err(Failure::new(412, "the uid in the body belongs to another composition than the path"));
         }
         let content = self.check_composition(call, tree).await?;
@@ -85,9 +89,11 @@ impl<R: Repository> Service<R> {
         match () {
             () if !known => Err(missing(KIND)),
             () if latest.is_deletion() => Err(Failure::bad("the composition is deleted already")),
-            () if latest.version_uid != uid.to_string() => Err(Failure::new(409, format!("the version is not the latest one, which is {}", latest.version_uid))
-                .header("ETag", format!("\"{}\"", latest.version_uid))
-                .header("Location", address(call, ehr_id, &latest))),
+            () if latest.version_uid != uid.to_string() => {
+                Err(Failure::new(409, format!("the version is not the latest one, which is {}", latest.version_uid))
+                    .header("ETag", format!("\"{}\"", latest.version_uid))
+                    .header("Location", address(call, ehr_id, &latest)))
+            }
             () => Ok(latest),
         }
     }

@@ -30,9 +30,10 @@ impl<R: Repository> Service<R> {
         let mut changes = Vec::new();
         for (index, version) in sent.versions.iter().enumerate() {
             let change = self.change_of(call, &ehr, version, &sent.audit).await;
-            changes.push(change.map_err(|f| Failure { message: format!("versions[{index}]: {}", f.message), ..f })?);
+            changes.push(change.map_err(|f| f.within(&format!("versions[{index}]")))?);
         }
-        let set = ChangeSet { ehr_id: ehr.ehr_id.clone(), creates_ehr: false, contribution_uid: sent.uid, audit: sent.audit, conditional: false, changes };
+        let set =
+            ChangeSet { ehr_id: ehr.ehr_id.clone(), creates_ehr: false, contribution_uid: sent.uid, audit: sent.audit, conditional: false, changes };
         let committed = self.commit(call, set).await?;
         let tree = own(&committed.contribution, Cls::CONTRIBUTION)?;
         let uid = committed.contribution_uid.as_str();
@@ -100,7 +101,7 @@ impl<R: Repository> Service<R> {
             ObjectKind::Folder | ObjectKind::Party => check_plain(call, tree, "directory"),
         };
         checked.map_err(|failure| match failure.status {
-            422 if !failure.names("SVC0202") => Failure { status: 400, ..failure },
+            422 if !failure.names("SVC0202") => failure.with_status(400),
             _ => failure,
         })
     }

@@ -56,7 +56,12 @@ impl<R: Repository> Service<R> {
         let content = check_plain(call, tree, "directory")?;
         let uid = VersionUid::read(&latest.version_uid, "the stored uid")?.next(&self.config.system_id);
         let audit = Audit::of_headers(call.request, MODIFICATION)?;
-        self.directory_commit(call, &ehr.ehr_id, Change { kind: KIND, uid, preceding: Some(latest.version_uid), audit, content: Some(content), extra: None }).await
+        self.directory_commit(
+            call,
+            &ehr.ehr_id,
+            Change { kind: KIND, uid, preceding: Some(latest.version_uid), audit, content: Some(content), extra: None },
+        )
+        .await
     }
 
     /// DELETE /ehr/{ehr_id}/directory
@@ -69,7 +74,8 @@ impl<R: Repository> Service<R> {
         }
         let uid = VersionUid::read(&latest.version_uid, "the stored uid")?.next(&self.config.system_id);
         let audit = Audit::of_headers(call.request, DELETED)?;
-        self.directory_commit(call, &ehr.ehr_id, Change { kind: KIND, uid, preceding: Some(latest.version_uid), audit, content: None, extra: None }).await
+        self.directory_commit(call, &ehr.ehr_id, Change { kind: KIND, uid, preceding: Some(latest.version_uid), audit, content: None, extra: None })
+            .await
     }
 
     fn show_folder(&self, call: &Call<'_>, version: &Version) -> Result<Response, Failure> {

@@ -118,9 +118,9 @@ impl<R: Repository> Service<R> {
         if ehr.is_modifiable { Ok(ehr) } else { Err(not_modifiable()) }
     }
 
-    /// The object of a kind of which an EHR has one at most.
+    /// The object of a kind of which an EHR has one at a time: the last, since a deleted directory may be followed by a new one.
     pub(crate) async fn object_of(&self, ehr_id: &str, kind: ObjectKind) -> Result<Option<String>, Failure> {
-        Ok(self.repository.objects(ehr_id, kind, 0, 1).await.map_err(Failure::of_store)?.pop())
+        Ok(self.repository.objects(ehr_id, kind, 0, REFERENCES).await.map_err(Failure::of_store)?.pop())
     }
 }
 

@@ -77,10 +77,21 @@ impl Failure {
             | StoreError::UidExists(_)
             | StoreError::DirectoryExists
             | StoreError::DefinitionExists => Failure::new(409, message),
+            StoreError::Stale { latest } if latest.is_empty() => Failure::new(409, "the preceding version does not exist"),
             StoreError::Stale { latest } => Failure::new(409, message).header("ETag", format!("\"{latest}\"")),
             StoreError::Stopped => Failure::new(408, "the operation was stopped"),
             StoreError::Failed(_) => Failure::new(500, message),
         }
+    }
+
+    /// The same, said of a part of the request.
+    pub fn within(self, part: &str) -> Failure {
+        Failure { message: format!("{part}: {}", self.message), ..self }
+    }
+
+    /// The same with another status.
+    pub fn with_status(self, status: u16) -> Failure {
+        Failure { status, ..self }
     }
 
     /// True when one of the problems has this code.

@@ -94,19 +94,17 @@ impl Response {
 /// Undoes percent encoding (and `+` for a blank in query strings); broken sequences stay as they are.
 pub(super) fn decode(text: &str, form: bool) -> String {
     let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        let rest = bytes.as_slice();
-        match byte {
-            b'+' if form => out.push(b' '),
-            b'%' => match rest.first_chunk::<2>().and_then(|hex| std::str::from_utf8(hex).ok()).and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-                Some(decoded) => {
-                    out.push(decoded);
-                    bytes.nth(1);
-                }
-                None => out.push(b'%'),
-            },
-            other => out.push(other),
+    let mut rest = text.as_bytes();
+    while let [first, behind @ ..] = rest {
+        let hex = behind.first_chunk::<2>().and_then(|hex| std::str::from_utf8(hex).ok()).and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        rest = behind;
+        match (first, hex) {
+            (b'+', _) if form => out.push(b' '),
+            (b'%', Some(byte)) => {
+                out.push(byte);
+                rest = behind.get(2..).unwrap_or_default();
+            }
+            (other, _) => out.push(*other),
         }
     }
     String::from_utf8_lossy(&out).into_owned()

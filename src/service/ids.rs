@@ -19,8 +19,11 @@ impl VersionUid {
         let mut parts = text.split("::");
         let (object_id, system_id, number) = (parts.next()?, parts.next()?, parts.next()?);
         let number = number.parse().ok().filter(|n| *n > 0 && !number.starts_with(['0', '+']))?;
-        (parts.next().is_none() && is_uuid(object_id) && !system_id.is_empty())
-            .then(|| VersionUid { object_id: object_id.to_ascii_lowercase(), system_id: system_id.to_owned(), number })
+        (parts.next().is_none() && is_uuid(object_id) && !system_id.is_empty()).then(|| VersionUid {
+            object_id: object_id.to_ascii_lowercase(),
+            system_id: system_id.to_owned(),
+            number,
+        })
     }
 
     /// Reads one, or says what a version uid looks like.
@@ -73,7 +76,9 @@ pub(crate) fn is_version(text: &str) -> bool {
 pub(crate) fn select_version<'v>(versions: impl Iterator<Item = &'v str>, pattern: Option<&str>) -> Option<&'v str> {
     let fits = |version: &str| match pattern.map(str::trim) {
         None | Some("") => true,
-        Some(pattern) => version == pattern || version.strip_prefix(pattern).is_some_and(|rest| rest.starts_with('.') && !pattern.contains(['-', '+'])),
+        Some(pattern) => {
+            version == pattern || version.strip_prefix(pattern).is_some_and(|rest| rest.starts_with('.') && !pattern.contains(['-', '+']))
+        }
     };
     versions.filter(|v| fits(v)).max_by_key(|v| semver::Version::parse(v).ok())
 }
@@ -87,7 +92,12 @@ mod tests {
         let uid = "8849182c-82ad-4088-a07f-48ead4180515::cdr.example.org::2";
         assert_eq!(VersionUid::parse(uid).unwrap().to_string(), uid);
         assert_eq!(VersionUid::parse(uid).unwrap().next("here").to_string(), "8849182c-82ad-4088-a07f-48ead4180515::here::3");
-        for bad in ["8849182c-82ad-4088-a07f-48ead4180515::8", "x::y::1", "8849182c-82ad-4088-a07f-48ead4180515::y::0", "8849182c-82ad-4088-a07f-48ead4180515::y::1::2"] {
+        for bad in [
+            "8849182c-82ad-4088-a07f-48ead4180515::8",
+            "x::y::1",
+            "8849182c-82ad-4088-a07f-48ead4180515::y::0",
+            "8849182c-82ad-4088-a07f-48ead4180515::y::1::2",
+        ] {
             assert_eq!(VersionUid::parse(bad), None, "{bad}");
         }
     }

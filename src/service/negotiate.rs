@@ -56,12 +56,14 @@ pub(crate) struct Prefer {
 impl Prefer {
     /// Reads it; what is unknown is ignored, as RFC 7240 asks.
     pub fn of(request: &Request) -> Prefer {
-        let stated = request.header("Prefer").and_then(|value| value.split([',', ';']).find_map(|token| match token.trim() {
-            "return=minimal" => Some(Return::Minimal),
-            "return=representation" => Some(Return::Representation),
-            "return=identifier" => Some(Return::Identifier),
-            _ => None,
-        }));
+        let stated = request.header("Prefer").and_then(|value| {
+            value.split([',', ';']).find_map(|token| match token.trim() {
+                "return=minimal" => Some(Return::Minimal),
+                "return=representation" => Some(Return::Representation),
+                "return=identifier" => Some(Return::Identifier),
+                _ => None,
+            })
+        });
         Prefer { returns: stated.unwrap_or(Return::Minimal), stated: stated.is_some() }
     }
 }
@@ -109,7 +111,10 @@ pub(crate) fn text_or_json_body(request: &Request) -> Result<bool, Failure> {
 
 /// True when a body says it is newline-delimited JSON.
 pub(crate) fn is_ndjson(request: &Request) -> bool {
-    request.header("Content-Type").map(media_type).is_some_and(|t| matches!(t.as_str(), "application/x-ndjson" | "application/ndjson" | "application/jsonl"))
+    request
+        .header("Content-Type")
+        .map(media_type)
+        .is_some_and(|t| matches!(t.as_str(), "application/x-ndjson" | "application/ndjson" | "application/jsonl"))
 }
 
 fn unsupported(sent: &str, wanted: &str) -> Failure {
@@ -124,7 +129,12 @@ pub(crate) fn choose<'o>(request: &Request, offered: &[&'o str]) -> Result<&'o s
     for range in accept.split(',') {
         let wanted = media_type(range);
         let quality = range.split(';').skip(1).find_map(|p| p.trim().strip_prefix("q=")).and_then(|q| q.trim().parse().ok()).unwrap_or(1.0);
-        let fits = |offer: &&&str| wanted == "*/*" || wanted == **offer || Format::of(&wanted).is_some_and(|f| f.media_type() == **offer) || wanted.strip_suffix("/*").is_some_and(|group| offer.starts_with(group));
+        let fits = |offer: &&&str| {
+            wanted == "*/*"
+                || wanted == **offer
+                || Format::of(&wanted).is_some_and(|f| f.media_type() == **offer)
+                || wanted.strip_suffix("/*").is_some_and(|group| offer.starts_with(group))
+        };
         if let Some(offer) = offered.iter().find(fits)
             && quality > 0.0
             && best.is_none_or(|(_, q)| quality > q)
@@ -132,7 +142,8 @@ pub(crate) fn choose<'o>(request: &Request, offered: &[&'o str]) -> Result<&'o s
             best = Some((offer, quality));
         }
     }
-    best.map(|(offer, _)| offer).ok_or_else(|| Failure::new(406, format!("none of the accepted types can be served; offered: {}", offered.join(", "))))
+    best.map(|(offer, _)| offer)
+        .ok_or_else(|| Failure::new(406, format!("none of the accepted types can be served; offered: {}", offered.join(", "))))
 }
 
 /// The format in which an RM resource is wanted.

@@ -162,11 +162,17 @@ pub(crate) fn find(request: &Request) -> Result<Matched, Failure> {
     if method == "GET" && ["/health", "/status", "/rest/status"].contains(&path) {
         return Ok(Matched::Health);
     }
-    let mount = Dialect::ALL.into_iter().find_map(|d| path.strip_prefix(d.mount()).filter(|rest| rest.is_empty() || rest.starts_with('/')).map(|rest| (d, rest)));
+    let mount = Dialect::ALL
+        .into_iter()
+        .find_map(|d| path.strip_prefix(d.mount()).filter(|rest| rest.is_empty() || rest.starts_with('/')).map(|rest| (d, rest)));
     let Some((dialect, rest)) = mount else {
         return match method {
             "OPTIONS" if path.is_empty() => Ok(Matched::Options { dialect: Some(Dialect::V1), allow: every_method() }),
-            _ => Err(Failure::missing(format!("there is no such resource; the service answers below {} and {}", Dialect::V1.mount(), Dialect::Its.mount()))),
+            _ => Err(Failure::missing(format!(
+                "there is no such resource; the service answers below {} and {}",
+                Dialect::V1.mount(),
+                Dialect::Its.mount()
+            ))),
         };
     };
     find_in_mount(dialect, method, rest)

@@ -8,6 +8,8 @@ use super::http::Response;
 use super::ids::{is_version, select_version};
 use super::negotiate::{Return, choose, text_or_json_body};
 use super::time::iso;
+use crate::aql;
+use crate::diag::Severity;
 use crate::store::repository::{Definition, DefinitionKind, Repository};
 use serde_json::{Map, Value};
 
@@ -25,7 +27,14 @@ impl<R: Repository> Service<R> {
         let text = query_text(call)?;
         self.check_query(&text)?;
         let version = self.version_to_store(call, name).await?;
-        let definition = Definition { name: name.to_owned(), version, format: String::from("aql"), created: iso(call.now), summary: String::from("{}"), body: text };
+        let definition = Definition {
+            name: name.to_owned(),
+            version,
+            format: String::from("aql"),
+            created: iso(call.now),
+            summary: String::from("{}"),
+            body: text,
+        };
         self.repository.define(KIND, definition.clone()).await.map_err(Failure::of_store)?;
         let path = match call.dialect {
             Dialect::V1 => call.address(&["query", name, &definition.version]),
@@ -57,6 +66,20 @@ impl<R: Repository> Service<R> {
         self.select_definition(KIND, name, version).await?.ok_or_else(|| Failure::missing("there is no stored query with this name and version"))
     }
 
+    /// A query is stored when it can be run once its parameters are bound.
+    fn check_query(&self, text: &str) -> Result<(), Failure> {
+        if text.len() > self.config.limits.aql {
+            return Err(Failure::too_large("query", self.config.limits.aql));
+        }
+        let (ast, mut diagnostics) = aql::parse(text);
+        if let Some(ast) = ast {
+            let options = aql::CheckOptions { draft: true, ..aql::CheckOptions::default() };
+            diagnostics.extend(aql::check(&ast, &aql::Parameters::new(), &options).err().into_iter().flatten());
+        }
+        let wrong = diagnostics.iter().any(|d| d.severity == Severity::Error);
+        if wrong { Err(Failure::in_text(400, "query", text, &diagnostics)) } else { Ok(()) }
+    }
+
     async fn version_to_store(&self, call: &Call<'_>, name: &str) -> Result<String, Failure> {
         match call.optional_param(1) {
             Some(version) if is_version(version) => Ok(version.to_owned()),
@@ -73,7 +96,8 @@ impl<R: Repository> Service<R> {
 
 /// A stored query without its text.
 pub(crate) fn entry(dialect: Dialect, definition: &Definition) -> Map<String, Value> {
-    let members = [("name", definition.name.as_str()), ("type", dialect.aql_type()), ("version", &definition.version), ("saved", &definition.created)];
+    let members =
+        [("name", definition.name.as_str()), ("type", dialect.aql_type()), ("version", &definition.version), ("saved", &definition.created)];
     members.into_iter().map(|(key, value)| (key.to_owned(), Value::from(value))).collect()
 }
 
@@ -100,7 +124,9 @@ fn check_name(name: &str) -> Result<(), Failure> {
     match name {
         _ if name.eq_ignore_ascii_case("aql") => Err(Failure::bad("the name `aql` is reserved for ad-hoc queries")),
         "" => Err(Failure::bad("the name of the query is empty")),
-        _ if name.len() > 255 || !name.chars().all(fits) => Err(Failure::bad("the name of a query consists of letters, digits and `_ . : - ~ + @`, at most 255 of them")),
+        _ if name.len() > 255 || !name.chars().all(fits) => {
+            Err(Failure::bad("the name of a query consists of letters, digits and `_ . : - ~ + @`, at most 255 of them"))
+        }
         _ => Ok(()),
     }
 }

@@ -105,7 +105,8 @@ fn need_type(sent: Option<&str>) -> Result<(), Failure> {
 
 fn list(call: &Call<'_>, found: &[Definition]) -> Result<Response, Failure> {
     let wanted = call.request.query_value("type").filter(|t| !t.is_empty());
-    let entries: Vec<Value> = found.iter().filter(|d| wanted.is_none_or(|t| d.format.eq_ignore_ascii_case(t))).map(|d| entry(call.dialect, d)).collect();
+    let entries: Vec<Value> =
+        found.iter().filter(|d| wanted.is_none_or(|t| d.format.eq_ignore_ascii_case(t))).map(|d| entry(call.dialect, d)).collect();
     Ok(Response::json(200, Value::Array(entries)))
 }
 

@@ -39,7 +39,8 @@ mod tests {
     #[test]
     fn times_are_read_in_their_common_spellings() {
         let expected = "2026-01-31T07:15:00.000000+00:00";
-        for text in ["2026-01-31T08:15:00.000+01:00", "2026-01-31T08:15:00 01:00", "2026-01-31T07:15:00Z", "2026-01-31T07:15:00", "2026-01-31T07:15"] {
+        for text in ["2026-01-31T08:15:00.000+01:00", "2026-01-31T08:15:00 01:00", "2026-01-31T07:15:00Z", "2026-01-31T07:15:00", "2026-01-31T07:15"]
+        {
             assert_eq!(at_time(text).unwrap(), expected, "{text}");
         }
         assert!(at_time("yesterday").is_err());

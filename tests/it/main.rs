@@ -1,5 +1,6 @@
 //! Integration tests: one binary, so that the core is linked once.
 
+mod rest;
 mod rows;
 mod store;
 mod tidy;

@@ -1,0 +1,243 @@
+//! The REST interface by its cases in `tests/cases/rest/`: each scenario on a fresh repository, on both mounts.
+//!
+//! A file holds scenarios, a scenario steps, a step a request and what is expected of its answer:
+//!
+//! ```text
+//! === what the scenario shows                     (options behind it: `mount: v1`, `mount: its`, `admin: off`, `auth: off`)
+//! > PUT /ehr/{ehr}                                (below the mount; `///health` is absolute)
+//! Prefer: return=representation                   (headers; then, behind an empty line, the body; `@file` reads one)
+//!                                                 (a body may hold files in `<<file>>`; `@file with a => b` changes one)
+//! < 201                                           (or by mount: `< 400 v1, 422 its`)
+//! ETag: "{ehr}"                                   (a header; `*` stands for any value)
+//! /ehr_id/value = "{ehr}"                         (a JSON pointer into the body; `/x = *` for any value, `/x absent`)
+//! body: some text                                 (the body contains it)
+//! uid := ETag                                     (keeps a header, without quotes, or a pointer as `{uid}`; `until ::` cuts it)
+//! ```
+
+#![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail by panicking, as tests do")]
+
+use aqlite::service::{Auth, Config, Limits, Moment, Request, Response, Service};
+use aqlite::store::memory::Memory;
+use aqlite::store::ready::block_on;
+use aqlite::store::repository::Repository;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+const BASE: &str = "http://test.example";
+
+/// A clock that ticks a second a reading, and UUIDs that count.
+pub struct Ticks(i64);
+
+impl Ticks {
+    /// Starts on a fixed day.
+    pub fn new() -> Ticks {
+        Ticks(1_795_000_000_000_000)
+    }
+}
+
+impl Moment for Ticks {
+    fn now(&mut self) -> i64 {
+        self.0 += 1_000_000;
+        self.0
+    }
+
+    fn new_uuid(&mut self) -> String {
+        self.0 += 1_000_000;
+        format!("00000000-0000-4000-8000-{:012x}", self.0 / 1_000_000 - 1_795_000_000)
+    }
+}
+
+#[test]
+fn the_cases_hold_in_memory() {
+    run_all(&|config| Box::new(Synchronous(Service::new(Memory::new(), config))));
+}
+
+/// A service whose futures never wait.
+trait Handler {
+    fn handle(&self, request: &Request, moment: &mut dyn Moment) -> Response;
+}
+
+struct Synchronous<R>(Service<R>);
+
+impl<R: Repository> Handler for Synchronous<R> {
+    fn handle(&self, request: &Request, moment: &mut dyn Moment) -> Response {
+        block_on(self.0.handle(request, moment)).expect("a synchronous repository")
+    }
+}
+
+fn run_all(start: &dyn Fn(Config) -> Box<dyn Handler>) {
+    let folder = folder();
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&folder).expect("tests/cases/rest").flatten().map(|e| e.path()).collect();
+    files.sort();
+    let (mut complaints, mut steps) = (Vec::new(), 0);
+    for file in files.iter().filter(|f| f.extension().is_some_and(|e| e == "rest")) {
+        let text = std::fs::read_to_string(file).expect("a case file");
+        for scenario in text.split("\n=== ").skip(1) {
+            for mount in ["v1", "its"] {
+                let mut run = Run { mount, kept: BTreeMap::new(), complaints: Vec::new() };
+                steps += run.scenario(scenario, start);
+                let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                complaints.extend(run.complaints.iter().map(|c| format!("{name} [{mount}] {}: {c}", scenario.lines().next().unwrap_or_default())));
+            }
+        }
+    }
+    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+    assert!(steps > 100, "only {steps} steps ran");
+}
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cases/rest")
+}
+
+struct Run {
+    mount: &'static str,
+    kept: BTreeMap<String, String>,
+    complaints: Vec<String>,
+}
+
+impl Run {
+    fn scenario(&mut self, scenario: &str, start: &dyn Fn(Config) -> Box<dyn Handler>) -> usize {
+        let option = |text: &str| scenario.lines().any(|line| line.trim() == text);
+        if option(if self.mount == "v1" { "mount: its" } else { "mount: v1" }) {
+            return 0;
+        }
+        let service = start(Config {
+            system_id: String::from("test.example"),
+            base_url: BASE.to_owned(),
+            auth: if option("auth: off") { Auth::Refuse } else { Auth::Open },
+            admin: !option("admin: off"),
+            limits: Limits { body: 200_000, template: 150_000, ..Limits::default() },
+            debug: false,
+            origins: vec![String::from("https://page.example")],
+        });
+        let mut moment = Ticks::new();
+        self.kept.insert(String::from("ehr"), String::from("6ba7b810-9dad-41d1-80b4-00c04fd430c8"));
+        self.kept.insert(String::from("base"), format!("{BASE}{}", self.prefix()));
+        let steps: Vec<&str> = scenario.split("\n> ").skip(1).collect();
+        for step in &steps {
+            let Some((ask, expected)) = step.split_once("\n< ") else {
+                self.complaints.push(format!("`{}` expects nothing", step.lines().next().unwrap_or_default()));
+                continue;
+            };
+            let ask = self.filled(ask);
+            let response = service.handle(&self.request(&ask), &mut moment);
+            self.check(ask.lines().next().unwrap_or_default(), &response, expected);
+        }
+        steps.len()
+    }
+
+    fn prefix(&self) -> &'static str {
+        if self.mount == "v1" { "/v1" } else { "/rest/openehr/v1" }
+    }
+
+    fn filled(&self, text: &str) -> String {
+        self.kept.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+    }
+
+    fn request(&self, ask: &str) -> Request {
+        let (head, body) = ask.split_once("\n\n").unwrap_or((ask, ""));
+        let mut lines = head.lines();
+        let (method, target) = lines.next().unwrap_or_default().split_once(' ').expect("method and path");
+        let target = match target.strip_prefix("//") {
+            Some(absolute) => absolute.to_owned(),
+            None => format!("{}{target}", self.prefix()),
+        };
+        let mut request = Request::new(method, &target);
+        for line in lines {
+            let (name, value) = line.split_once(": ").expect("a header");
+            request = request.with_header(name, value);
+        }
+        request.body = self.body(body.trim()).into_bytes();
+        request
+    }
+
+    /// A body; `@file` reads one, `@deep` and `@large` make what nobody wants to read.
+    fn body(&self, text: &str) -> String {
+        match text.strip_prefix('@') {
+            Some("deep") => format!("{}{}", r#"{"a":"#.repeat(10_000), "}".repeat(10_000)),
+            Some("deep-xml") => format!("{}{}", "<a>".repeat(10_000), "</a>".repeat(10_000)),
+            Some("deep-aql") => format!(r#"{{"q":"SELECT e FROM EHR e WHERE {}e/ehr_id/value = '1'{}"}}"#, "(".repeat(10_000), ")".repeat(10_000)),
+            Some("large") => "x".repeat(200_001),
+            Some(file) => {
+                let (file, change) = file.split_once(" with ").unwrap_or((file, ""));
+                let text = std::fs::read_to_string(folder().join(file.trim())).expect("a body file");
+                match change.split_once(" => ") {
+                    Some((from, to)) => {
+                        assert!(text.contains(from), "`{from}` is not in {file}");
+                        self.filled(&text.replace(from, to))
+                    }
+                    None => self.filled(&text),
+                }
+            }
+            None => {
+                let mut out = String::new();
+                let mut parts = text.split("<<");
+                out.push_str(parts.next().unwrap_or_default());
+                for part in parts {
+                    let (file, rest) = part.split_once(">>").expect("`<<file>>`");
+                    out.push_str(&self.body(&format!("@{file}")));
+                    out.push_str(rest);
+                }
+                out
+            }
+        }
+    }
+
+    fn check(&mut self, step: &str, response: &Response, expected: &str) {
+        let body = String::from_utf8_lossy(&response.body).into_owned();
+        let mut lines = expected.lines().filter(|line| !line.trim().is_empty() && !line.starts_with("mount:"));
+        let statuses = lines.next().unwrap_or_default();
+        let wanted = statuses.split(',').map(str::trim).find_map(|s| match s.split_once(' ') {
+            Some((status, mount)) => (mount == self.mount).then_some(status),
+            None => Some(s),
+        });
+        let mut complaints = Vec::new();
+        if wanted != Some(response.status.to_string().as_str()) {
+            complaints.push(format!("{} instead of {statuses}: {}", response.status, body.chars().take(600).collect::<String>()));
+        }
+        let json: Value = serde_json::from_str(&body).unwrap_or_default();
+        for line in lines {
+            if let Some(complaint) = self.expectation(line, response, &body, &json) {
+                complaints.push(complaint);
+            }
+        }
+        self.complaints.extend(complaints.into_iter().map(|c| format!("{step}: {c}")));
+    }
+
+    fn expectation(&mut self, line: &str, response: &Response, body: &str, json: &Value) -> Option<String> {
+        if let Some((name, source)) = line.split_once(" := ") {
+            let (source, end) = source.split_once(" until ").unwrap_or((source, "\n"));
+            let value = match source.starts_with('/') {
+                true => json.pointer(source).map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned)),
+                false => response.header(source).map(|v| v.trim_matches('"').to_owned()),
+            };
+            let value = value.map(|v| v.split(end).next().unwrap_or_default().to_owned());
+            let missing = value.is_none().then(|| format!("there is no {source} to keep"));
+            self.kept.insert(name.trim().to_owned(), value.unwrap_or_default());
+            return missing;
+        }
+        let line = self.filled(line);
+        if let Some(text) = line.strip_prefix("body: ") {
+            return (!body.contains(text)).then(|| format!("the body does not contain `{text}`: {}", body.chars().take(600).collect::<String>()));
+        }
+        if let Some(pointer) = line.strip_suffix(" absent") {
+            return json.pointer(pointer).map(|found| format!("{pointer} is {found}"));
+        }
+        if let Some((pointer, value)) = line.split_once(" = ") {
+            let found = json.pointer(pointer);
+            let equal = if value == "*" { found.is_some() } else { found == serde_json::from_str(value).ok().as_ref() };
+            return (!equal).then(|| {
+                format!(
+                    "{pointer} is {} instead of {value}: {}",
+                    found.map_or_else(|| String::from("absent"), Value::to_string),
+                    body.chars().take(600).collect::<String>()
+                )
+            });
+        }
+        let Some((name, value)) = line.split_once(": ") else { return Some(format!("`{line}` says nothing")) };
+        let found = response.header(name);
+        let equal = if value == "*" { found.is_some() } else { found == Some(value) };
+        (!equal).then(|| format!("{name} is {found:?} instead of {value}"))
+    }
+}
