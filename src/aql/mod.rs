@@ -1,9 +1,12 @@
 //! AQL: text → tokens → syntax tree → checked query → plan → rows.
 
+#[cfg(test)]
+mod arbitrary;
 pub mod ast;
 mod check;
 mod classes;
 mod eval;
+mod hint;
 mod parse;
 mod plan;
 mod prepare;
@@ -21,4 +24,5 @@ pub use parse::{NESTING_LIMIT, TEXT_LIMIT, parse};
 pub use plan::{MAX_PATHS, Plan, plan};
 pub use prepare::{QueryOptions, prepare};
 pub use result::{Cell, ResultColumn, ResultSet};
+pub use print::{format, print};
 pub use signature::{SIGNATURES, Signature, signature};

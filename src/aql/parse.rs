@@ -4,8 +4,10 @@
 //! an error, reading goes on at the next clause (or column), so several errors show at once.
 
 use super::ast::*;
+use super::hint::{Place, hint};
 use super::query::CompareOp;
-use super::token::{Keyword, Token, TokenKind, tokens};
+use super::suggest::nearest;
+use super::token::{Keyword, Token, TokenKind, keyword, tokens};
 use crate::diag::{Diagnostic, Span};
 
 /// The longest text that is read, in bytes.
@@ -25,7 +27,7 @@ pub fn parse(text: &str) -> (Option<Query>, Vec<Diagnostic>) {
     }
     let (mut all, diagnostics) = tokens(text);
     all.retain(|t| t.kind != TokenKind::Comment);
-    let mut parser = Parser { text, tokens: all, position: 0, depth: 0, expected: Vec::new(), diagnostics };
+    let mut parser = Parser { text, tokens: all, position: 0, depth: 0, clause: 0, expected: Vec::new(), diagnostics };
     let query = parser.query();
     let mut diagnostics = parser.diagnostics;
     diagnostics.sort_by_key(|d| d.span.start);
@@ -42,6 +44,7 @@ struct Parser<'a> {
     tokens: Vec<Token>,
     position: usize,
     depth: usize,
+    clause: usize,
     expected: Vec<&'static str>,
     diagnostics: Vec<Diagnostic>,
 }
@@ -68,6 +71,7 @@ impl Parser<'_> {
     fn query(&mut self) -> Option<Query> {
         let mut clauses = Clauses::default();
         let mut next = 0;
+        let mut selected = false;
         loop {
             let (kind, span) = (self.kind(), self.span());
             let found = CLAUSES.iter().position(|(k, _)| kind == TokenKind::Keyword(*k));
@@ -90,9 +94,15 @@ impl Parser<'_> {
                 continue;
             };
             self.missing(next..found.min(2));
+            if found == 0 && selected {
+                let help = "AQL has no subqueries and no UNION: one SELECT, FROM, WHERE, ORDER BY and LIMIT";
+                self.diagnostics.push(Diagnostic::error("AQL0105", span, "a second `SELECT`").with_help(help));
+                return None;
+            }
             if found < next {
                 self.misplaced(found, next - 1, span);
             }
+            selected |= found == 0;
             next = next.max(found + 1);
             self.clause(found, &mut clauses);
         }
@@ -118,6 +128,7 @@ impl Parser<'_> {
 
     fn clause(&mut self, which: usize, clauses: &mut Clauses) {
         let start = self.span();
+        self.clause = which;
         self.bump();
         let done = match which {
             0 => self.select(start).map(|s| clauses.select = Some(s)),
@@ -393,7 +404,7 @@ impl Parser<'_> {
     fn expr(&mut self, what: &'static str) -> Parsed<Expr> {
         match self.kind() {
             TokenKind::Keyword(Keyword::Terminology) => Ok(Expr::Terminology(self.terminology()?)),
-            TokenKind::Keyword(k) if is_function(k) => Ok(Expr::Call(self.call()?)),
+            TokenKind::Keyword(k) if k.is_single_row_function() => Ok(Expr::Call(self.call()?)),
             TokenKind::Identifier if self.next_is(TokenKind::Sign('(')) => Ok(Expr::Call(self.call()?)),
             TokenKind::Identifier => Ok(Expr::Path(self.path(what)?)),
             TokenKind::Parameter => Ok(Expr::Parameter(self.take_parameter())),
@@ -406,7 +417,10 @@ impl Parser<'_> {
 
     fn call(&mut self) -> Parsed<Call> {
         let start = self.span();
-        let name = self.take_word();
+        let mut name = self.take_word();
+        if let Some(keyword) = keyword(&name.text) {
+            name.text = keyword.text().to_owned();
+        }
         self.need('(', "`(`")?;
         let mut arguments = Vec::new();
         if !self.eat(TokenKind::Sign(')'), "`)`") {
@@ -651,47 +665,17 @@ impl Parser<'_> {
         }
         let found = if kind == TokenKind::End { "the end of the query".to_owned() } else { format!("`{}`", shorten(self.slice(span))) };
         let message = format!("expected {}, found {found}", list(&self.expected));
-        let help = self.hint(kind, span);
-        self.diagnostics.push(Diagnostic { help: help.map(str::to_owned), ..Diagnostic::error("AQL0101", span, message) });
-        Err(Failed)
-    }
-
-    /// What people mean who write this here.
-    fn hint(&self, kind: TokenKind, span: Span) -> Option<&'static str> {
-        let word = self.slice(span).to_ascii_lowercase();
         let before = self.position.checked_sub(1).and_then(|i| self.tokens.get(i)).map(|t| t.kind);
-        Some(match (word.as_str(), before) {
-            ("fetch", _) => "rows are limited by `LIMIT n OFFSET m`, or by `fetch` of the request",
-            ("offset", _) => "OFFSET stands behind LIMIT only: `LIMIT n OFFSET m`",
-            ("timewindow", _) => "TIMEWINDOW was removed from AQL: compare a time in WHERE",
-            ("group" | "having", _) => "columns without an aggregate function are the groups; there is no GROUP BY",
-            ("union" | "let" | "join", _) => "AQL has one SELECT, FROM, WHERE, ORDER BY and LIMIT",
-            ("between", _) => "write `path >= low AND path <= high`",
-            ("in", _) => "membership in a list is written `path matches {'a', 'b'}`",
-            ("is", _) => "whether a path has data is asked by `EXISTS path` or `NOT EXISTS path`",
-            ("not", Some(TokenKind::Keyword(Keyword::Contains | Keyword::And | Keyword::Or))) => {
-                "NOT stands between a class and CONTAINS: `A NOT CONTAINS B`"
-            }
-            ("not", _) => "NOT stands before the whole condition: `NOT path LIKE 'x*'`",
-            ("*", Some(TokenKind::Keyword(Keyword::Select))) => "name the columns; `COUNT(*)` counts rows",
-            ("/", Some(TokenKind::Sign('/'))) => "comments start with `--` and a space",
-            _ if kind == TokenKind::Parameter && matches!(before, Some(TokenKind::Keyword(Keyword::Matches))) => {
-                "a parameter behind MATCHES stands in braces: `matches {$list}`"
-            }
-            (_, Some(TokenKind::Keyword(Keyword::Limit | Keyword::Offset | Keyword::Top))) => {
-                "the number is written out; `fetch` and `offset` of the request take any"
-            }
-            (_, Some(TokenKind::Keyword(Keyword::Where | Keyword::And | Keyword::Or | Keyword::Not)))
-                if matches!(kind, TokenKind::Text | TokenKind::Integer | TokenKind::Real | TokenKind::Boolean | TokenKind::Parameter) =>
-            {
-                "the left side of a comparison is a path or a function; turn the comparison round"
-            }
-            _ if kind == TokenKind::Parameter => "parameters stand for values in WHERE and in predicates only",
-            _ if kind == TokenKind::Regex => "regular expressions stand in brackets only; in WHERE use LIKE with `*` and `?`",
-            _ if kind == TokenKind::Code => "a word such as `at1` or `id1` is a node code and cannot be a name",
-            _ if matches!(kind, TokenKind::Keyword(k) if is_reserved_function(k)) => "it is a reserved word and cannot be a name",
-            _ => return None,
-        })
+        let clause = CLAUSES.get(self.clause).filter(|_| self.position > 0).map(|c| c.0);
+        let word = self.slice(span).to_ascii_lowercase();
+        let words = self.expected.iter().map(|e| e.trim_matches('`')).filter(|e| e.len() > 2);
+        let near = if kind == TokenKind::Identifier { nearest(&word, words) } else { None };
+        let help = match near {
+            Some(near) => Some(format!("did you mean `{near}`?")),
+            None => hint(&Place { word: &word, kind, before, clause, expected: &self.expected }).map(str::to_owned),
+        };
+        self.diagnostics.push(Diagnostic { help, ..Diagnostic::error("AQL0101", span, message) });
+        Err(Failed)
     }
 
     fn skip_to_clause(&mut self) {
@@ -721,14 +705,6 @@ impl Parser<'_> {
             self.bump();
         }
     }
-}
-
-fn is_function(keyword: Keyword) -> bool {
-    keyword == Keyword::Contains || (is_reserved_function(keyword) && keyword as usize > Keyword::Terminology as usize)
-}
-
-fn is_reserved_function(keyword: Keyword) -> bool {
-    keyword as usize >= Keyword::Count as usize
 }
 
 /// The only member, or the whole of them.

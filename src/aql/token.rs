@@ -90,9 +90,22 @@ keywords! {
     Now "NOW", CurrentDateTime "CURRENT_DATE_TIME", CurrentDate "CURRENT_DATE", CurrentTimezone "CURRENT_TIMEZONE", CurrentTime "CURRENT_TIME",
 }
 
+impl Keyword {
+    /// True for the names of aggregate and single-row functions and for TERMINOLOGY.
+    pub fn is_function(self) -> bool {
+        self == Keyword::Contains || self as usize >= Keyword::Count as usize
+    }
+
+    /// True for the names of single-row functions.
+    pub fn is_single_row_function(self) -> bool {
+        self.is_function() && !matches!(self, Keyword::Count | Keyword::Min | Keyword::Max | Keyword::Sum | Keyword::Avg | Keyword::Terminology)
+    }
+}
+
 /// Splits a text into tokens, comments included, ended by [`TokenKind::End`]; what is no token is told.
 ///
-/// Codes: AQL0102 a character that AQL does not know, AQL0103 an open string, AQL0104 an escape, AQL0107 a comment.
+/// Codes: AQL0102 a character that AQL does not know, AQL0103 an open string, AQL0104 an escape, AQL0107 a comment,
+/// AQL0108 an archetype id without version.
 pub fn tokens(text: &str) -> (Vec<Token>, Vec<Diagnostic>) {
     let mut out = Vec::with_capacity(text.len() / 5);
     let mut diagnostics = Vec::new();
@@ -234,7 +247,7 @@ fn token(input: &str) -> IResult<&str, TokenKind> {
         archetype.map(|_| K::Archetype),
         term.map(|_| K::Term),
         uri.map(|_| K::Uri),
-        word,
+        preceded(not(unversioned), word),
         number,
         (alt((tag("!="), tag("<="), tag(">="), tag("="), tag("<"), tag(">"))), not(one_of("=<>"))).map(|_| K::Comparison),
         (not(tag("--")), one_of(",/()[]{}*-")).map(|(_, c)| K::Sign(c)),
@@ -293,6 +306,12 @@ fn archetype(input: &str) -> IResult<&str, &str> {
     recognize((opt(namespace), identifier, char('-'), identifier, char('-'), identifier, char('.'), concept, char('.'), release)).parse(input)
 }
 
+/// What would be an archetype id if it had a version.
+fn unversioned(input: &str) -> IResult<&str, &str> {
+    let concept = pair(satisfy(|c| c.is_ascii_alphabetic()), take_while(|c| is_name(c) || c == '.'));
+    recognize((identifier, char('-'), identifier, char('-'), identifier, char('.'), concept)).parse(input)
+}
+
 fn term(input: &str) -> IResult<&str, &str> {
     let part = || take_while1(|c| is_name(c) || c == '.');
     let rubric = delimited(char('|'), take_while1(|c| !matches!(c, '|' | '[' | ']')), char('|'));
@@ -340,6 +359,10 @@ fn foreign(rest: &str, start: usize) -> (usize, Diagnostic) {
     }
     if rest.starts_with("--") {
         return (line, error("AQL0107", line, "a comment starts with `--` and a space".to_owned()).with_help("write a space behind `--`"));
+    }
+    if let Ok((_, id)) = unversioned(rest) {
+        let help = format!("write its version: `{}.v1`", id.trim_end_matches('.'));
+        return (id.len(), error("AQL0108", id.len(), format!("the archetype id `{id}` has no version")).with_help(help));
     }
     let (len, help) = match rest.as_bytes() {
         [b'<', b'>', ..] => (2, Some("not equal is written `!=`")),

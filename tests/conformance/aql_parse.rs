@@ -1,22 +1,23 @@
 //! Suite `aql.parse`: what the grammar of AQL 1.1.0 accepts is accepted, what it refuses is refused at a place.
 //!
 //! The second grammar of the corpus knows the function `CONTAINS(…)`, which that of 1.1.0 cannot read although its text
-//! defines it; what either accepts is accepted here.
+//! defines it; what either accepts is accepted here. What is accepted is printed and read again as the same tree.
 
 use crate::corpus::{Corpus, text_of};
 use crate::report::Case;
-use aqlite::aql::parse;
+use aqlite::aql::ast::Query;
+use aqlite::aql::{parse, print};
 use serde_json::Value;
 
 pub fn run(corpus: &Corpus) -> Vec<Case> {
     let text = corpus.text("aql/parse.json").unwrap_or_default();
     let file: Value = serde_json::from_str(&text).unwrap_or_default();
-    file["items"].as_array().into_iter().flatten().map(case).collect()
+    file.get("items").and_then(Value::as_array).into_iter().flatten().map(case).collect()
 }
 
 fn case(item: &Value) -> Case {
     let (id, query) = (text_of(item, "id"), text_of(item, "q"));
-    let verdicts: Vec<&str> = ["spec_grammar_1_1_0", "ehrbase_sdk_grammar"].iter().filter_map(|key| item[key].as_str()).collect();
+    let verdicts: Vec<&str> = ["spec_grammar_1_1_0", "ehrbase_sdk_grammar"].iter().filter_map(|key| item.get(key)?.as_str()).collect();
     if verdicts.is_empty() {
         return Case::skipped(id, "the corpus gives no verdict");
     }
@@ -26,11 +27,19 @@ fn case(item: &Value) -> Case {
 fn agrees(query: &str, valid: bool) -> Result<(), String> {
     let (tree, diagnostics) = parse(query);
     match (tree, diagnostics.first()) {
-        (Some(_), _) if valid => Ok(()),
+        (Some(tree), _) if valid => reads_back(&tree),
         (Some(_), _) => Err("accepted, but not AQL".to_owned()),
         (None, None) => Err("refused without a reason".to_owned()),
         (None, Some(first)) if valid => Err(first.one_line(query)),
         (None, Some(first)) if first.span.end <= query.len() => Ok(()),
         (None, Some(first)) => Err(format!("the place is outside the text: {:?}", first.span)),
+    }
+}
+
+fn reads_back(tree: &Query) -> Result<(), String> {
+    let printed = print(tree);
+    match parse(&printed) {
+        (Some(again), _) if again == *tree => Ok(()),
+        _ => Err(format!("what is printed reads differently: {printed}")),
     }
 }

@@ -2,5 +2,6 @@
 
 mod rest;
 mod rows;
+mod aql_errors;
 mod store;
 mod tidy;

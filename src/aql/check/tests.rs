@@ -1,3 +1,5 @@
+//! What the checker lowers to and what it refuses.
+
 use super::*;
 use crate::aql::parse;
 use crate::aql::query::{LikeItem, LikePattern, Literal, Predicate, Source, Versions};

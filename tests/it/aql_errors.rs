@@ -1,0 +1,90 @@
+//! The diagnostics of AQL as a reader sees them: `tests/cases/aql/*.txt`.
+//!
+//! A case is a title behind `==`, JSON parameters behind `with` if it has any, the query, and behind `=>` what is told.
+//! `AQLITE_BLESS=1` writes down what is told now; read the difference before you commit it.
+
+use aqlite::aql::{CheckOptions, Parameter, Parameters, check, parse};
+use aqlite::diag::{Diagnostic, LineIndex};
+use serde_json::Value;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+#[test]
+fn errors_are_told_as_written_down() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/aql");
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).filter(|p| p.extension().is_some_and(|e| e == "txt")).collect();
+    files.sort();
+    assert!(!files.is_empty());
+    let bless = std::env::var_os("AQLITE_BLESS").is_some();
+    let mut wrong = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let told = retold(&text);
+        if bless {
+            fs::write(&file, &told).unwrap();
+        } else if told != text {
+            let different = told.lines().zip(text.lines()).find(|(a, b)| a != b);
+            wrong.push(format!("{}: {different:?}", file.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "AQLITE_BLESS=1 writes these down anew:\n{}", wrong.join("\n"));
+}
+
+/// The file with every case's diagnostics as they are now.
+fn retold(text: &str) -> String {
+    let mut blocks = text.split("\n== ");
+    let mut out = blocks.next().unwrap_or_default().to_owned();
+    for block in blocks {
+        let case = block.split("\n=>").next().unwrap_or_default().trim_end();
+        let (title, rest) = case.split_once('\n').unwrap_or((case, ""));
+        let (parameters, query) = match rest.strip_prefix("with ") {
+            Some(rest) => rest.split_once('\n').unwrap_or((rest, "")),
+            None => ("{}", rest),
+        };
+        let rest = if rest.is_empty() { String::new() } else { format!("{rest}\n") };
+        let _ = write!(out, "\n== {title}\n{rest}=>\n{}", told(query, &parameters_of(parameters)));
+    }
+    out
+}
+
+fn parameters_of(json: &str) -> Parameters {
+    let value: Value = serde_json::from_str(json).unwrap();
+    value.as_object().unwrap().iter().map(|(k, v)| (k.clone(), parameter(v))).collect()
+}
+
+fn parameter(value: &Value) -> Parameter {
+    match value {
+        Value::Bool(value) => Parameter::Boolean(*value),
+        Value::Number(value) => Parameter::Number(value.to_string()),
+        Value::String(value) => Parameter::Text(value.clone()),
+        Value::Array(values) => Parameter::List(values.iter().map(parameter).collect()),
+        Value::Null | Value::Object(_) => Parameter::Null,
+    }
+}
+
+fn told(query: &str, parameters: &Parameters) -> String {
+    let diagnostics = match parse(query) {
+        (Some(tree), _) => check(&tree, parameters, &CheckOptions::default()).err().unwrap_or_default(),
+        (None, diagnostics) => diagnostics,
+    };
+    if diagnostics.is_empty() {
+        return "nothing\n".to_owned();
+    }
+    diagnostics.iter().map(|d| shown(query, d)).collect()
+}
+
+fn shown(query: &str, diagnostic: &Diagnostic) -> String {
+    let (line, column) = LineIndex::new(query).line_column(diagnostic.span.start);
+    let source = query.lines().nth(line - 1).unwrap_or_default();
+    let marked = query.get(diagnostic.span.start..diagnostic.span.end).unwrap_or_default().lines().next().unwrap_or_default();
+    let carets = "^".repeat(marked.chars().count().max(1));
+    let mut out = format!("{line}:{column} {} {}\n", diagnostic.code, diagnostic.message);
+    if !source.is_empty() {
+        let _ = writeln!(out, "  {source}\n  {}{carets}", " ".repeat(column - 1));
+    }
+    if let Some(help) = &diagnostic.help {
+        let _ = writeln!(out, "  help: {help}");
+    }
+    out
+}
