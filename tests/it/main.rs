@@ -1,7 +1,9 @@
 //! Integration tests: one binary, so that the core is linked once.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test says what went wrong by panicking")]
+
+mod aql_errors;
 mod rest;
 mod rows;
-mod aql_errors;
 mod store;
 mod tidy;
