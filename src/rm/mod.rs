@@ -7,6 +7,7 @@ pub mod class;
 #[rustfmt::skip]
 mod class_table;
 pub mod id;
+mod invariant;
 pub mod json;
 pub mod path;
 pub mod quantity;
@@ -14,6 +15,7 @@ mod scan;
 pub mod terminology;
 pub mod time;
 pub mod tree;
+pub mod validate;
 pub mod xml;
 
 pub use build::Limits;

@@ -4,7 +4,7 @@
 //! entities of its own. Written: namespace v1, elements in the order of the XSD, `xsi:type` where the class is not the
 //! declared one, `archetype_node_id` as the only attribute (ITS-XML Release 1.0.2).
 
-use super::build::{Builder, Limits, Members, Step, described, shorten};
+use super::build::{Builder, Limits, Members, Step, described, path_text, shorten};
 use super::class::{Attr, AttrDef, Cls, XmlForm};
 use super::json::Scanner;
 use super::tree::{Kind, NodeId, NodeRef, Tree};
@@ -49,7 +49,7 @@ pub fn read_within(text: &str, expected: Cls, limits: Limits) -> Result<Tree, Ve
 /// # Errors
 /// A text has a character that XML 1.0 cannot carry (RM0108), with its path.
 pub fn write(node: NodeRef<'_>, root: &str) -> Result<String, Finding> {
-    let mut writer = Writer { out: String::with_capacity(4096), path: Vec::new() };
+    let mut writer = Writer { out: String::with_capacity(4096), path: Vec::new(), problem: None };
     writer.out.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<");
     writer.out.push_str(root);
     for (name, value) in [(" xmlns=\"", NAMESPACE), (" xmlns:xsi=\"", INSTANCE)] {
@@ -57,10 +57,12 @@ pub fn write(node: NodeRef<'_>, root: &str) -> Result<String, Finding> {
         writer.out.push_str(value);
         writer.out.push('"');
     }
-    let declared = Cls::parse(&root.to_ascii_uppercase()).unwrap_or(Cls::ANY);
-    writer.object(node, declared)?;
+    writer.object(node, Cls::parse(&root.to_ascii_uppercase()).unwrap_or(Cls::ANY));
     writer.close(root);
-    Ok(writer.out)
+    match writer.problem {
+        None => Ok(writer.out),
+        Some(finding) => Err(finding),
+    }
 }
 
 struct Broken {
@@ -334,11 +336,13 @@ fn is_xml(c: char) -> bool {
 struct Writer {
     out: String,
     path: Vec<Step>,
+    /// The first character that could not be written.
+    problem: Option<Finding>,
 }
 
 impl Writer {
     /// The rest of a start tag and the content of an object.
-    fn object(&mut self, node: NodeRef<'_>, declared: Cls) -> Result<(), Finding> {
+    fn object(&mut self, node: NodeRef<'_>, declared: Cls) {
         let cls = node.class();
         if cls != declared {
             self.out.push_str(" xsi:type=\"");
@@ -351,7 +355,7 @@ impl Writer {
                 self.out.push(' ');
                 self.out.push_str(def.attr.name());
                 self.out.push_str("=\"");
-                self.escape(child.text(), true)?;
+                self.escape(child.text(), true);
                 self.out.push('"');
                 self.path.pop();
             }
@@ -359,39 +363,36 @@ impl Writer {
         self.out.push('>');
         for child in node.children() {
             if let Some(def) = definition(cls, child).filter(|d| d.xml != XmlForm::Attribute) {
-                self.attribute(child, def)?;
+                self.attribute(child, def);
             }
         }
-        Ok(())
     }
 
-    fn attribute(&mut self, node: NodeRef<'_>, def: &AttrDef) -> Result<(), Finding> {
+    fn attribute(&mut self, node: NodeRef<'_>, def: &AttrDef) {
         self.path.push(Step::Attr(def.attr));
         if node.kind() == Kind::List {
             for (index, child) in node.children().enumerate() {
                 self.path.push(Step::Index(index));
-                self.element(child, def)?;
+                self.element(child, def);
                 self.path.pop();
             }
         } else {
-            self.element(node, def)?;
+            self.element(node, def);
         }
         self.path.pop();
-        Ok(())
     }
 
-    fn element(&mut self, node: NodeRef<'_>, def: &AttrDef) -> Result<(), Finding> {
+    fn element(&mut self, node: NodeRef<'_>, def: &AttrDef) {
         let name = def.attr.name();
         self.out.push('<');
         self.out.push_str(name);
         if node.is_leaf() {
             self.out.push('>');
-            self.escape(node.text(), false)?;
+            self.escape(node.text(), false);
         } else {
-            self.object(node, def.ty)?;
+            self.object(node, def.ty);
         }
         self.close(name);
-        Ok(())
     }
 
     fn close(&mut self, name: &str) {
@@ -400,7 +401,7 @@ impl Writer {
         self.out.push('>');
     }
 
-    fn escape(&mut self, text: &str, in_attribute: bool) -> Result<(), Finding> {
+    fn escape(&mut self, text: &str, in_attribute: bool) {
         for c in text.chars() {
             match c {
                 '&' => self.out.push_str("&amp;"),
@@ -413,11 +414,11 @@ impl Writer {
                 c if is_xml(c) => self.out.push(c),
                 c => {
                     let code = format!("U+{:04X}", u32::from(c));
-                    return Err(Finding::error("RM0108", super::build::path_text(&self.path), "XML 1.0 cannot carry this character").found(code));
+                    let finding = Finding::error("RM0108", path_text(&self.path), "XML 1.0 cannot carry this character").found(code);
+                    self.problem.get_or_insert(finding);
                 }
             }
         }
-        Ok(())
     }
 }
 

@@ -40,7 +40,7 @@ fn document(corpus: &Corpus, entry: &Value) -> Option<Case> {
     match text_of(entry, "expected") {
         "valid" => Some(Case::check(file, || keeps(&text?, class))),
         "refused" => Some(Case::check(file, || is_refused(xml::read(&text?, class).err(), text_of(entry, "why")))),
-        "valid?" => Some(match text.as_deref().map_err(Clone::clone).and_then(|t| read(t)) {
+        "valid?" => Some(match text.as_deref().map_err(Clone::clone).and_then(read) {
             Err(reason) => Case::skipped(file, format!("no verdict, refused: {reason}")),
             Ok(_) => Case::check(file, || keeps(&text?, class)),
         }),

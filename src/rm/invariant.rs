@@ -1,0 +1,254 @@
+//! The invariants of the Reference Model as data: one line each, named as in the class definitions.
+
+use super::class::{Attr, Cls};
+use super::id::{ObjectVersionId, is_archetype_id, is_hier_object_id};
+use super::quantity::{compare, number};
+use super::terminology::{self as groups, CodeGroup};
+use super::tree::{Kind, NodeRef};
+use crate::diag::Severity;
+
+/// A condition on the objects of a class.
+pub(super) struct Invariant {
+    pub cls: Cls,
+    pub name: &'static str,
+    pub holds: fn(NodeRef<'_>) -> bool,
+    pub severity: Severity,
+}
+
+/// An attribute whose codes, when they are of the group's terminology, must be in the group.
+pub(super) struct Coded {
+    pub cls: Cls,
+    pub attr: Attr,
+    pub name: &'static str,
+    pub group: &'static CodeGroup,
+}
+
+const fn rule(cls: Cls, name: &'static str, holds: fn(NodeRef<'_>) -> bool) -> Invariant {
+    Invariant { cls, name, holds, severity: Severity::Error }
+}
+
+/// A rule that sound systems break so often that breaking it is only worth a warning.
+const fn advice(cls: Cls, name: &'static str, holds: fn(NodeRef<'_>) -> bool) -> Invariant {
+    Invariant { cls, name, holds, severity: Severity::Warning }
+}
+
+const fn coded(cls: Cls, attr: Attr, name: &'static str, group: &'static CodeGroup) -> Coded {
+    Coded { cls, attr, name, group }
+}
+
+/// What a proportion's `type` says.
+const UNITARY: f64 = 1.0;
+const PERCENT: f64 = 2.0;
+const FRACTION: f64 = 3.0;
+const INTEGER_FRACTION: f64 = 4.0;
+
+pub(super) static INVARIANTS: &[Invariant] = &[
+    rule(Cls::DV_INTERVAL, "Lower_included_valid", |n| !(is_true(n, Attr::LOWER_UNBOUNDED) && is_true(n, Attr::LOWER_INCLUDED))),
+    rule(Cls::DV_INTERVAL, "Upper_included_valid", |n| !(is_true(n, Attr::UPPER_UNBOUNDED) && is_true(n, Attr::UPPER_INCLUDED))),
+    rule(Cls::DV_INTERVAL, "Limits_comparable", |n| both(n, Attr::LOWER, Attr::UPPER).is_none_or(|(l, u)| l.class() == u.class())),
+    rule(Cls::DV_INTERVAL, "Limits_consistent", |n| both(n, Attr::LOWER, Attr::UPPER).and_then(|(l, u)| compare(l, u)).is_none_or(|o| o.is_le())),
+    rule(Cls::DV_PROPORTION, "Type_validity", |n| number(n, Attr::TYPE).is_none_or(|t| (0.0..=INTEGER_FRACTION).contains(&t))),
+    rule(Cls::DV_PROPORTION, "Valid_denominator", |n| number(n, Attr::DENOMINATOR) != Some(0.0)),
+    rule(Cls::DV_PROPORTION, "Unitary_validity", |n| !is_proportion(n, UNITARY) || number(n, Attr::DENOMINATOR) == Some(1.0)),
+    rule(Cls::DV_PROPORTION, "Percent_validity", |n| !is_proportion(n, PERCENT) || number(n, Attr::DENOMINATOR) == Some(100.0)),
+    rule(Cls::DV_PROPORTION, "Is_integral_validity", |n| !(is_proportion(n, FRACTION) || is_proportion(n, INTEGER_FRACTION)) || is_integral(n)),
+    rule(Cls::DV_PROPORTION, "Precision_validity", |n| number(n, Attr::PRECISION) != Some(0.0) || is_integral(n)),
+    rule(Cls::DV_ORDERED, "Normal_range_and_status_consistency", normal_status_agrees),
+    rule(Cls::DV_QUANTIFIED, "Magnitude_status_valid", |n| one_of(n, Attr::MAGNITUDE_STATUS, &["=", "<", ">", "<=", ">=", "~"])),
+    rule(Cls::DV_AMOUNT, "Accuracy_validity", |n| {
+        !is_true(n, Attr::ACCURACY_IS_PERCENT) || number(n, Attr::ACCURACY).is_none_or(|a| (0.0..=100.0).contains(&a))
+    }),
+    rule(Cls::DV_QUANTITY, "Precision_valid", |n| number(n, Attr::PRECISION).is_none_or(|p| p >= -1.0)),
+    rule(Cls::DV_IDENTIFIER, "Id_valid", |n| not_empty(n, Attr::ID)),
+    rule(Cls::CODE_PHRASE, "Code_string_valid", |n| not_empty(n, Attr::CODE_STRING)),
+    rule(Cls::DV_TEXT, "Value_valid", |n| not_empty(n, Attr::VALUE)),
+    rule(Cls::DV_EHR_URI, "Scheme_valid", |n| n.text_at(Attr::VALUE).is_none_or(|v| v.get(..4).is_some_and(|s| s.eq_ignore_ascii_case("ehr:")))),
+    rule(Cls::DV_MULTIMEDIA, "Not_empty", |n| has(n, Attr::DATA) || has(n, Attr::URI)),
+    rule(Cls::DV_MULTIMEDIA, "Size_valid", |n| number(n, Attr::SIZE).is_none_or(|s| s >= 0.0)),
+    rule(Cls::DV_MULTIMEDIA, "Integrity_check_validity", |n| !has(n, Attr::INTEGRITY_CHECK) || has(n, Attr::INTEGRITY_CHECK_ALGORITHM)),
+    rule(Cls::DV_PARSABLE, "Formalism_validity", |n| not_empty(n, Attr::FORMALISM)),
+    rule(Cls::TERM_MAPPING, "Match_valid", |n| one_of(n, Attr::MATCH, &[">", "=", "<", "?"])),
+    rule(Cls::ELEMENT, "Inv_null_flavour_indicated", |n| has(n, Attr::VALUE) != has(n, Attr::NULL_FLAVOUR)),
+    rule(Cls::ELEMENT, "Inv_no_null_reason", |n| !has(n, Attr::NULL_REASON) || has(n, Attr::NULL_FLAVOUR)),
+    rule(Cls::HISTORY, "Events_valid", |n| n.values(Attr::EVENTS).next().is_some() || has(n, Attr::SUMMARY)),
+    rule(Cls::ITEM_TABLE, "Valid_structure", |n| {
+        let mut widths = n.values(Attr::ROWS).map(|row| row.values(Attr::ITEMS).count());
+        let first = widths.next();
+        widths.all(|width| Some(width) == first)
+    }),
+    rule(Cls::EVENT_CONTEXT, "Location_valid", |n| not_empty(n, Attr::LOCATION)),
+    rule(Cls::PARTY_IDENTIFIED, "Basic_validity", |n| {
+        n.class() == Cls::PARTY_RELATED || has(n, Attr::NAME) || has(n, Attr::EXTERNAL_REF) || n.values(Attr::IDENTIFIERS).next().is_some()
+    }),
+    rule(Cls::PARTY_IDENTIFIED, "Name_valid", |n| not_empty(n, Attr::NAME)),
+    rule(Cls::PARTY_REF, "Type_validity", |n| one_of(n, Attr::TYPE, &["PERSON", "ORGANISATION", "GROUP", "AGENT", "ROLE", "PARTY", "ACTOR", "ANY"])),
+    rule(Cls::OBJECT_REF, "Namespace_valid", |n| n.text_at(Attr::NAMESPACE).is_none_or(is_namespace)),
+    rule(Cls::AUDIT_DETAILS, "System_id_valid", |n| not_empty(n, Attr::SYSTEM_ID)),
+    rule(Cls::FEEDER_AUDIT_DETAILS, "System_id_valid", |n| not_empty(n, Attr::SYSTEM_ID)),
+    rule(Cls::ARCHETYPED, "Rm_version_validity", |n| not_empty(n, Attr::RM_VERSION)),
+    rule(Cls::OBJECT_ID, "Value_valid", |n| not_empty(n, Attr::VALUE)),
+    rule(Cls::OBJECT_VERSION_ID, "Version_id_valid", |n| n.text_at(Attr::VALUE).is_none_or(|v| ObjectVersionId::parse(v).is_some())),
+    rule(Cls::HIER_OBJECT_ID, "Root_valid", |n| n.text_at(Attr::VALUE).is_none_or(is_hier_object_id)),
+    rule(Cls::ARCHETYPE_ID, "Archetype_id_valid", |n| n.text_at(Attr::VALUE).is_none_or(is_archetype_id)),
+    rule(Cls::LOCATABLE, "Archetype_node_id_valid", |n| not_empty(n, Attr::ARCHETYPE_NODE_ID)),
+    rule(Cls::LOCATABLE, "Archetype_details_valid", |n| archetype_of(n).is_none_or(|(node_id, details)| details.is_none_or(|d| d == node_id))),
+    advice(Cls::LOCATABLE, "Archetyped_valid", |n| match archetype_of(n) {
+        Some((_, details)) => details.is_some(),
+        None => !has(n, Attr::ARCHETYPE_DETAILS),
+    }),
+];
+
+pub(super) static CODED: &[Coded] = &[
+    coded(Cls::COMPOSITION, Attr::CATEGORY, "Category_validity", &groups::COMPOSITION_CATEGORY),
+    coded(Cls::COMPOSITION, Attr::LANGUAGE, "Language_valid", &groups::LANGUAGES),
+    coded(Cls::COMPOSITION, Attr::TERRITORY, "Territory_valid", &groups::COUNTRIES),
+    coded(Cls::ENTRY, Attr::LANGUAGE, "Language_valid", &groups::LANGUAGES),
+    coded(Cls::ENTRY, Attr::ENCODING, "Encoding_valid", &groups::CHARACTER_SETS),
+    coded(Cls::EVENT_CONTEXT, Attr::SETTING, "Setting_valid", &groups::SETTING),
+    coded(Cls::DV_TEXT, Attr::LANGUAGE, "Language_valid", &groups::LANGUAGES),
+    coded(Cls::DV_TEXT, Attr::ENCODING, "Encoding_valid", &groups::CHARACTER_SETS),
+    coded(Cls::DV_ENCAPSULATED, Attr::LANGUAGE, "Language_valid", &groups::LANGUAGES),
+    coded(Cls::DV_ENCAPSULATED, Attr::CHARSET, "Charset_valid", &groups::CHARACTER_SETS),
+    coded(Cls::DV_MULTIMEDIA, Attr::MEDIA_TYPE, "Media_type_validity", &groups::MEDIA_TYPES),
+    coded(Cls::DV_MULTIMEDIA, Attr::COMPRESSION_ALGORITHM, "Compression_algorithm_validity", &groups::COMPRESSION_ALGORITHMS),
+    coded(Cls::DV_MULTIMEDIA, Attr::INTEGRITY_CHECK_ALGORITHM, "Integrity_check_algorithm_validity", &groups::INTEGRITY_CHECK_ALGORITHMS),
+    coded(Cls::DV_ORDERED, Attr::NORMAL_STATUS, "Normal_status_validity", &groups::NORMAL_STATUSES),
+    coded(Cls::TERM_MAPPING, Attr::PURPOSE, "Purpose_valid", &groups::TERM_MAPPING_PURPOSE),
+    coded(Cls::ELEMENT, Attr::NULL_FLAVOUR, "Null_flavour_valid", &groups::NULL_FLAVOURS),
+    coded(Cls::INTERVAL_EVENT, Attr::MATH_FUNCTION, "Math_function_validity", &groups::EVENT_MATH_FUNCTION),
+    coded(Cls::ISM_TRANSITION, Attr::CURRENT_STATE, "Current_state_valid", &groups::INSTRUCTION_STATES),
+    coded(Cls::ISM_TRANSITION, Attr::TRANSITION, "Transition_valid", &groups::INSTRUCTION_TRANSITIONS),
+    coded(Cls::PARTICIPATION, Attr::FUNCTION, "Function_valid", &groups::PARTICIPATION_FUNCTION),
+    coded(Cls::PARTICIPATION, Attr::MODE, "Mode_valid", &groups::PARTICIPATION_MODE),
+    coded(Cls::PARTY_RELATED, Attr::RELATIONSHIP, "Relationship_valid", &groups::SUBJECT_RELATIONSHIP),
+    coded(Cls::AUDIT_DETAILS, Attr::CHANGE_TYPE, "Change_type_valid", &groups::AUDIT_CHANGE_TYPE),
+    coded(Cls::ATTESTATION, Attr::REASON, "Reason_valid", &groups::ATTESTATION_REASON),
+    coded(Cls::VERSION, Attr::LIFECYCLE_STATE, "Lifecycle_state_valid", &groups::VERSION_LIFECYCLE_STATE),
+];
+
+fn has(node: NodeRef<'_>, attr: Attr) -> bool {
+    node.get(attr).is_some()
+}
+
+fn both<'a>(node: NodeRef<'a>, a: Attr, b: Attr) -> Option<(NodeRef<'a>, NodeRef<'a>)> {
+    Some((node.get(a)?, node.get(b)?))
+}
+
+fn is_true(node: NodeRef<'_>, attr: Attr) -> bool {
+    node.get(attr).is_some_and(|n| n.kind() == Kind::Boolean && n.text() == "true")
+}
+
+/// True when the text is absent (existence is another rule) or has a character.
+fn not_empty(node: NodeRef<'_>, attr: Attr) -> bool {
+    node.text_at(attr) != Some("")
+}
+
+fn one_of(node: NodeRef<'_>, attr: Attr, values: &[&str]) -> bool {
+    node.text_at(attr).is_none_or(|text| values.contains(&text))
+}
+
+fn is_proportion(node: NodeRef<'_>, kind: f64) -> bool {
+    number(node, Attr::TYPE) == Some(kind)
+}
+
+/// Numerator and denominator are whole.
+fn is_integral(node: NodeRef<'_>) -> bool {
+    [Attr::NUMERATOR, Attr::DENOMINATOR].iter().all(|attr| number(node, *attr).is_none_or(|v| v.fract() == 0.0))
+}
+
+/// A status of `N` belongs to a value within the normal range, any other to one outside of it.
+fn normal_status_agrees(node: NodeRef<'_>) -> bool {
+    let (Some(range), Some(status)) = (node.get(Attr::NORMAL_RANGE), node.get(Attr::NORMAL_STATUS).and_then(|s| s.text_at(Attr::CODE_STRING))) else {
+        return true;
+    };
+    contains(range, node).is_none_or(|inside| inside == (status == "N"))
+}
+
+/// Whether an interval contains a value; `None` when they cannot be compared.
+fn contains(interval: NodeRef<'_>, value: NodeRef<'_>) -> Option<bool> {
+    let excludes = |flag: Attr| interval.text_at(flag) == Some("false");
+    let above = match interval.get(Attr::LOWER) {
+        None => true,
+        Some(lower) => compare(lower, value).map(|o| o.is_lt() || (o.is_eq() && !excludes(Attr::LOWER_INCLUDED)))?,
+    };
+    let below = match interval.get(Attr::UPPER) {
+        None => true,
+        Some(upper) => compare(value, upper).map(|o| o.is_lt() || (o.is_eq() && !excludes(Attr::UPPER_INCLUDED)))?,
+    };
+    Some(above && below)
+}
+
+/// The archetype id at the root of an archetype, and the one that its details name.
+fn archetype_of(node: NodeRef<'_>) -> Option<(&str, Option<&str>)> {
+    let node_id = node.text_at(Attr::ARCHETYPE_NODE_ID).filter(|id| is_archetype_id(id))?;
+    Some((node_id, node.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE])))
+}
+
+/// A letter, then letters, digits and `_.:/&?=+-`.
+fn is_namespace(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(|c| c.is_ascii_alphanumeric() || "_.:/&?=+-".contains(c))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::json;
+    use super::super::validate::validate;
+    use super::*;
+
+    /// The invariants that an object breaks.
+    fn broken(text: &str) -> Vec<String> {
+        let tree = json::read(text, Cls::ANY).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+        let findings = validate(tree.root().unwrap());
+        findings
+            .iter()
+            .filter(|f| f.path.is_empty())
+            .filter_map(|f| f.message.strip_prefix("Invariant ")?.split(' ').next().map(str::to_owned))
+            .collect()
+    }
+
+    #[test]
+    fn each_invariant_tells_its_name() {
+        let cases = [
+            (r#"{"_type":"DV_INTERVAL","lower_unbounded":true,"lower_included":true,"upper_unbounded":true}"#, "Lower_included_valid"),
+            (
+                r#"{"_type":"DV_INTERVAL","lower":{"_type":"DV_COUNT","magnitude":200},"upper":{"_type":"DV_COUNT","magnitude":100}}"#,
+                "Limits_consistent",
+            ),
+            (r#"{"_type":"DV_INTERVAL","lower":{"_type":"DV_DATE","value":"2021"},"upper":{"_type":"DV_DATE","value":"2021-05"}}"#, ""),
+            (r#"{"_type":"DV_INTERVAL","lower":{"_type":"DV_DATE","value":"2021"},"upper":{"_type":"DV_COUNT","magnitude":1}}"#, "Limits_comparable"),
+            (r#"{"_type":"DV_PROPORTION","numerator":1,"denominator":0,"type":0}"#, "Valid_denominator"),
+            (r#"{"_type":"DV_PROPORTION","numerator":1,"denominator":2,"type":1}"#, "Unitary_validity"),
+            (r#"{"_type":"DV_PROPORTION","numerator":1,"denominator":1.00,"type":1}"#, ""),
+            (r#"{"_type":"DV_PROPORTION","numerator":1,"denominator":99,"type":2}"#, "Percent_validity"),
+            (r#"{"_type":"DV_PROPORTION","numerator":1.5,"denominator":2,"type":3}"#, "Is_integral_validity"),
+            (r#"{"_type":"DV_PROPORTION","numerator":1.5,"denominator":2,"type":0,"precision":0}"#, "Precision_validity"),
+            (r#"{"_type":"DV_PROPORTION","numerator":1,"denominator":2,"type":5}"#, "Type_validity"),
+            (r#"{"_type":"DV_COUNT","magnitude":1,"magnitude_status":"=="}"#, "Magnitude_status_valid"),
+            (r#"{"_type":"DV_COUNT","magnitude":1,"accuracy":101,"accuracy_is_percent":true}"#, "Accuracy_validity"),
+            (
+                r#"{"_type":"DV_COUNT","magnitude":9,"normal_status":{"terminology_id":{"value":"x"},"code_string":"N"},"normal_range":{"upper":{"_type":"DV_COUNT","magnitude":5}}}"#,
+                "Normal_range_and_status_consistency",
+            ),
+            (r#"{"_type":"DV_TEXT","value":""}"#, "Value_valid"),
+            (r#"{"_type":"DV_EHR_URI","value":"http://x"}"#, "Scheme_valid"),
+            (r#"{"_type":"DV_EHR_URI","value":"ehr:/x"}"#, ""),
+            (r#"{"_type":"DV_MULTIMEDIA","size":1}"#, "Not_empty"),
+            (r#"{"_type":"TERM_MAPPING","match":"!"}"#, "Match_valid"),
+            (r#"{"_type":"ELEMENT","archetype_node_id":"at1"}"#, "Inv_null_flavour_indicated"),
+            (r#"{"_type":"HISTORY","archetype_node_id":"at1"}"#, "Events_valid"),
+            (r#"{"_type":"PARTY_IDENTIFIED"}"#, "Basic_validity"),
+            (r#"{"_type":"PARTY_REF","type":"DOG"}"#, "Type_validity"),
+            (r#"{"_type":"OBJECT_REF","namespace":"1x"}"#, "Namespace_valid"),
+            (r#"{"_type":"OBJECT_VERSION_ID","value":"a::b"}"#, "Version_id_valid"),
+            (r#"{"_type":"CLUSTER","archetype_node_id":"openEHR-EHR-CLUSTER.a.v1"}"#, "Archetyped_valid"),
+            (r#"{"_type":"CLUSTER","archetype_node_id":"at1","archetype_details":{}}"#, "Archetyped_valid"),
+            (
+                r#"{"_type":"CLUSTER","archetype_node_id":"openEHR-EHR-CLUSTER.a.v1","archetype_details":{"archetype_id":{"value":"openEHR-EHR-CLUSTER.b.v1"}}}"#,
+                "Archetype_details_valid",
+            ),
+        ];
+        for (text, name) in cases {
+            assert_eq!(broken(text).join(" "), name, "{text}");
+        }
+    }
+}

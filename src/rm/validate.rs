@@ -1,0 +1,228 @@
+//! What the Reference Model itself asks of a document, without any template: attributes that must be there, texts that
+//! must have a form, invariants, codes of the openEHR terminology.
+//!
+//! Codes of findings tell what kind of fault it is: RM01xx cannot be read as what it claims to be (a bad date), RM02xx
+//! can be read but breaks a rule. Messages about invariants use the wording that clients of other servers match on.
+
+use super::build::{Step, path_text};
+use super::class::{Attr, AttrDef, Card, Cls};
+use super::invariant::{CODED, INVARIANTS};
+use super::terminology::{self, CodeGroup};
+use super::time::{Temporal, TemporalKind};
+use super::tree::{Kind, NodeRef};
+use crate::diag::{Finding, Severity};
+
+/// Everything that is wrong with a document by the Reference Model, warnings included, in document order.
+pub fn validate(root: NodeRef<'_>) -> Vec<Finding> {
+    let mut walk = Walk { path: Vec::new(), findings: Vec::new() };
+    walk.visit(root);
+    walk.findings
+}
+
+/// True for findings that say that a text could not be read at all (codes RM00xx and RM01xx), rather than that a rule
+/// is broken.
+pub fn is_unreadable(finding: &Finding) -> bool {
+    finding.code.starts_with("RM00") || finding.code.starts_with("RM01")
+}
+
+/// Mandatory attributes that sound senders leave out: the server gives a party its uid, and an interval that says
+/// nothing of it includes its bounds.
+const FORGIVEN: [(Cls, Attr); 3] = [(Cls::PARTY, Attr::UID), (Cls::DV_INTERVAL, Attr::LOWER_INCLUDED), (Cls::DV_INTERVAL, Attr::UPPER_INCLUDED)];
+
+struct Walk {
+    path: Vec<Step>,
+    findings: Vec<Finding>,
+}
+
+impl Walk {
+    fn visit(&mut self, node: NodeRef<'_>) {
+        let is_list = node.kind() == Kind::List;
+        if node.kind() == Kind::Object {
+            self.object(node);
+        }
+        for (index, child) in node.children().enumerate() {
+            match child.attr() {
+                _ if is_list => self.path.push(Step::Index(index)),
+                Some(attr) => self.path.push(Step::Attr(attr)),
+                None => continue,
+            }
+            if child.is_leaf() {
+                self.leaf(child);
+            } else {
+                self.visit(child);
+            }
+            self.path.pop();
+        }
+    }
+
+    fn object(&mut self, node: NodeRef<'_>) {
+        let cls = node.class();
+        for def in cls.attrs().iter().filter(|d| d.card.is_mandatory()) {
+            self.existence(node, def);
+        }
+        self.form(node);
+        for invariant in INVARIANTS.iter().filter(|i| cls.is_a(i.cls) && !(i.holds)(node)) {
+            let shown = if cls == Cls::DV_INTERVAL { "INTERVAL" } else { cls.name() };
+            let finding = Finding::error("RM0202", path_text(&self.path), format!("Invariant {} failed on type {shown}", invariant.name));
+            self.findings.push(Finding { severity: invariant.severity, ..finding });
+        }
+        for rule in CODED.iter().filter(|r| cls.is_a(r.cls)) {
+            if let Some(code) = node.get(rule.attr).and_then(code_of).filter(|code| !in_group(code, rule.group)) {
+                self.code(cls, rule.name, rule.group, code);
+            }
+        }
+    }
+
+    fn existence(&mut self, node: NodeRef<'_>, def: &AttrDef) {
+        let found = node.get(def.attr);
+        let there = found.is_some_and(|n| def.card != Card::List1 || n.children().next().is_some());
+        if there || FORGIVEN.iter().any(|(cls, attr)| *attr == def.attr && node.class().is_a(*cls)) {
+            return;
+        }
+        let multiplicity = if def.card == Card::List1 { "1..*" } else { "1..1" };
+        let message = format!("Attribute {} of class {} does not match existence {multiplicity}", def.attr, node.class());
+        self.path.push(Step::Attr(def.attr));
+        self.findings.push(Finding::error("RM0201", path_text(&self.path), message));
+        self.path.pop();
+    }
+
+    /// Texts whose form the class prescribes.
+    fn form(&mut self, node: NodeRef<'_>) {
+        let Some(value) = node.text_at(Attr::VALUE) else { return };
+        let cls = node.class();
+        let expected = match TemporalKind::of(cls) {
+            Some(kind) if Temporal::parse(kind, value).is_none() => match kind {
+                TemporalKind::Date => "an ISO 8601 date",
+                TemporalKind::Time => "an ISO 8601 time",
+                TemporalKind::DateTime => "an ISO 8601 date-time",
+                TemporalKind::Duration => "an ISO 8601 duration",
+            },
+            None if cls.is_a(Cls::DV_URI) && !is_uri(value) => "a URI",
+            _ => return,
+        };
+        self.malformed(Attr::VALUE, expected, value);
+    }
+
+    fn leaf(&mut self, node: NodeRef<'_>) {
+        let text = node.text();
+        let expected = match node.class() {
+            Cls::INTEGER if text.parse::<i32>().is_err() => "a 32-bit integer",
+            Cls::INTEGER64 if text.parse::<i64>().is_err() => "a 64-bit integer",
+            Cls::REAL if !text.parse::<f64>().is_ok_and(f64::is_finite) => "a number within the range of a double",
+            Cls::CHARACTER if text.chars().count() != 1 => "one character",
+            Cls::OCTETS if !is_base64(text) => "base64",
+            _ => return,
+        };
+        let finding = Finding::error("RM0110", path_text(&self.path), format!("not {expected}")).expected(expected);
+        let quoted = node.kind() == Kind::Number;
+        self.findings.push(if quoted { finding.found(super::build::shorten(text)) } else { finding });
+    }
+
+    fn malformed(&mut self, attr: Attr, expected: &str, found: &str) {
+        self.path.push(Step::Attr(attr));
+        let finding = Finding::error("RM0110", path_text(&self.path), format!("not {expected}"));
+        self.findings.push(finding.expected(expected).found(super::build::shorten(found)));
+        self.path.pop();
+    }
+
+    fn code(&mut self, cls: Cls, rule: &str, group: &CodeGroup, code: Code<'_>) {
+        let finding = Finding::error("RM0203", path_text(&self.path), format!("Invariant {rule} failed on type {cls}"));
+        let open = [&terminology::MEDIA_TYPES, &terminology::CHARACTER_SETS].contains(&group);
+        let severity = if open { Severity::Warning } else { Severity::Error };
+        let finding = Finding { severity, ..finding };
+        self.findings.push(finding.expected(format!("a code of `{}`", group.name)).found(super::build::shorten(code.code)));
+    }
+}
+
+/// A code with its terminology.
+#[derive(Clone, Copy)]
+struct Code<'a> {
+    terminology: &'a str,
+    code: &'a str,
+}
+
+/// The code of a CODE_PHRASE or DV_CODED_TEXT.
+fn code_of(node: NodeRef<'_>) -> Option<Code<'_>> {
+    let phrase = if node.class() == Cls::CODE_PHRASE { node } else { node.get(Attr::DEFINING_CODE)? };
+    Some(Code { terminology: phrase.text_along(&[Attr::TERMINOLOGY_ID, Attr::VALUE])?, code: phrase.text_at(Attr::CODE_STRING)? })
+}
+
+/// True unless the code claims to be of the group's terminology and is not in the group. A language may name any region.
+fn in_group(code: &Code<'_>, group: &CodeGroup) -> bool {
+    let language = || *group == terminology::LANGUAGES && code.code.split(['-', '_']).next().is_some_and(|main| group.contains(main));
+    !code.terminology.eq_ignore_ascii_case(group.terminology) || group.contains(code.code) || language()
+}
+
+/// True for the characters that RFC 3986 allows, and those beyond ASCII that IRIs have; relative references are URIs.
+fn is_uri(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let escaped = |at: usize| bytes.get(at + 1..at + 3).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit));
+    let allowed = |(at, byte): (usize, &u8)| match byte {
+        b'%' => escaped(at),
+        b'<' | b'>' | b'"' | b'{' | b'}' | b'|' | b'\\' | b'^' | b'`' => false,
+        byte => *byte > b' ' && *byte != 0x7f,
+    };
+    !text.is_empty() && bytes.iter().enumerate().all(allowed)
+}
+
+/// True for base64, line breaks included.
+fn is_base64(text: &str) -> bool {
+    let digits = text.bytes().filter(|b| !b.is_ascii_whitespace());
+    let body = text.trim_ascii_end().trim_end_matches('=');
+    digits.count() % 4 == 0 && body.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+' || b == b'/' || b.is_ascii_whitespace())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::json;
+    use super::*;
+
+    fn problems(text: &str) -> Vec<String> {
+        let tree = json::read(text, Cls::ANY).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+        validate(tree.root().unwrap()).iter().map(Finding::one_line).collect()
+    }
+
+    #[test]
+    fn mandatory_attributes_are_asked_for() {
+        assert_eq!(
+            problems(r#"{"_type":"CLUSTER","archetype_node_id":"at1","name":{"_type":"DV_TEXT"},"items":[]}"#),
+            [
+                "/items: Attribute items of class CLUSTER does not match existence 1..* (RM0201)",
+                "/name/value: Attribute value of class DV_TEXT does not match existence 1..1 (RM0201)",
+            ]
+        );
+    }
+
+    #[test]
+    fn texts_have_a_form() {
+        for (text, path) in [
+            (r#"{"_type":"DV_DATE","value":"2021-02-30"}"#, "/value: not an ISO 8601 date;"),
+            (r#"{"_type":"DV_DURATION","value":"1Y"}"#, "/value: not an ISO 8601 duration;"),
+            (r#"{"_type":"DV_URI","value":"a b"}"#, "/value: not a URI;"),
+            (
+                r#"{"_type":"DV_ORDINAL","value":3000000000,"symbol":{"_type":"DV_CODED_TEXT","value":"x","defining_code":{"terminology_id":{"value":"l"},"code_string":"a"}}}"#,
+                "/value: not a 32-bit integer;",
+            ),
+            (r#"{"_type":"DV_QUANTITY","magnitude":1.8e400,"units":"1"}"#, "/magnitude: not a number within"),
+        ] {
+            let found = problems(text);
+            assert!(found.len() == 1 && found[0].starts_with(path) && found[0].ends_with("(RM0110)"), "{found:?}");
+        }
+        assert!(problems(r#"{"_type":"DV_URI","value":"ldap://[2001:db8::7]/c=GB?objectClass?one"}"#).is_empty());
+        assert!(is_base64("QUJD\nREVG\n") && is_base64("QQ==") && !is_base64("Q") && !is_base64("Q=Q="));
+    }
+
+    #[test]
+    fn codes_belong_to_their_group() {
+        let null = |terminology: &str, code: &str| {
+            format!(
+                r#"{{"_type":"ELEMENT","archetype_node_id":"at1","name":{{"value":"n"}},"null_flavour":{{"value":"x","defining_code":{{"terminology_id":{{"value":"{terminology}"}},"code_string":"{code}"}}}}}}"#
+            )
+        };
+        assert_eq!(
+            problems(&null("openehr", "532")),
+            ["/: Invariant Null_flavour_valid failed on type ELEMENT; expected a code of `null_flavours`, found 532 (RM0203)"]
+        );
+        assert!(problems(&null("openehr", "253")).is_empty() && problems(&null("local", "at7")).is_empty());
+    }
+}
