@@ -25,6 +25,11 @@ pub(crate) fn split_uid(uid: &str) -> Option<(&str, &str, u32)> {
     Some((object, system, number.parse().ok()?))
 }
 
+/// What [`split_uid`] takes apart.
+pub(crate) fn join_uid(object: &str, system: &str, number: u32) -> String {
+    format!("{object}::{system}::{number}")
+}
+
 /// Checks that the records of a commit agree with each other, which the service promises.
 pub(crate) fn check_form(commit: &Commit) -> Result<(), StoreError> {
     let foreign_ehr = commit.new_ehr.as_ref().is_some_and(|ehr| ehr.ehr_id != commit.ehr_id);

@@ -2,9 +2,11 @@
 
 mod conflict;
 pub mod memory;
+mod prune;
 pub mod ready;
 pub mod repository;
 pub mod scan;
+pub mod sql;
 
 use repository::Definition;
 use std::cmp::Ordering;

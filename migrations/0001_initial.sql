@@ -1,0 +1,93 @@
+-- The schema of the repository (dialect of D1 and SQLite). Rows written as D1 counts them, index entries included: a
+-- commit of one composition writes 7, a new version of one 8.
+
+-- EHRs in creation order. Row 0 owns what belongs to no EHR: demographic parties.
+CREATE TABLE ehr (
+  id INTEGER PRIMARY KEY,
+  ehr_id TEXT NOT NULL UNIQUE,
+  system_id TEXT NOT NULL,
+  time_created TEXT NOT NULL,
+  subject_id TEXT,
+  subject_namespace TEXT,
+  is_queryable INTEGER NOT NULL,
+  is_modifiable INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX ehr_subject ON ehr (subject_id, subject_namespace) WHERE subject_id IS NOT NULL;
+INSERT INTO ehr VALUES (0, '', '', '', NULL, NULL, 0, 1);
+
+-- Skeletons of documents, shared by all that have them; no patient's text ever stands here. Never removed, so that an
+-- id that a reader keeps stays right.
+CREATE TABLE shape (
+  id INTEGER PRIMARY KEY,
+  digest TEXT NOT NULL UNIQUE,
+  skeleton TEXT NOT NULL
+) STRICT;
+
+-- The shapes that a document is made of: what a query prunes by.
+CREATE TABLE shape_set (
+  id INTEGER PRIMARY KEY,
+  kind INTEGER NOT NULL,      -- of object: 1 composition, 2 EHR status, 3 directory, 4 party
+  shapes TEXT NOT NULL,       -- ids of shapes, ascending, as a JSON array
+  archetypes TEXT,            -- archetype ids that stand in them, as a JSON array; NULL: the shapes do not tell
+  UNIQUE (shapes, kind)
+) STRICT;
+
+-- Change sets, as canonical JSON.
+CREATE TABLE contribution (
+  id INTEGER PRIMARY KEY,
+  uid TEXT NOT NULL UNIQUE,
+  ehr INTEGER NOT NULL,
+  document TEXT NOT NULL
+) STRICT;
+
+-- Versions of objects. The id is the commit order; the version uid is object || '::' || system || '::' || number.
+CREATE TABLE version (
+  id INTEGER PRIMARY KEY,
+  ehr INTEGER NOT NULL,
+  kind INTEGER NOT NULL,
+  object TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  system TEXT NOT NULL,
+  preceding TEXT,             -- version uid
+  successor INTEGER,          -- id of the version that follows; NULL: this is the latest
+  contribution INTEGER NOT NULL,
+  time_committed TEXT NOT NULL,
+  lifecycle TEXT NOT NULL,    -- code; 523: deleted
+  template TEXT,
+  shape_set INTEGER NOT NULL REFERENCES shape_set (id),
+  digest TEXT NOT NULL,       -- SHA-256 of the canonical JSON
+  chunks INTEGER NOT NULL,    -- pieces of the document in `chunk`
+  document TEXT NOT NULL,     -- packed ORIGINAL_VERSION
+  UNIQUE (object, number)
+) STRICT;
+CREATE INDEX version_by_ehr ON version (ehr, kind, shape_set);
+CREATE INDEX version_by_shape ON version (shape_set);
+CREATE UNIQUE INDEX version_directory ON version (ehr) WHERE kind = 3 AND successor IS NULL AND lifecycle <> '523';
+
+-- Templates (1), stored queries (2) and guides (3).
+CREATE TABLE definition (
+  id INTEGER PRIMARY KEY,
+  kind INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  version TEXT NOT NULL,
+  format TEXT NOT NULL,
+  created TEXT NOT NULL,
+  summary TEXT NOT NULL,
+  body TEXT NOT NULL,
+  UNIQUE (kind, name, version)
+) STRICT;
+
+-- What follows the first megabyte of a large value. Owners: 's/' shape digest, 'c/' contribution uid, 'v/' version uid,
+-- 'd/' kind / name / version of a definition.
+CREATE TABLE chunk (
+  owner TEXT NOT NULL,
+  part INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  PRIMARY KEY (owner, part)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE meta (
+  name TEXT PRIMARY KEY,
+  value INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO meta VALUES ('revision', 0);

@@ -1,0 +1,61 @@
+//! Which documents a scan can leave out, judged by their shapes alone.
+
+use super::scan::{ArchetypeGroup, Scan};
+use crate::document::{ItemKind, ObjectKind, Shape};
+use crate::rm::class::Attr;
+use crate::rm::id::ArchetypeId;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The archetype ids that stand in shapes; `None` when a document of these shapes may name others in its slots.
+pub(crate) fn archetypes_of(shapes: &[Arc<Shape>]) -> Option<Vec<String>> {
+    let open = |shape: &Arc<Shape>| {
+        shape.items().iter().any(|item| item.attr == Some(Attr::ARCHETYPE_NODE_ID) && !matches!(item.kind, ItemKind::Constant(..)))
+    };
+    if shapes.iter().any(open) {
+        return None;
+    }
+    let found: BTreeSet<&str> = shapes.iter().flat_map(|shape| shape.archetypes()).collect();
+    Some(found.into_iter().map(str::to_owned).collect())
+}
+
+/// True unless the shapes rule out that a document gives a row.
+pub(crate) fn may_match(scan: &Scan, kind: ObjectKind, archetypes: Option<&[String]>) -> bool {
+    let holds = |group: &ArchetypeGroup| archetypes.is_none_or(|held| group.0.iter().any(|asked| held.iter().any(|data| subsumes(asked, data))));
+    scan.kinds.contains(&kind) && (kind != ObjectKind::Composition || scan.archetypes.iter().all(holds))
+}
+
+fn subsumes(asked: &str, data: &str) -> bool {
+    let special = || Some(ArchetypeId::parse(asked)?.subsumes(ArchetypeId::parse(data)?));
+    asked == data || special().unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scan(groups: &[&[&str]]) -> Scan {
+        let archetypes = groups.iter().map(|g| ArchetypeGroup(g.iter().map(|s| (*s).to_owned()).collect())).collect();
+        Scan { kinds: vec![ObjectKind::Composition, ObjectKind::EhrStatus], archetypes, ..Scan::default() }
+    }
+
+    #[test]
+    fn each_group_asks_for_one_archetype_or_a_specialisation_of_it() {
+        let held = ["openEHR-EHR-COMPOSITION.encounter.v1", "openEHR-EHR-OBSERVATION.laboratory_test-cbc.v1"].map(str::to_owned);
+        let matches = |groups: &[&[&str]]| may_match(&scan(groups), ObjectKind::Composition, Some(&held));
+        assert!(matches(&[]));
+        assert!(matches(&[&["openEHR-EHR-OBSERVATION.laboratory_test.v1"]]));
+        assert!(matches(&[&["openEHR-EHR-OBSERVATION.pulse.v1", "openEHR-EHR-COMPOSITION.encounter.v1"]]));
+        assert!(!matches(&[&["openEHR-EHR-OBSERVATION.laboratory_test.v2"]]));
+        assert!(!matches(&[&["openEHR-EHR-COMPOSITION.encounter.v1"], &["openEHR-EHR-OBSERVATION.pulse.v1"]]));
+    }
+
+    #[test]
+    fn only_compositions_are_judged_by_archetypes_and_unknown_ones_stay() {
+        let asked = scan(&[&["openEHR-EHR-OBSERVATION.pulse.v1"]]);
+        assert!(may_match(&asked, ObjectKind::EhrStatus, Some(&[])));
+        assert!(may_match(&asked, ObjectKind::Composition, None));
+        assert!(!may_match(&asked, ObjectKind::Composition, Some(&[])));
+        assert!(!may_match(&asked, ObjectKind::Folder, None));
+    }
+}

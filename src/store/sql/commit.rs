@@ -1,0 +1,170 @@
+//! Writing: a change set is one batch under guards of the database.
+
+use super::large::Large;
+use super::value::{Fields, Sql, SqlError, Statement, json_list, kind_number, unexpected};
+use super::{SqlRepository, next_revision};
+use crate::document::digest_of;
+use crate::store::conflict::{self, Head};
+use crate::store::repository::{Commit, Ehr, EhrFlags, StoreError, Version};
+use std::collections::HashMap;
+
+const CREATE_EHR: &str = "INSERT INTO ehr (ehr_id, system_id, time_created, subject_id, subject_namespace, is_queryable, is_modifiable)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+const FLAG_EHR: &str = "UPDATE ehr SET subject_id = ?2, subject_namespace = ?3, is_queryable = ?4, is_modifiable = ?5 WHERE ehr_id = ?1";
+/// No EHR: `ehr` would be NULL, which fails.
+const CONTRIBUTE: &str = "INSERT INTO contribution (uid, ehr, document) VALUES (?1, (SELECT id FROM ehr WHERE ehr_id = ?2), ?3)";
+/// The version that is about to be written gets the next id; it becomes the successor of the latest one.
+const SUPERSEDE: &str = "UPDATE version SET successor = (SELECT max(id) + 1 FROM version)
+    WHERE object = ?1 AND number = ?2 AND system = ?3 AND successor IS NULL";
+/// A first version opens an object: there must be none. A later one inherits the EHR of the version that it has just
+/// superseded. Otherwise `ehr` would be NULL, which fails.
+const ADD_VERSION: &str = "INSERT INTO version (id, ehr, kind, object, number, system, preceding, contribution, time_committed, lifecycle,
+      template, shape_set, digest, chunks, document)
+    VALUES ((SELECT coalesce(max(id), 0) + 1 FROM version),
+      CASE WHEN ?5 IS NULL
+        THEN (SELECT e.id FROM ehr e WHERE e.ehr_id = ?1 AND NOT EXISTS (SELECT 1 FROM version o WHERE o.object = ?3))
+        ELSE (SELECT e.id FROM version p JOIN ehr e ON e.id = p.ehr
+              WHERE p.object = ?3 AND p.successor = (SELECT max(id) + 1 FROM version) AND e.ehr_id = ?1)
+      END,
+      ?2, ?3, ?4, ?6, ?5, (SELECT id FROM contribution WHERE uid = ?7), ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+const HEADS: &str = "SELECT v.object, e.ehr_id, v.object || '::' || v.system || '::' || v.number
+    FROM json_each(?1) j CROSS JOIN version v ON v.object = j.value AND v.successor IS NULL CROSS JOIN ehr e ON e.id = v.ehr";
+
+impl<S: Sql> SqlRepository<S> {
+    pub(super) async fn write_commit(&self, commit: &Commit) -> Result<(), StoreError> {
+        conflict::check_form(commit)?;
+        let sets = self.intern(&commit.versions).await?;
+        let mut batch = Vec::new();
+        open_ehr(commit, &mut batch);
+        contribute(commit, &mut batch);
+        for (version, set) in commit.versions.iter().zip(sets) {
+            self.add_version(commit, version, set, &mut batch)?;
+        }
+        batch.push(next_revision());
+        match self.sql.batch(batch).await {
+            Ok(_) => Ok(()),
+            Err(SqlError::Constraint(what)) => Err(self.reason(commit, &what).await),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn add_version(&self, commit: &Commit, version: &Version, set: u64, batch: &mut Vec<Statement>) -> Result<(), StoreError> {
+        if let Some((object, system, number)) = version.preceding.as_deref().and_then(conflict::split_uid) {
+            batch.push(Statement::new(SUPERSEDE).bind(object).bind(u64::from(number)).bind(system));
+        }
+        let (_, system, number) = conflict::split_uid(&version.version_uid).ok_or_else(unexpected)?;
+        let tree = version.packed.unpack();
+        let document = Large::of(self.catalogue.pack(&version.packed)?);
+        let insert = Statement::new(ADD_VERSION)
+            .bind(commit.ehr_id.as_str())
+            .bind(kind_number(version.kind))
+            .bind(version.object_id.as_str())
+            .bind(u64::from(number))
+            .bind(version.preceding.as_deref())
+            .bind(system)
+            .bind(commit.contribution_uid.as_str())
+            .bind(version.time_committed.as_str())
+            .bind(version.lifecycle.as_str())
+            .bind(version.template_id.as_deref())
+            .bind(set)
+            .bind(tree.root().map(digest_of))
+            .bind(document.chunks())
+            .bind(document.first.as_str());
+        batch.push(insert);
+        batch.extend(document.write_rest(&format!("v/{}", version.version_uid)));
+        Ok(())
+    }
+
+    /// The rule that a failed guard stands for.
+    async fn reason(&self, commit: &Commit, constraint: &str) -> StoreError {
+        match constraint {
+            "UNIQUE ehr.ehr_id" => StoreError::EhrExists,
+            "UNIQUE ehr.subject_id, ehr.subject_namespace" => StoreError::SubjectExists,
+            "NULL contribution.ehr" => StoreError::NoSuchEhr,
+            "UNIQUE contribution.uid" => StoreError::UidExists(commit.contribution_uid.clone()),
+            "UNIQUE version.ehr" => StoreError::DirectoryExists,
+            "NULL version.ehr" | "UNIQUE version.object, version.number" => match self.heads(&commit.versions).await {
+                Ok(heads) => match conflict::check_chain(&commit.versions, &|object| heads.get(object).cloned()) {
+                    Err(reason) => reason,
+                    Ok(()) => StoreError::Failed("another writer was faster; try again".into()),
+                },
+                Err(error) => error,
+            },
+            other => SqlError::Constraint(other.to_owned()).into(),
+        }
+    }
+
+    /// The latest versions of the objects that these versions belong to.
+    async fn heads(&self, versions: &[Version]) -> Result<HashMap<String, Head>, StoreError> {
+        let objects: Vec<&str> = versions.iter().map(|v| v.object_id.as_str()).collect();
+        let rows = self.rows(Statement::new(HEADS).bind(json_list(&objects))).await?;
+        let head = |row| {
+            let mut fields = Fields::of(row);
+            Ok((fields.text()?, Head { ehr_id: fields.text()?, version_uid: fields.text()? }))
+        };
+        rows.into_iter().map(head).collect()
+    }
+
+    /// Removes an EHR with everything in it. Shapes stay: nothing of a patient is in them.
+    pub(super) async fn remove_ehr(&self, ehr_id: &str) -> Result<bool, StoreError> {
+        if ehr_id.is_empty() {
+            return Ok(false);
+        }
+        const OF_EHR: [&str; 5] = [
+            "DELETE FROM chunk WHERE owner IN (SELECT 'v/' || object || '::' || system || '::' || number FROM version
+              WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1))",
+            "DELETE FROM chunk WHERE owner IN (SELECT 'c/' || uid FROM contribution WHERE id IN
+              (SELECT contribution FROM version WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1)))",
+            "DELETE FROM contribution WHERE id IN (SELECT contribution FROM version WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1))",
+            "DELETE FROM version WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1)",
+            "DELETE FROM ehr WHERE ehr_id = ?1 RETURNING id",
+        ];
+        let mut batch: Vec<Statement> = OF_EHR.iter().map(|sql| Statement::new(*sql).bind(ehr_id)).collect();
+        batch.push(next_revision());
+        let answers = self.batch(batch).await?;
+        Ok(answers.get(OF_EHR.len() - 1).is_some_and(|rows| !rows.is_empty()))
+    }
+
+    /// Removes everything but shapes and shape sets, whose ids other readers of the database may still hold.
+    pub(super) async fn remove_all(&self) -> Result<(), StoreError> {
+        const ALL: [&str; 5] = [
+            "DELETE FROM chunk WHERE substr(owner, 1, 2) <> 's/'",
+            "DELETE FROM version",
+            "DELETE FROM contribution",
+            "DELETE FROM definition",
+            "DELETE FROM ehr WHERE id > 0",
+        ];
+        let mut batch: Vec<Statement> = ALL.iter().map(|sql| Statement::new(*sql)).collect();
+        batch.push(next_revision());
+        self.batch(batch).await.map(drop)
+    }
+}
+
+/// Creates the EHR and sets its flags, as far as the commit asks for it.
+fn open_ehr(commit: &Commit, batch: &mut Vec<Statement>) {
+    if let Some(ehr) = &commit.new_ehr {
+        let create = Statement::new(CREATE_EHR).bind(ehr.ehr_id.as_str()).bind(ehr.system_id.as_str()).bind(ehr.time_created.as_str());
+        batch.push(bind_flags(create, &flags_of(ehr)));
+    }
+    if let Some(flags) = &commit.status
+        && commit.new_ehr.as_ref().map(flags_of).as_ref() != Some(flags)
+    {
+        batch.push(bind_flags(Statement::new(FLAG_EHR).bind(commit.ehr_id.as_str()), flags));
+    }
+}
+
+fn flags_of(ehr: &Ehr) -> EhrFlags {
+    EhrFlags { subject: ehr.subject.clone(), is_queryable: ehr.is_queryable, is_modifiable: ehr.is_modifiable }
+}
+
+fn bind_flags(statement: Statement, flags: &EhrFlags) -> Statement {
+    let (id, namespace) = flags.subject.as_ref().map(|(id, namespace)| (id.as_str(), namespace.as_str())).unzip();
+    statement.bind(id).bind(namespace).bind(flags.is_queryable).bind(flags.is_modifiable)
+}
+
+fn contribute(commit: &Commit, batch: &mut Vec<Statement>) {
+    let text = Large::of(commit.contribution.clone());
+    let insert = Statement::new(CONTRIBUTE).bind(commit.contribution_uid.as_str()).bind(commit.ehr_id.as_str()).bind(text.first.as_str());
+    batch.push(insert);
+    batch.extend(text.write_rest(&format!("c/{}", commit.contribution_uid)));
+}

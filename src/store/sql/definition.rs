@@ -1,0 +1,84 @@
+//! Templates, stored queries and guides.
+
+use super::large::{Large, read_rests, rests};
+use super::value::{Fields, Sql, SqlError, Statement};
+use super::{SqlRepository, next_revision};
+use crate::store::by_name;
+use crate::store::repository::{Definition, DefinitionKind, StoreError};
+
+const LIST: &str = "SELECT name, version, format, created, summary FROM definition WHERE kind = ?1 AND substr(name, 1, length(?2)) = ?2";
+const READ: &str = "SELECT name, version, format, created, summary, body FROM definition WHERE kind = ?1 AND name = ?2 AND version = ?3";
+const INSERT: &str = "INSERT INTO definition (kind, name, version, format, created, summary, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+const DELETE: &str = "DELETE FROM definition WHERE kind = ?1 AND name = ?2 AND version = ?3 RETURNING id";
+
+impl<S: Sql> SqlRepository<S> {
+    pub(super) async fn write_definition(&self, kind: DefinitionKind, definition: Definition) -> Result<(), StoreError> {
+        let owner = owner(kind, &definition.name, &definition.version);
+        let body = Large::of(definition.body);
+        let insert = Statement::new(INSERT)
+            .bind(number(kind))
+            .bind(definition.name)
+            .bind(definition.version)
+            .bind(definition.format)
+            .bind(definition.created)
+            .bind(definition.summary)
+            .bind(body.first.as_str());
+        let mut batch = vec![insert, next_revision()];
+        batch.extend(body.write_rest(&owner));
+        match self.sql.batch(batch).await {
+            Ok(_) => Ok(()),
+            Err(SqlError::Constraint(what)) if what.starts_with("UNIQUE definition.") => Err(StoreError::DefinitionExists),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(super) async fn list_definitions(&self, kind: DefinitionKind, prefix: &str) -> Result<Vec<Definition>, StoreError> {
+        let rows = self.rows(Statement::new(LIST).bind(number(kind)).bind(prefix)).await?;
+        let mut found = rows.into_iter().map(|row| head(&mut Fields::of(row))).collect::<Result<Vec<_>, _>>()?;
+        found.sort_by(by_name);
+        Ok(found)
+    }
+
+    pub(super) async fn read_definition(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<Option<Definition>, StoreError> {
+        let read = Statement::new(READ).bind(number(kind)).bind(name).bind(version);
+        let owner = owner(kind, name, version);
+        let mut answers = self.batch(vec![read, read_rests(std::slice::from_ref(&owner))]).await?.into_iter();
+        let found = answers.next().and_then(|rows| rows.into_iter().next());
+        let Some(row) = found else { return Ok(None) };
+        let mut fields = Fields::of(row);
+        let head = head(&mut fields)?;
+        let rest = rests(answers.next().unwrap_or_default())?;
+        let body = fields.text()? + rest.get(&owner).map_or("", String::as_str);
+        Ok(Some(Definition { body, ..head }))
+    }
+
+    pub(super) async fn remove_definition(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<bool, StoreError> {
+        let delete = Statement::new(DELETE).bind(number(kind)).bind(name).bind(version);
+        let chunks = Statement::new("DELETE FROM chunk WHERE owner = ?1").bind(owner(kind, name, version));
+        let answers = self.batch(vec![delete, chunks, next_revision()]).await?;
+        Ok(answers.first().is_some_and(|rows| !rows.is_empty()))
+    }
+}
+
+fn head(fields: &mut Fields) -> Result<Definition, StoreError> {
+    Ok(Definition {
+        name: fields.text()?,
+        version: fields.text()?,
+        format: fields.text()?,
+        created: fields.text()?,
+        summary: fields.text()?,
+        body: String::new(),
+    })
+}
+
+fn number(kind: DefinitionKind) -> u64 {
+    match kind {
+        DefinitionKind::Template => 1,
+        DefinitionKind::Query => 2,
+        DefinitionKind::Guide => 3,
+    }
+}
+
+fn owner(kind: DefinitionKind, name: &str, version: &str) -> String {
+    format!("d/{}/{name}/{version}", number(kind))
+}

@@ -1,0 +1,118 @@
+//! The repository in a SQLite-dialect database: D1 in a worker, SQLite in tests.
+//!
+//! Statements are data; a host executes them ([`Sql`]). One batch is one transaction: a commit is one batch, and a guard
+//! that fails (UNIQUE, NOT NULL) takes all of it back. The schema stands in `migrations/`.
+
+mod catalogue;
+mod commit;
+mod definition;
+mod large;
+mod read;
+mod scan;
+mod value;
+
+use super::repository::{Commit, Definition, DefinitionKind, Ehr, Repository, Sink, StoreError, Version, Which};
+use super::scan::Scan;
+use crate::document::ObjectKind;
+pub use catalogue::Catalogue;
+use std::rc::Rc;
+use value::{Fields, kind_number};
+pub use value::{Row, Sql, SqlError, SqlValue, Statement};
+
+/// A repository over an executor of SQL.
+///
+/// The [`Catalogue`] may outlive it: a worker makes a repository for each request and keeps one catalogue a database.
+pub struct SqlRepository<S> {
+    sql: S,
+    catalogue: Rc<Catalogue>,
+}
+
+impl<S: Sql> SqlRepository<S> {
+    /// A repository over `sql`, with what is already known of its database.
+    pub fn new(sql: S, catalogue: Rc<Catalogue>) -> SqlRepository<S> {
+        SqlRepository { sql, catalogue }
+    }
+
+    /// The executor.
+    pub fn sql(&self) -> &S {
+        &self.sql
+    }
+
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Row>>, StoreError> {
+        self.sql.batch(statements).await.map_err(|e| StoreError::Failed(e.to_string()))
+    }
+
+    /// The rows of one statement.
+    async fn rows(&self, statement: Statement) -> Result<Vec<Row>, StoreError> {
+        Ok(self.batch(vec![statement]).await?.pop().unwrap_or_default())
+    }
+}
+
+/// Part of every batch that changes something.
+fn next_revision() -> Statement {
+    Statement::new("UPDATE meta SET value = value + 1 WHERE name = 'revision'")
+}
+
+impl<S: Sql> Repository for SqlRepository<S> {
+    async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
+        self.write_commit(&commit).await
+    }
+
+    async fn ehr(&self, ehr_id: &str) -> Result<Option<Ehr>, StoreError> {
+        self.read_ehr(Statement::new(read::EHR).bind(ehr_id)).await
+    }
+
+    async fn ehr_by_subject(&self, id: &str, namespace: &str) -> Result<Option<Ehr>, StoreError> {
+        self.read_ehr(Statement::new(read::EHR_BY_SUBJECT).bind(id).bind(namespace)).await
+    }
+
+    async fn version(&self, ehr_id: &str, object_id: &str, which: Which<'_>) -> Result<Option<Version>, StoreError> {
+        self.read_version(ehr_id, object_id, which).await
+    }
+
+    async fn versions(&self, ehr_id: &str, object_id: &str) -> Result<Vec<Version>, StoreError> {
+        self.read_versions(Statement::new(read::VERSIONS).bind(ehr_id).bind(object_id)).await
+    }
+
+    async fn objects(&self, ehr_id: &str, kind: ObjectKind, offset: u64, limit: u64) -> Result<Vec<String>, StoreError> {
+        let query = Statement::new(read::OBJECTS).bind(ehr_id).bind(kind_number(kind)).bind(limit).bind(offset);
+        self.rows(query).await?.into_iter().map(|row| Fields::of(row).text()).collect()
+    }
+
+    async fn contribution(&self, ehr_id: &str, uid: &str) -> Result<Option<String>, StoreError> {
+        self.read_contribution(ehr_id, uid).await
+    }
+
+    async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<(), StoreError> {
+        self.send(scan, sink).await
+    }
+
+    async fn define(&self, kind: DefinitionKind, definition: Definition) -> Result<(), StoreError> {
+        self.write_definition(kind, definition).await
+    }
+
+    async fn definitions(&self, kind: DefinitionKind, prefix: &str) -> Result<Vec<Definition>, StoreError> {
+        self.list_definitions(kind, prefix).await
+    }
+
+    async fn definition(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<Option<Definition>, StoreError> {
+        self.read_definition(kind, name, version).await
+    }
+
+    async fn undefine(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<bool, StoreError> {
+        self.remove_definition(kind, name, version).await
+    }
+
+    async fn delete_ehr(&self, ehr_id: &str) -> Result<bool, StoreError> {
+        self.remove_ehr(ehr_id).await
+    }
+
+    async fn reset(&self) -> Result<(), StoreError> {
+        self.remove_all().await
+    }
+
+    async fn revision(&self) -> Result<u64, StoreError> {
+        let rows = self.rows(Statement::new("SELECT value FROM meta WHERE name = 'revision'")).await?;
+        rows.into_iter().next().map_or(Ok(0), |row| Fields::of(row).number())
+    }
+}

@@ -1,0 +1,156 @@
+//! Reading EHRs, versions and contributions.
+
+use super::SqlRepository;
+use super::large::{read_rests, rests};
+use super::value::{Fields, Row, Sql, Statement, kind_of, unexpected};
+use crate::document::{ObjectKind, digest_of};
+use crate::store::conflict::{join_uid, split_uid};
+use crate::store::repository::{Ehr, StoreError, Version, Which};
+use std::collections::{BTreeSet, HashMap};
+
+macro_rules! ehr {
+    ($condition:literal) => {
+        concat!("SELECT ehr_id, system_id, time_created, subject_id, subject_namespace, is_queryable, is_modifiable FROM ehr WHERE id > 0 AND ", $condition)
+    };
+}
+
+macro_rules! version {
+    ($condition:literal) => {
+        concat!(
+            "SELECT e.ehr_id, v.kind, v.object, v.number, v.system, v.preceding, c.uid, v.time_committed, v.lifecycle, v.template, v.shape_set,
+               v.digest, v.chunks, v.document
+             FROM version v JOIN ehr e ON e.id = v.ehr JOIN contribution c ON c.id = v.contribution WHERE e.ehr_id = ?1 AND v.object = ?2",
+            $condition
+        )
+    };
+}
+
+pub(super) const EHR: &str = ehr!("ehr_id = ?1");
+pub(super) const EHR_BY_SUBJECT: &str = ehr!("subject_id = ?1 AND subject_namespace = ?2");
+pub(super) const VERSIONS: &str = version!(" ORDER BY v.number");
+const LATEST: &str = version!(" AND v.successor IS NULL");
+const BY_UID: &str = version!(" AND v.number = ?3 AND v.system = ?4");
+const AT: &str = version!(" AND v.time_committed <= ?3 ORDER BY v.number DESC LIMIT 1");
+pub(super) const OBJECTS: &str = "SELECT object FROM version WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) AND kind = ?2 AND preceding IS NULL
+    ORDER BY id LIMIT ?3 OFFSET ?4";
+const CONTRIBUTION: &str = "SELECT c.document FROM contribution c JOIN ehr e ON e.id = c.ehr WHERE c.uid = ?2 AND e.ehr_id = ?1";
+
+/// A row of a version, its document still as text.
+struct Line {
+    ehr_id: String,
+    kind: ObjectKind,
+    object_id: String,
+    number: u32,
+    system: String,
+    preceding: Option<String>,
+    contribution: String,
+    time_committed: String,
+    lifecycle: String,
+    template_id: Option<String>,
+    shape_set: u64,
+    digest: String,
+    chunks: u64,
+    document: String,
+}
+
+impl<S: Sql> SqlRepository<S> {
+    pub(super) async fn read_ehr(&self, query: Statement) -> Result<Option<Ehr>, StoreError> {
+        let Some(row) = self.rows(query).await?.into_iter().next() else { return Ok(None) };
+        let mut fields = Fields::of(row);
+        Ok(Some(Ehr {
+            ehr_id: fields.text()?,
+            system_id: fields.text()?,
+            time_created: fields.text()?,
+            subject: fields.optional_text()?.zip(fields.optional_text()?),
+            is_queryable: fields.flag()?,
+            is_modifiable: fields.flag()?,
+        }))
+    }
+
+    pub(super) async fn read_version(&self, ehr_id: &str, object_id: &str, which: Which<'_>) -> Result<Option<Version>, StoreError> {
+        let query = |sql: &'static str| Statement::new(sql).bind(ehr_id).bind(object_id);
+        let query = match which {
+            Which::Latest => query(LATEST),
+            Which::At(time) => query(AT).bind(time),
+            Which::Uid(uid) => match split_uid(uid) {
+                Some((object, system, number)) if object == object_id => query(BY_UID).bind(u64::from(number)).bind(system),
+                _ => return Ok(None),
+            },
+        };
+        Ok(self.read_versions(query).await?.pop())
+    }
+
+    pub(super) async fn read_versions(&self, query: Statement) -> Result<Vec<Version>, StoreError> {
+        let lines = self.rows(query).await?.into_iter().map(Line::of).collect::<Result<Vec<Line>, StoreError>>()?;
+        self.load(&lines.iter().map(|line| line.shape_set).collect::<BTreeSet<u64>>()).await?;
+        let rest = self.read_document_rests(lines.iter().filter(|l| l.chunks > 0).map(Line::uid)).await?;
+        lines.into_iter().map(|line| self.whole(line, &rest)).collect()
+    }
+
+    /// What follows the first pieces of the documents of these versions; no round trip when there are none.
+    pub(super) async fn read_document_rests(&self, uids: impl Iterator<Item = String>) -> Result<HashMap<String, String>, StoreError> {
+        let owners: Vec<String> = uids.map(|uid| format!("v/{uid}")).collect();
+        if owners.is_empty() {
+            return Ok(HashMap::new());
+        }
+        rests(self.rows(read_rests(&owners)).await?)
+    }
+
+    /// The version with its document, which must have the digest that was stored with it.
+    fn whole(&self, line: Line, rest: &HashMap<String, String>) -> Result<Version, StoreError> {
+        let version_uid = line.uid();
+        let text = line.document + rest.get(&format!("v/{version_uid}")).map_or("", String::as_str);
+        let packed = self.catalogue.unpack(&text)?;
+        if packed.unpack().root().map(digest_of).as_deref() != Some(line.digest.as_str()) {
+            return Err(StoreError::Failed(format!("version {version_uid} does not match its digest")));
+        }
+        Ok(Version {
+            ehr_id: line.ehr_id,
+            kind: line.kind,
+            object_id: line.object_id,
+            version_uid,
+            number: line.number,
+            preceding: line.preceding,
+            contribution: line.contribution,
+            time_committed: line.time_committed,
+            lifecycle: line.lifecycle,
+            template_id: line.template_id,
+            packed,
+        })
+    }
+
+    pub(super) async fn read_contribution(&self, ehr_id: &str, uid: &str) -> Result<Option<String>, StoreError> {
+        let owner = format!("c/{uid}");
+        let read = Statement::new(CONTRIBUTION).bind(ehr_id).bind(uid);
+        let mut answers = self.batch(vec![read, read_rests(std::slice::from_ref(&owner))]).await?.into_iter();
+        let Some(row) = answers.next().and_then(|rows| rows.into_iter().next()) else { return Ok(None) };
+        let rest = rests(answers.next().unwrap_or_default())?;
+        Ok(Some(Fields::of(row).text()? + rest.get(&owner).map_or("", String::as_str)))
+    }
+}
+
+impl Line {
+    fn of(row: Row) -> Result<Line, StoreError> {
+        let mut fields = Fields::of(row);
+        Ok(Line {
+            ehr_id: fields.text()?,
+            kind: kind_of(fields.number()?)?,
+            object_id: fields.text()?,
+            number: u32::try_from(fields.number()?).map_err(|_| unexpected())?,
+            system: fields.text()?,
+            preceding: fields.optional_text()?,
+            contribution: fields.text()?,
+            time_committed: fields.text()?,
+            lifecycle: fields.text()?,
+            template_id: fields.optional_text()?,
+            shape_set: fields.number()?,
+            digest: fields.text()?,
+            chunks: fields.number()?,
+            document: fields.text()?,
+        })
+    }
+
+    fn uid(&self) -> String {
+        join_uid(&self.object_id, &self.system, self.number)
+    }
+}

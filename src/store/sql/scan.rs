@@ -1,0 +1,237 @@
+//! Scans: pages of rows, pruned by shape, made into batches.
+//!
+//! A scan sees the repository as it was when it began: versions that are committed meanwhile are left out, and those
+//! that they supersede still count as the latest ones.
+
+use super::SqlRepository;
+use super::catalogue::Matching;
+use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
+use crate::document::{Batch, DocRow, EhrRow};
+use crate::store::conflict::join_uid;
+use crate::store::repository::{Sink, StoreError};
+use crate::store::scan::Scan;
+use std::collections::{BTreeSet, HashMap};
+
+/// Rows that a page aims at.
+const PAGE_ROWS: u64 = 1000;
+/// Bytes of packed documents that a page aims at.
+const PAGE_BYTES: u64 = 2 << 20;
+/// Above every id.
+const NO_BOUND: u64 = 1 << 52;
+
+const BOUNDS: &str = "SELECT (SELECT coalesce(max(id), 0) FROM version), (SELECT coalesce(max(id), 0) FROM ehr)";
+
+/// `?1` matching sets, `?2` the last judged set, `?3` all versions, `?4` behind this id, `?5` up to this id, `?6` the newest
+/// version of the scan, `?7` most rows; for one EHR `?8` its id, `?9` whether it may be unqueryable.
+macro_rules! page {
+    ($from:literal, $condition:literal, $rest:literal) => {
+        concat!(
+            "SELECT e.id, e.ehr_id, e.system_id, e.time_created, e.is_queryable, v.id, v.kind, v.object, v.system, v.number,
+               v.successor IS NULL OR v.successor > ?6, v.lifecycle = '523', v.shape_set, v.chunks, v.document
+             FROM ",
+            $from,
+            " AND (?3 OR ((v.successor IS NULL OR v.successor > ?6) AND v.lifecycle <> '523')) AND ",
+            $condition,
+            $rest
+        )
+    };
+}
+
+/// The documents of one EHR.
+const OF_EHR: &str = page!(
+    "ehr e LEFT JOIN version v ON v.ehr = e.id AND v.id > ?4 AND v.id <= ?5",
+    "(v.shape_set > ?2 OR v.shape_set IN (SELECT value FROM json_each(?1)))",
+    " WHERE e.ehr_id = ?8 AND e.id > 0 AND (e.is_queryable OR ?9) ORDER BY v.id LIMIT ?7"
+);
+/// EHRs of a range of ids with their documents.
+const BY_EHR: &str = page!(
+    "ehr e LEFT JOIN version v ON v.ehr = e.id AND v.id <= ?6",
+    "v.shape_set IN (SELECT value FROM json_each(?1))",
+    " WHERE e.id > ?4 AND e.id <= ?5 AND e.is_queryable ORDER BY e.id, v.id LIMIT ?7"
+);
+/// Documents of a range of ids, found by their shapes.
+const BY_SHAPE: &str = page!(
+    "json_each(?1) s CROSS JOIN version v CROSS JOIN ehr e WHERE v.shape_set = s.value AND v.id > ?4 AND v.id <= ?5",
+    "e.id = v.ehr",
+    " AND e.is_queryable ORDER BY v.id LIMIT ?7"
+);
+/// Documents of a range of ids, read in order: for more shape sets than a page has rows.
+const BY_ORDER: &str = page!(
+    "version v CROSS JOIN ehr e WHERE +v.shape_set IN (SELECT value FROM json_each(?1)) AND v.id > ?4 AND v.id <= ?5",
+    "e.id = v.ehr",
+    " AND e.is_queryable ORDER BY v.id LIMIT ?7"
+);
+
+/// The ends of the repository when a scan began.
+#[derive(Clone, Copy)]
+struct Bounds {
+    version: u64,
+    ehr: u64,
+}
+
+/// How much to ask for next: as much as keeps pages near their aims, judged by the last one.
+struct Pace {
+    /// Ids in the range of the next page.
+    range: u64,
+    /// Most rows of the next page.
+    rows: u64,
+}
+
+/// A row of a page: an EHR, and a document of it where there is one.
+struct Line {
+    ehr: u64,
+    row: EhrRow,
+    doc: Option<Stored>,
+}
+
+struct Stored {
+    row: DocRow,
+    system: String,
+    shape_set: u64,
+    chunks: u64,
+    text: String,
+}
+
+impl<S: Sql> SqlRepository<S> {
+    pub(super) async fn send(&self, scan: &Scan, sink: Sink<'_>) -> Result<(), StoreError> {
+        match &scan.ehr {
+            Some(ehr_id) => self.send_ehr(scan, ehr_id, sink).await,
+            None => self.send_population(scan, sink).await,
+        }
+    }
+
+    /// One EHR: a single round trip when its shapes are known and it has no more than a page.
+    async fn send_ehr(&self, scan: &Scan, ehr_id: &str, sink: Sink<'_>) -> Result<(), StoreError> {
+        let mut bounds = Bounds { version: NO_BOUND, ehr: 0 };
+        let mut after = 0;
+        loop {
+            let matching = self.catalogue.matching(scan);
+            let most = if scan.whole_ehrs { NO_BOUND } else { PAGE_ROWS };
+            let page = page(OF_EHR, scan, &matching, (after, bounds.version), bounds, most).bind(ehr_id).bind(scan.unqueryable);
+            let mut answers = self.batch(vec![self.catalogue.ask_news(), Statement::new(BOUNDS), page]).await?.into_iter();
+            self.catalogue.take_news(answers.next().unwrap_or_default())?;
+            if bounds.version == NO_BOUND {
+                bounds = Bounds::of(answers.next().unwrap_or_default())?;
+            } else {
+                answers.next();
+            }
+            let lines = lines(answers.next().unwrap_or_default())?;
+            let count = lines.len() as u64;
+            let first = after == 0;
+            after = lines.last().and_then(|l| l.doc.as_ref()).map_or(NO_BOUND, |doc| doc.row.ordinal);
+            if count > 0 && (first || after != NO_BOUND) && !sink(&self.batch_of(lines, scan.empty_ehrs).await?) {
+                return Err(StoreError::Stopped);
+            }
+            if count < most || after == NO_BOUND {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn send_population(&self, scan: &Scan, sink: Sink<'_>) -> Result<(), StoreError> {
+        let mut answers = self.batch(vec![self.catalogue.ask_news(), Statement::new(BOUNDS)]).await?.into_iter();
+        self.catalogue.take_news(answers.next().unwrap_or_default())?;
+        let bounds = Bounds::of(answers.next().unwrap_or_default())?;
+        let matching = self.catalogue.matching(scan);
+        let by_ehr = scan.whole_ehrs || scan.empty_ehrs;
+        let query = match matching.sets.len() as u64 {
+            0 if !scan.empty_ehrs => return Ok(()),
+            _ if by_ehr => BY_EHR,
+            few if few <= PAGE_ROWS => BY_SHAPE,
+            _ => BY_ORDER,
+        };
+        let end = if by_ehr { bounds.ehr } else { bounds.version };
+        let mut pace = if by_ehr { Pace { range: 16, rows: NO_BOUND } } else { Pace { range: PAGE_ROWS, rows: PAGE_ROWS / 4 } };
+        let mut after = 0;
+        while after < end {
+            let until = (after + pace.range).min(end);
+            let lines = lines(self.rows(page(query, scan, &matching, (after, until), bounds, pace.rows)).await?)?;
+            let full = lines.len() as u64 == pace.rows;
+            let reached = if full { lines.last().and_then(|l| l.doc.as_ref()).map_or(until, |doc| doc.row.ordinal) } else { until };
+            pace.learn(&lines, reached - after, by_ehr);
+            after = reached;
+            if !lines.is_empty() && !sink(&self.batch_of(lines, scan.empty_ehrs).await?) {
+                return Err(StoreError::Stopped);
+            }
+        }
+        Ok(())
+    }
+
+    /// The batch of a page.
+    async fn batch_of(&self, lines: Vec<Line>, empty_ehrs: bool) -> Result<Batch, StoreError> {
+        let docs = || lines.iter().filter_map(|line| line.doc.as_ref());
+        self.load(&docs().map(|doc| doc.shape_set).collect::<BTreeSet<u64>>()).await?;
+        let rest = self.read_document_rests(docs().filter(|d| d.chunks > 0).map(Stored::uid)).await?;
+        let mut batch = Batch::new();
+        let mut numbers: HashMap<u64, u32> = HashMap::new();
+        for Line { ehr, row, doc } in lines {
+            if doc.is_none() && !empty_ehrs {
+                continue;
+            }
+            let number = *numbers.entry(ehr).or_insert_with(|| batch.add_ehr(row));
+            let Some(doc) = doc else { continue };
+            let behind = if doc.chunks > 0 { rest.get(&format!("v/{}", doc.uid())).map_or("", String::as_str) } else { "" };
+            let text = doc.text + behind;
+            batch.add(number, doc.row, &self.catalogue.unpack(&text)?);
+        }
+        Ok(batch)
+    }
+}
+
+fn page(query: &'static str, scan: &Scan, matching: &Matching, range: (u64, u64), bounds: Bounds, rows: u64) -> Statement {
+    Statement::new(query)
+        .bind(json_list(&matching.sets))
+        .bind(matching.judged_to)
+        .bind(scan.all_versions)
+        .bind(range.0)
+        .bind(range.1)
+        .bind(bounds.version)
+        .bind(rows)
+}
+
+fn lines(rows: Vec<Row>) -> Result<Vec<Line>, StoreError> {
+    rows.into_iter().map(Line::of).collect()
+}
+
+impl Bounds {
+    fn of(rows: Vec<Row>) -> Result<Bounds, StoreError> {
+        let mut fields = Fields::of(rows.into_iter().next().unwrap_or_default());
+        Ok(Bounds { version: fields.number()?, ehr: fields.number()? })
+    }
+}
+
+impl Pace {
+    /// Fits the next page to what `range` ids gave.
+    fn learn(&mut self, lines: &[Line], range: u64, by_ehr: bool) {
+        let rows = (lines.len() as u64).max(1);
+        let bytes = lines.iter().filter_map(|l| l.doc.as_ref()).map(|doc| doc.text.len() as u64).sum::<u64>().max(1);
+        let fitting = PAGE_ROWS.min(PAGE_BYTES.saturating_mul(rows) / bytes).max(1);
+        self.range = (range.saturating_mul(fitting) / rows).clamp(1, range.saturating_mul(8).max(16));
+        if !by_ehr {
+            self.rows = fitting.min(self.rows.saturating_mul(8));
+        }
+    }
+}
+
+impl Line {
+    fn of(row: Row) -> Result<Line, StoreError> {
+        let mut fields = Fields::of(row);
+        let ehr = fields.number()?;
+        let row = EhrRow { ehr_id: fields.text()?, system_id: fields.text()?, time_created: fields.text()?, is_queryable: fields.flag()? };
+        let doc = fields.optional_number()?.map(|ordinal| Stored::of(ordinal, fields)).transpose()?;
+        Ok(Line { ehr, row, doc })
+    }
+}
+
+impl Stored {
+    fn of(ordinal: u64, mut fields: Fields) -> Result<Stored, StoreError> {
+        let (kind, object_id, system) = (kind_of(fields.number()?)?, fields.text()?, fields.text()?);
+        let number = u32::try_from(fields.number()?).map_err(|_| unexpected())?;
+        let row = DocRow { kind, object_id, number, ordinal, latest: fields.flag()?, deleted: fields.flag()? };
+        Ok(Stored { row, system, shape_set: fields.number()?, chunks: fields.number()?, text: fields.text()? })
+    }
+
+    fn uid(&self) -> String {
+        join_uid(&self.row.object_id, &self.system, self.row.number)
+    }
+}

@@ -1,0 +1,197 @@
+//! Statements, values and rows: what goes to an executor and what comes back.
+
+use crate::document::ObjectKind;
+use crate::store::repository::StoreError;
+use std::borrow::Cow;
+use std::fmt;
+
+/// A value that goes into a statement or comes out of a row.
+#[derive(Clone, PartialEq, Debug)]
+pub enum SqlValue {
+    /// NULL.
+    Null,
+    /// INTEGER; exact to 2^53.
+    Integer(i64),
+    /// REAL; also how a host gives integers that has only floating point numbers.
+    Real(f64),
+    /// TEXT.
+    Text(String),
+}
+
+/// A row: the values of the columns in the order of the SELECT.
+pub type Row = Vec<SqlValue>;
+
+/// One statement with its parameters, `?1` first.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Statement {
+    /// The text; it never contains a value.
+    pub sql: Cow<'static, str>,
+    /// What is bound; at most 100, each at most 2 MB.
+    pub params: Vec<SqlValue>,
+}
+
+/// Why a batch failed; nothing of it was done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum SqlError {
+    /// A constraint refused it: kind and columns as SQLite names them, such as `UNIQUE version.object, version.number`
+    /// or `NULL version.ehr`.
+    Constraint(String),
+    /// Anything else.
+    Failed(String),
+}
+
+/// Executes batches; what a host gives to [`super::SqlRepository`].
+#[allow(async_fn_in_trait, reason = "futures of a worker are not Send, and nothing spawns them")]
+pub trait Sql {
+    /// Executes the statements in order in one transaction, and gives the rows of each.
+    ///
+    /// # Errors
+    /// When a statement fails: then none of them has had an effect.
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Row>>, SqlError>;
+}
+
+impl Statement {
+    /// A statement without parameters yet.
+    pub fn new(sql: impl Into<Cow<'static, str>>) -> Statement {
+        Statement { sql: sql.into(), params: Vec::new() }
+    }
+
+    /// Binds the next parameter.
+    pub fn bind(mut self, value: impl Into<SqlValue>) -> Statement {
+        self.params.push(value.into());
+        self
+    }
+}
+
+impl From<&str> for SqlValue {
+    fn from(text: &str) -> SqlValue {
+        SqlValue::Text(text.to_owned())
+    }
+}
+
+impl From<String> for SqlValue {
+    fn from(text: String) -> SqlValue {
+        SqlValue::Text(text)
+    }
+}
+
+impl From<u64> for SqlValue {
+    fn from(number: u64) -> SqlValue {
+        SqlValue::Integer(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<bool> for SqlValue {
+    fn from(flag: bool) -> SqlValue {
+        SqlValue::Integer(i64::from(flag))
+    }
+}
+
+impl<T: Into<SqlValue>> From<Option<T>> for SqlValue {
+    fn from(value: Option<T>) -> SqlValue {
+        value.map_or(SqlValue::Null, Into::into)
+    }
+}
+
+impl SqlError {
+    /// Reads the message of SQLite or D1, which names the constraint: `… UNIQUE constraint failed: ehr.ehr_id: SQLITE_…`.
+    pub fn from_message(message: &str) -> SqlError {
+        let found = message.split_once(" constraint failed: ").and_then(|(before, after)| {
+            let kind = before.rsplit([' ', ':']).next()?;
+            let columns = after.split([':', '\n']).next()?.trim();
+            Some(format!("{kind} {columns}"))
+        });
+        found.map_or_else(|| SqlError::Failed(message.to_owned()), SqlError::Constraint)
+    }
+}
+
+impl fmt::Display for SqlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SqlError::Constraint(what) => write!(f, "constraint {what}"),
+            SqlError::Failed(why) => f.write_str(why),
+        }
+    }
+}
+
+impl From<SqlError> for StoreError {
+    fn from(error: SqlError) -> StoreError {
+        StoreError::Failed(error.to_string())
+    }
+}
+
+/// Reads a row from left to right.
+pub(super) struct Fields(std::vec::IntoIter<SqlValue>);
+
+impl Fields {
+    pub(super) fn of(row: Row) -> Fields {
+        Fields(row.into_iter())
+    }
+
+    pub(super) fn optional_text(&mut self) -> Result<Option<String>, StoreError> {
+        match self.0.next() {
+            Some(SqlValue::Text(text)) => Ok(Some(text)),
+            Some(SqlValue::Null) => Ok(None),
+            _ => Err(unexpected()),
+        }
+    }
+
+    pub(super) fn text(&mut self) -> Result<String, StoreError> {
+        self.optional_text()?.ok_or_else(unexpected)
+    }
+
+    pub(super) fn optional_number(&mut self) -> Result<Option<u64>, StoreError> {
+        match self.0.next() {
+            Some(SqlValue::Integer(number)) => u64::try_from(number).map(Some).map_err(|_| unexpected()),
+            Some(SqlValue::Real(number)) if number >= 0.0 && number.fract() == 0.0 && number < 9e15 => Ok(Some(number as u64)),
+            Some(SqlValue::Null) => Ok(None),
+            _ => Err(unexpected()),
+        }
+    }
+
+    pub(super) fn number(&mut self) -> Result<u64, StoreError> {
+        self.optional_number()?.ok_or_else(unexpected)
+    }
+
+    pub(super) fn flag(&mut self) -> Result<bool, StoreError> {
+        Ok(self.number()? != 0)
+    }
+}
+
+pub(super) fn unexpected() -> StoreError {
+    StoreError::Failed("a row of the database has another form than this release writes".into())
+}
+
+/// A list as the one JSON parameter that `json_each` takes apart.
+pub(super) fn json_list<T: serde::Serialize>(list: &[T]) -> String {
+    serde_json::to_string(list).unwrap_or_else(|_| "[]".into())
+}
+
+pub(super) fn kind_number(kind: ObjectKind) -> u64 {
+    match kind {
+        ObjectKind::Composition => 1,
+        ObjectKind::EhrStatus => 2,
+        ObjectKind::Folder => 3,
+        ObjectKind::Party => 4,
+    }
+}
+
+pub(super) fn kind_of(number: u64) -> Result<ObjectKind, StoreError> {
+    let kinds = [ObjectKind::Composition, ObjectKind::EhrStatus, ObjectKind::Folder, ObjectKind::Party];
+    kinds.into_iter().find(|kind| kind_number(*kind) == number).ok_or_else(unexpected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constraints_are_read_out_of_the_messages_of_sqlite_and_d1() {
+        let constraint = |what: &str| SqlError::Constraint(what.into());
+        assert_eq!(SqlError::from_message("UNIQUE constraint failed: ehr.ehr_id"), constraint("UNIQUE ehr.ehr_id"));
+        let d1 = "D1_ERROR: UNIQUE constraint failed: version.object, version.number: SQLITE_CONSTRAINT_UNIQUE (extended: SQLITE_CONSTRAINT)";
+        assert_eq!(SqlError::from_message(d1), constraint("UNIQUE version.object, version.number"));
+        assert_eq!(SqlError::from_message("Error: NOT NULL constraint failed: version.ehr"), constraint("NULL version.ehr"));
+        assert_eq!(SqlError::from_message("no such table: x"), SqlError::Failed("no such table: x".into()));
+    }
+}
