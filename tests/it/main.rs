@@ -5,5 +5,7 @@
 mod aql_errors;
 mod rest;
 mod rows;
+mod sql;
+mod sqlite;
 mod store;
 mod tidy;

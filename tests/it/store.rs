@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, reason = "helpers of tests fail by panicking, as tests do")]
 
+use crate::sqlite::Sqlite;
 use aqlite::document::{Batch, NothingKnown, ObjectKind, Shapes, pack};
 use aqlite::rm::class::Cls;
 use aqlite::rm::json;
@@ -14,6 +15,9 @@ macro_rules! suite {
     ($($test:ident)*) => {
         mod memory {
             $(#[test] fn $test() { super::$test(&super::Memory::new()); })*
+        }
+        mod sqlite {
+            $(#[test] fn $test() { super::$test(&super::Sqlite::in_memory().repository()); })*
         }
     };
 }
@@ -41,16 +45,16 @@ suite! {
 }
 
 const SYSTEM: &str = "test.example";
-const EHR: &str = "11111111-1111-4111-8111-111111111111";
-const OTHER: &str = "22222222-2222-4222-8222-222222222222";
-const PRESSURE: &str = "openEHR-EHR-OBSERVATION.blood_pressure.v2";
-const PULSE: &str = "openEHR-EHR-OBSERVATION.pulse.v2";
+pub const EHR: &str = "11111111-1111-4111-8111-111111111111";
+pub const OTHER: &str = "22222222-2222-4222-8222-222222222222";
+pub const PRESSURE: &str = "openEHR-EHR-OBSERVATION.blood_pressure.v2";
+pub const PULSE: &str = "openEHR-EHR-OBSERVATION.pulse.v2";
 
-fn done<T>(future: impl Future<Output = Result<T, StoreError>>) -> T {
+pub fn done<T>(future: impl Future<Output = Result<T, StoreError>>) -> T {
     block_on(future).expect("ready").expect("stored")
 }
 
-fn refused<T>(future: impl Future<Output = Result<T, StoreError>>) -> StoreError {
+pub fn refused<T>(future: impl Future<Output = Result<T, StoreError>>) -> StoreError {
     block_on(future).expect("ready").err().expect("refused")
 }
 
@@ -80,27 +84,27 @@ fn data(kind: ObjectKind, archetype: &str, text: &str) -> String {
 }
 
 /// What a test says of a version; the rest is made up.
-struct Draft<'a> {
-    ehr: &'a str,
-    kind: ObjectKind,
-    object: &'a str,
-    number: u32,
-    minute: u32,
-    archetype: &'a str,
-    text: &'a str,
-    deletes: bool,
+pub struct Draft<'a> {
+    pub ehr: &'a str,
+    pub kind: ObjectKind,
+    pub object: &'a str,
+    pub number: u32,
+    pub minute: u32,
+    pub archetype: &'a str,
+    pub text: &'a str,
+    pub deletes: bool,
 }
 
 impl Draft<'_> {
-    fn of<'a>(kind: ObjectKind, object: &'a str, number: u32) -> Draft<'a> {
+    pub fn of<'a>(kind: ObjectKind, object: &'a str, number: u32) -> Draft<'a> {
         Draft { ehr: EHR, kind, object, number, minute: number, archetype: PRESSURE, text: "remark", deletes: false }
     }
 
-    fn composition(object: &str, number: u32) -> Draft<'_> {
+    pub fn composition(object: &str, number: u32) -> Draft<'_> {
         Draft::of(ObjectKind::Composition, object, number)
     }
 
-    fn version(&self) -> Version {
+    pub fn version(&self) -> Version {
         let uid = |number: u32| format!("{}::{SYSTEM}::{number}", self.object);
         let preceding = (self.number > 1).then(|| uid(self.number - 1));
         let lifecycle = if self.deletes { "523" } else { "532" };
@@ -126,13 +130,13 @@ impl Draft<'_> {
         }
     }
 
-    fn commit(&self) -> Commit {
+    pub fn commit(&self) -> Commit {
         commit(vec![self.version()])
     }
 }
 
 /// One contribution with these versions.
-fn commit(versions: Vec<Version>) -> Commit {
+pub fn commit(versions: Vec<Version>) -> Commit {
     let first = versions.first().expect("versions").clone();
     let contribution = first.contribution;
     let versions = versions.into_iter().map(|v| Version { contribution: contribution.clone(), ..v }).collect();
@@ -165,7 +169,7 @@ fn ehr(ehr_id: &str, subject: Option<&str>) -> Ehr {
 }
 
 /// The commit that creates an EHR with its first status.
-fn creation(ehr_id: &str, subject: Option<&str>) -> Commit {
+pub fn creation(ehr_id: &str, subject: Option<&str>) -> Commit {
     let status = format!("status-{ehr_id}");
     let draft = Draft { ehr: ehr_id, ..Draft::of(ObjectKind::EhrStatus, &status, 1) };
     let flags = EhrFlags { subject: subject.map(|s| (s.to_owned(), "hospital".to_owned())), is_queryable: true, is_modifiable: true };
@@ -409,7 +413,7 @@ fn objects_are_paged_in_commit_order<R: Repository>(store: &R) {
 }
 
 /// The documents (`object::number`) that a scan sends and that a query would look at, in order.
-fn found<R: Repository>(store: &R, scan: &Scan) -> Vec<String> {
+pub fn found<R: Repository>(store: &R, scan: &Scan) -> Vec<String> {
     let mut found = Vec::new();
     done(store.scan(scan, &mut |batch| {
         let wanted = |doc: &aqlite::document::Doc| {

@@ -103,7 +103,12 @@ impl Catalogue {
     fn missing(&self, sets: &BTreeSet<u64>) -> Vec<u64> {
         let mut known = self.read.borrow_mut();
         if known.bytes > KEPT {
-            *known = Known { sets: std::mem::take(&mut known.sets), set_ids: std::mem::take(&mut known.set_ids), complete_to: known.complete_to, ..Known::default() };
+            *known = Known {
+                sets: std::mem::take(&mut known.sets),
+                set_ids: std::mem::take(&mut known.set_ids),
+                complete_to: known.complete_to,
+                ..Known::default()
+            };
         }
         let whole = |id: &u64| known.sets.get(id).is_some_and(|set| set.shapes.iter().all(|shape| known.by_id.contains_key(shape)));
         sets.iter().filter(|id| !whole(id)).copied().collect()

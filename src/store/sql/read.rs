@@ -10,7 +10,10 @@ use std::collections::{BTreeSet, HashMap};
 
 macro_rules! ehr {
     ($condition:literal) => {
-        concat!("SELECT ehr_id, system_id, time_created, subject_id, subject_namespace, is_queryable, is_modifiable FROM ehr WHERE id > 0 AND ", $condition)
+        concat!(
+            "SELECT ehr_id, system_id, time_created, subject_id, subject_namespace, is_queryable, is_modifiable FROM ehr WHERE id > 0 AND ",
+            $condition
+        )
     };
 }
 

@@ -1,0 +1,203 @@
+//! What the SQL repository promises beyond the suite of `store.rs`: guards between writers, round trips, rows written,
+//! pruning, one moment for a whole scan, and no patient's text in what is shared.
+
+#![allow(clippy::expect_used, reason = "helpers of tests fail by panicking, as tests do")]
+
+use crate::sqlite::Sqlite;
+use crate::store::{Draft, EHR, OTHER, PRESSURE, PULSE, creation, done, found, refused};
+use aqlite::document::ObjectKind;
+use aqlite::store::memory::Memory;
+use aqlite::store::repository::{Commit, Repository, StoreError, Which};
+use aqlite::store::scan::{ArchetypeGroup, Scan};
+use std::collections::{BTreeSet, HashMap};
+
+const CUFF: &str = "openEHR-EHR-OBSERVATION.blood_pressure-cuff.v2";
+
+fn compositions() -> Scan {
+    Scan { kinds: vec![ObjectKind::Composition], whole_ehrs: false, empty_ehrs: false, ..Scan::default() }
+}
+
+fn holding(archetype: &str) -> Vec<ArchetypeGroup> {
+    vec![ArchetypeGroup(vec![archetype.to_owned()])]
+}
+
+#[test]
+fn two_writers_share_one_truth() {
+    let database = Sqlite::in_memory();
+    let (one, two) = (database.repository(), database.repository());
+    done(one.commit(creation(EHR, None)));
+    done(two.commit(Draft::composition("a", 1).commit()));
+    let second = |uid: &str, text| Commit { contribution_uid: uid.into(), ..Draft { text, ..Draft::composition("a", 2) }.commit() };
+    done(one.commit(second("first", "of one")));
+    assert_eq!(refused(two.commit(second("second", "of two"))), StoreError::Stale { latest: "a::test.example::2".into() });
+    done(two.commit(Draft { archetype: PULSE, ..Draft::composition("b", 1) }.commit()));
+    for reader in [one, two, database.repository()] {
+        assert!(done(reader.version(EHR, "a", Which::Latest)).expect("latest").packed.to_json().contains("of one"));
+        assert_eq!(found(&reader, &Scan { ehr: Some(EHR.into()), ..compositions() }), ["a::2", "b::1"]);
+        assert_eq!(found(&reader, &compositions()), ["a::2", "b::1"]);
+    }
+}
+
+#[test]
+fn a_warm_repository_needs_one_round_trip() {
+    let database = Sqlite::in_memory();
+    let store = database.repository();
+    done(store.commit(creation(EHR, None)));
+    done(store.commit(Draft::composition("a", 1).commit()));
+    let scan = Scan { ehr: Some(EHR.into()), archetypes: holding(PRESSURE), ..compositions() };
+    assert_eq!(found(&store, &scan), ["a::1"]);
+    database.trips();
+    assert_eq!(found(&store, &scan), ["a::1"]);
+    assert_eq!(database.trips(), 1, "query of one EHR");
+    done(store.commit(Draft::composition("a", 2).commit()));
+    assert_eq!(database.trips(), 1, "commit of known shapes");
+    done(store.version(EHR, "a", Which::Latest));
+    assert_eq!(database.trips(), 1, "reading a version");
+}
+
+/// Rows in all tables, each with its index entries; partial indexes do not hold compositions.
+fn entries(database: &Sqlite) -> i64 {
+    let tables = "SELECT name FROM sqlite_schema WHERE type = 'table'";
+    let count = |sql: &str| database.texts(sql).first().and_then(|n| n.parse::<i64>().ok()).expect("count");
+    let of_table = |table: &String| {
+        let with_rowid = count(&format!("SELECT NOT wr FROM pragma_table_list('{table}') WHERE schema = 'main'"));
+        let indexes = count(&format!("SELECT count(*) FROM pragma_index_list('{table}') WHERE NOT partial"));
+        count(&format!("SELECT count(*) FROM {table}")) * (with_rowid + indexes)
+    };
+    database.texts(tables).iter().map(of_table).sum()
+}
+
+#[test]
+fn a_commit_writes_few_rows() {
+    let database = Sqlite::in_memory();
+    let store = database.repository();
+    done(store.commit(creation(EHR, None)));
+    done(store.commit(Draft::composition("a", 1).commit()));
+    let before = entries(&database);
+    done(store.commit(Draft::composition("b", 1).commit()));
+    let revision = 1;
+    assert_eq!(entries(&database) - before + revision, 7);
+    let before = entries(&database);
+    done(store.commit(Draft::composition("b", 2).commit()));
+    let superseded = 1;
+    assert_eq!(entries(&database) - before + revision + superseded, 8);
+}
+
+/// Compositions of several archetypes in 20 EHRs, with later versions and deletions; the archetype of each version.
+fn fill(stores: &[&dyn Fn(Commit)]) -> HashMap<String, &'static str> {
+    let mut archetypes = HashMap::new();
+    let write = |commit: Commit| stores.iter().for_each(|store| store(commit.clone()));
+    let ehrs: Vec<String> = (0..20).map(|i| format!("{i:08}-0000-4000-8000-000000000000")).collect();
+    ehrs.iter().for_each(|ehr| write(creation(ehr, None)));
+    for i in 0_usize..400 {
+        let (object, ehr) = (format!("object-{i}"), ehrs.get(i * 7 % 20).expect("an EHR"));
+        for number in 1..=(i as u32 % 4).max(1) {
+            let archetype = if i % 50 == 0 {
+                CUFF
+            } else if (i + number as usize).is_multiple_of(3) {
+                PULSE
+            } else {
+                PRESSURE
+            };
+            let deletes = number == 3 && i % 8 == 3;
+            write(Draft { ehr, archetype, deletes, ..Draft::composition(&object, number) }.commit());
+            archetypes.insert(format!("{object}::{number}"), if deletes { "" } else { archetype });
+        }
+    }
+    archetypes
+}
+
+#[test]
+fn pruning_leaves_out_only_what_cannot_match() {
+    let database = Sqlite::in_memory();
+    let (store, memory) = (database.repository(), Memory::new());
+    let archetypes = fill(&[&|commit| done(store.commit(commit)), &|commit| done(memory.commit(commit))]);
+    let reader = database.repository();
+    let flags = (0..8).map(|bits| (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0));
+    for (all_versions, whole_ehrs, one) in flags {
+        let ehr = one.then(|| "00000007-0000-4000-8000-000000000000".to_owned());
+        let whole = Scan { all_versions, whole_ehrs, ehr, ..compositions() };
+        let everything = found(&reader, &whole);
+        let expected = found(&memory, &whole);
+        match whole_ehrs {
+            false => assert_eq!(everything, expected),
+            true => assert_eq!(everything.iter().collect::<BTreeSet<_>>(), expected.iter().collect::<BTreeSet<_>>()),
+        }
+        assert_eq!(everything.len(), expected.len());
+        for (asked, fitting) in [(PULSE, vec![PULSE]), (CUFF, vec![CUFF]), (PRESSURE, vec![PRESSURE, CUFF])] {
+            let pruned = found(&reader, &Scan { archetypes: holding(asked), ..whole.clone() });
+            let fits = |doc: &&String| archetypes.get(*doc).is_some_and(|a| fitting.contains(a));
+            assert!(everything.iter().filter(fits).eq(&pruned), "{asked} {whole:?}");
+        }
+    }
+    let unknown = Scan { archetypes: holding("openEHR-EHR-OBSERVATION.unknown.v1"), ..compositions() };
+    assert!(found(&reader, &unknown).is_empty());
+}
+
+#[test]
+fn a_scan_sees_one_moment() {
+    for whole_ehrs in [false, true] {
+        let database = Sqlite::in_memory();
+        let store = database.repository();
+        fill(&[&|commit| done(store.commit(commit))]);
+        let scan = Scan { whole_ehrs, ..compositions() };
+        let before = found(&store, &scan);
+        let (mut during, mut batches) = (Vec::new(), 0);
+        done(store.scan(&scan, &mut |batch| {
+            batches += 1;
+            for doc in batch.docs() {
+                assert!(doc.row.latest);
+                during.push(format!("{}::{}", doc.row.object_id, doc.row.number));
+            }
+            if batches == 1 {
+                for i in [396, 392] {
+                    let ehr = format!("{:08}-0000-4000-8000-000000000000", i * 7 % 20);
+                    done(store.commit(Draft { ehr: &ehr, ..Draft::composition(&format!("object-{i}"), 2) }.commit()));
+                }
+                done(store.commit(creation(OTHER, None)));
+                done(store.commit(Draft { ehr: OTHER, ..Draft::composition("new", 1) }.commit()));
+            }
+            true
+        }));
+        assert!(batches > 1);
+        assert_eq!(during, before);
+        assert_eq!(found(&store, &scan).len(), before.len() + 1);
+    }
+}
+
+#[test]
+fn population_queries_use_the_index_of_shapes() {
+    let database = Sqlite::in_memory();
+    let store = database.repository();
+    fill(&[&|commit| done(store.commit(commit))]);
+    found(&store, &Scan { archetypes: holding(CUFF), ..compositions() });
+    let plan = database.last_plan();
+    assert!(plan.contains("USING INDEX version_by_shape (shape_set=? AND rowid>? AND rowid<?)"), "{plan}");
+    found(&store, &Scan { ehr: Some(EHR.into()), ..compositions() });
+    let plan = database.last_plan();
+    assert!(plan.contains("USING INDEX version_by_ehr (ehr=?"), "{plan}");
+}
+
+#[test]
+fn no_text_of_a_patient_is_shared_and_none_survives_deletion() {
+    let folder = std::env::temp_dir().join(format!("aqlite-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("folder");
+    let file = folder.join("patient.sqlite");
+    let _ = std::fs::remove_file(&file);
+    let database = Sqlite::in_file(&file);
+    let store = database.repository();
+    let secret = "Zebulon Quarrington";
+    let long = format!("{secret} ").repeat(100_000);
+    done(store.commit(creation(EHR, Some(secret))));
+    done(store.commit(Draft { text: secret, ..Draft::composition("a", 1) }.commit()));
+    done(store.commit(Draft { text: &long, ..Draft::composition("b", 1) }.commit()));
+    done(store.commit(Draft { text: secret, ..Draft::of(ObjectKind::Folder, "f", 1) }.commit()));
+    let shared =
+        "SELECT skeleton FROM shape UNION ALL SELECT coalesce(archetypes, '') FROM shape_set UNION ALL SELECT body FROM chunk WHERE owner LIKE 's/%'";
+    assert!(database.texts(shared).iter().all(|text| !text.contains("Zebulon")));
+    let holds = || std::fs::read(&file).expect("file").windows(7).any(|w| w == b"Zebulon");
+    assert!(holds());
+    assert!(done(store.delete_ehr(EHR)));
+    assert!(!holds());
+    std::fs::remove_dir_all(&folder).expect("cleaned");
+}

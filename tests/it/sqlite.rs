@@ -1,0 +1,132 @@
+//! SQLite as the host of the repository, with the limits that D1 sets.
+
+#![allow(clippy::expect_used, reason = "helpers of tests fail by panicking, as tests do")]
+
+use aqlite::store::sql::{Catalogue, Row, Sql, SqlError, SqlRepository, SqlValue, Statement};
+use rusqlite::Connection;
+use rusqlite::types::{Value, ValueRef};
+use std::cell::{Cell, RefCell};
+use std::path::Path;
+use std::rc::Rc;
+
+const MIGRATIONS: [&str; 1] = [include_str!("../../migrations/0001_initial.sql")];
+const PARAMS: usize = 100;
+const SQL_BYTES: usize = 100_000;
+const VALUE_BYTES: usize = 2_000_000;
+const EXACT: i64 = 1 << 53;
+
+/// A database that several repositories may share.
+#[derive(Clone)]
+pub struct Sqlite {
+    connection: Rc<Connection>,
+    trips: Rc<Cell<usize>>,
+    last: Rc<RefCell<String>>,
+}
+
+impl Sqlite {
+    /// A new database in memory.
+    pub fn in_memory() -> Sqlite {
+        Sqlite::over(Connection::open_in_memory().expect("memory"))
+    }
+
+    /// A new database in a file, which overwrites what it frees.
+    pub fn in_file(path: &Path) -> Sqlite {
+        let connection = Connection::open(path).expect("file");
+        connection.pragma_update(None, "secure_delete", "ON").expect("pragma");
+        Sqlite::over(connection)
+    }
+
+    fn over(connection: Connection) -> Sqlite {
+        for migration in MIGRATIONS {
+            connection.execute_batch(migration).expect("migration");
+        }
+        Sqlite { connection: Rc::new(connection), trips: Rc::default(), last: Rc::default() }
+    }
+
+    /// A repository that knows nothing of the database yet.
+    pub fn repository(&self) -> SqlRepository<Sqlite> {
+        SqlRepository::new(self.clone(), Rc::new(Catalogue::default()))
+    }
+
+    /// The first column of a query's rows as text, for looking behind the repository.
+    pub fn texts(&self, sql: &str) -> Vec<String> {
+        let mut statement = self.connection.prepare(sql).expect("query");
+        let rows = statement.query_map([], |row| row.get::<_, Value>(0)).expect("rows");
+        let text = |value| match value {
+            Value::Text(text) => text,
+            Value::Integer(number) => number.to_string(),
+            other => format!("{other:?}"),
+        };
+        rows.map(|value| text(value.expect("value"))).collect()
+    }
+
+    /// How SQLite executes the last statement, a line a step.
+    pub fn last_plan(&self) -> String {
+        let mut statement = self.connection.prepare(&format!("EXPLAIN QUERY PLAN {}", self.last.borrow())).expect("plan");
+        let mut rows = statement.raw_query();
+        let mut plan = String::new();
+        while let Some(row) = rows.next().expect("step") {
+            plan += &row.get::<_, String>(3).expect("detail");
+            plan.push('\n');
+        }
+        plan
+    }
+
+    /// How many batches were executed since the last call.
+    pub fn trips(&self) -> usize {
+        self.trips.take()
+    }
+
+    fn execute(&self, statement: &Statement) -> rusqlite::Result<Vec<Row>> {
+        assert!(statement.params.len() <= PARAMS && statement.sql.len() <= SQL_BYTES, "over a limit: {}", statement.sql);
+        let mut prepared = self.connection.prepare_cached(&statement.sql)?;
+        assert_eq!(prepared.parameter_count(), statement.params.len(), "parameters of {}", statement.sql);
+        self.last.replace(statement.sql.to_string());
+        let columns = prepared.column_count();
+        let mut rows = prepared.query(rusqlite::params_from_iter(statement.params.iter().map(bound)))?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            found.push((0..columns).map(|i| row.get_ref(i).map(read)).collect::<rusqlite::Result<Row>>()?);
+        }
+        Ok(found)
+    }
+}
+
+impl Sql for Sqlite {
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Row>>, SqlError> {
+        self.trips.set(self.trips.get() + 1);
+        let transaction = self.connection.unchecked_transaction().map_err(failed)?;
+        let answers = statements.iter().map(|s| self.execute(s)).collect::<rusqlite::Result<Vec<_>>>().map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+        Ok(answers)
+    }
+}
+
+fn failed(error: rusqlite::Error) -> SqlError {
+    SqlError::from_message(&error.to_string())
+}
+
+fn bound(value: &SqlValue) -> Value {
+    match value {
+        SqlValue::Null => Value::Null,
+        SqlValue::Integer(number) => {
+            assert!(number.abs() <= EXACT, "{number} is not exact");
+            Value::Integer(*number)
+        }
+        SqlValue::Real(number) => Value::Real(*number),
+        SqlValue::Text(text) => {
+            assert!(text.len() <= VALUE_BYTES, "a value of {} bytes", text.len());
+            Value::Text(text.clone())
+        }
+    }
+}
+
+/// As D1 gives it: numbers of JavaScript.
+fn read(value: ValueRef<'_>) -> SqlValue {
+    match value {
+        ValueRef::Integer(number) => SqlValue::Real(number as f64),
+        ValueRef::Real(number) => SqlValue::Real(number),
+        ValueRef::Text(text) => SqlValue::Text(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Null | ValueRef::Blob(_) => SqlValue::Null,
+    }
+}
