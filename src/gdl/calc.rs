@@ -1,0 +1,260 @@
+//! What operators and functions do with values: arithmetic, comparison, three-valued logic.
+
+use super::compile::Attribute;
+use super::expr::ast::{Function, Operator};
+use super::time::{Moment, TimeUnit};
+use super::value::{Coded, Quantity, Value, grouped, integer, real};
+use std::cmp::Ordering;
+
+/// Why an operation has no result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Trouble {
+    /// Division by zero, or the remainder of it.
+    DivisionByZero,
+    /// The result is beyond the range of numbers or of the calendar, or not a number at all.
+    Range,
+    /// The operation does not exist for these types.
+    Types,
+    /// Two quantities with different units.
+    Units,
+}
+
+type Result<T> = std::result::Result<T, Trouble>;
+
+impl Trouble {
+    /// In words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Trouble::DivisionByZero => "division by zero",
+            Trouble::Range => "the result is out of range",
+            Trouble::Types => "the types do not fit",
+            Trouble::Units => "the units differ",
+        }
+    }
+}
+
+/// `a op b` for arithmetic; null with null.
+pub(crate) fn arithmetic(operator: Operator, a: &Value, b: &Value, now: Moment) -> Result<Value> {
+    if a.is_null() || b.is_null() {
+        return Ok(Value::Null);
+    }
+    if let Some(result) = with_time(operator, a, b, now) {
+        return result;
+    }
+    if operator == Operator::Plus && (is_words(a) || is_words(b)) {
+        return Ok(Value::text(&format!("{}{}", shown(a), shown(b))));
+    }
+    let (x, y) = (a.number().ok_or(Trouble::Types)?, b.number().ok_or(Trouble::Types)?);
+    let n = match operator {
+        Operator::Plus => x + y,
+        Operator::Minus => x - y,
+        Operator::Times => x * y,
+        Operator::Divided | Operator::Modulo if y == 0.0 => return Err(Trouble::DivisionByZero),
+        Operator::Divided => x / y,
+        Operator::Modulo => x % y,
+        Operator::Power => x.powf(y),
+        _ => return Err(Trouble::Types),
+    };
+    finite(n)
+}
+
+fn finite(n: f64) -> Result<Value> {
+    if n.is_finite() { Ok(Value::Number(n)) } else { Err(Trouble::Range) }
+}
+
+/// Calendar arithmetic; `None` when neither side is a point in time or a stretch of it.
+fn with_time(operator: Operator, a: &Value, b: &Value, now: Moment) -> Option<Result<Value>> {
+    let sign = match operator {
+        Operator::Plus => 1.0,
+        Operator::Minus => -1.0,
+        Operator::Divided => {
+            let Value::Span(span) = a else { return None };
+            let length = period_millis(b, now)?;
+            return Some(if length == 0.0 { Err(Trouble::DivisionByZero) } else { finite(span / length) });
+        }
+        _ => return None,
+    };
+    match (instant(a, now), instant(b, now)) {
+        (Some(x), Some(y)) if sign < 0.0 => Some(Ok(Value::Span(real(x.millis) - real(y.millis)))),
+        (Some(_), Some(_)) => Some(Err(Trouble::Types)),
+        (Some(x), None) => moved(x, b, sign),
+        (None, Some(y)) if sign > 0.0 => moved(y, a, sign),
+        (None, Some(_)) => Some(Err(Trouble::Types)),
+        (None, None) => None,
+    }
+}
+
+fn moved(moment: Moment, by: &Value, sign: f64) -> Option<Result<Value>> {
+    match by {
+        Value::Quantity(q) => {
+            let unit = TimeUnit::parse(&q.unit)?;
+            Some(moment.plus(sign * q.magnitude, unit).map(Value::Moment).ok_or(Trouble::Range))
+        }
+        Value::Number(n) | Value::Span(n) => Some(finite(real(moment.millis) + sign * n).map(|_| Value::Millis(real(moment.millis) + sign * n))),
+        Value::Count(n) => Some(Ok(Value::Millis(real(moment.millis) + sign * real(*n)))),
+        _ => None,
+    }
+}
+
+fn instant(value: &Value, now: Moment) -> Option<Moment> {
+    match value {
+        Value::Moment(m) => Some(*m),
+        Value::Millis(ms) => integer(*ms).map(|ms| Moment::from_millis(ms, now.offset)),
+        _ => None,
+    }
+}
+
+/// The length of a time quantity in milliseconds, counted from now on.
+fn period_millis(value: &Value, now: Moment) -> Option<f64> {
+    let Value::Quantity(q) = value else { return None };
+    let end = now.plus(q.magnitude, TimeUnit::parse(&q.unit)?)?;
+    Some(real(end.millis) - real(now.millis))
+}
+
+/// True for a text that is not a number, and for values that only have a text.
+fn is_words(value: &Value) -> bool {
+    match value {
+        Value::Text(_) => value.number().is_none(),
+        Value::Coded(_) | Value::Boolean(_) => true,
+        _ => false,
+    }
+}
+
+/// A value as part of a text.
+pub(crate) fn shown(value: &Value) -> String {
+    match value {
+        Value::Null | Value::Object(_) => String::new(),
+        Value::Number(n) | Value::Millis(n) | Value::Span(n) => grouped(*n),
+        Value::Boolean(b) => b.to_string(),
+        Value::Text(t) | Value::Duration(t) => t.to_string(),
+        Value::Count(n) => grouped(real(*n)),
+        Value::Quantity(q) => grouped(q.magnitude),
+        Value::Ordinal(o) => o.symbol.text.to_string(),
+        Value::Coded(c) => c.text.to_string(),
+        Value::Moment(m) => m.text(),
+        Value::Proportion(p) => format!("{}/{}", grouped(p.numerator), grouped(p.denominator)),
+    }
+}
+
+/// `a op b` for comparisons: `None` is unknown.
+pub(crate) fn compare(operator: Operator, a: &Value, b: &Value, now: Moment) -> Result<Option<bool>> {
+    if a.is_null() || b.is_null() {
+        return Ok(None);
+    }
+    match operator {
+        Operator::Equal => equal(a, b, now).map(Some),
+        Operator::Unequal => equal(a, b, now).map(|e| Some(!e)),
+        _ => match order(a, b, now)? {
+            None => Ok(Some(false)),
+            Some(order) => Ok(Some(match operator {
+                Operator::Less => order == Ordering::Less,
+                Operator::LessOrEqual => order != Ordering::Greater,
+                Operator::Greater => order == Ordering::Greater,
+                Operator::GreaterOrEqual => order != Ordering::Less,
+                _ => return Err(Trouble::Types),
+            })),
+        },
+    }
+}
+
+/// `None`: the units differ, so that no order holds.
+fn order(a: &Value, b: &Value, now: Moment) -> Result<Option<Ordering>> {
+    if let (Some(x), Some(y)) = (instant(a, now), instant(b, now)) {
+        return Ok(Some(x.millis.cmp(&y.millis)));
+    }
+    let (x, y) = match (a, b) {
+        (Value::Quantity(x), Value::Quantity(y)) if x.unit != y.unit => match (period_millis(a, now), period_millis(b, now)) {
+            (Some(x), Some(y)) => (x, y),
+            _ => return Ok(None),
+        },
+        (Value::Span(x), Value::Quantity(_)) => (*x, period_millis(b, now).ok_or(Trouble::Units)?),
+        (Value::Quantity(_), Value::Span(y)) => (period_millis(a, now).ok_or(Trouble::Units)?, *y),
+        _ => (a.number().ok_or(Trouble::Types)?, b.number().ok_or(Trouble::Types)?),
+    };
+    x.partial_cmp(&y).map(Some).ok_or(Trouble::Range)
+}
+
+fn equal(a: &Value, b: &Value, now: Moment) -> Result<bool> {
+    let code = |x: &Coded, y: &Coded| x.code == y.code && x.terminology == y.terminology;
+    Ok(match (a, b) {
+        (Value::Coded(x), Value::Coded(y)) => code(x, y),
+        (Value::Ordinal(x), Value::Ordinal(y)) => x.value == y.value && code(&x.symbol, &y.symbol),
+        (Value::Ordinal(o), Value::Coded(c)) | (Value::Coded(c), Value::Ordinal(o)) => code(&o.symbol, c),
+        (Value::Coded(c), Value::Text(t)) | (Value::Text(t), Value::Coded(c)) => c.text == *t,
+        (Value::Text(x), Value::Text(y)) | (Value::Duration(x), Value::Duration(y)) => x == y,
+        (Value::Boolean(x), Value::Boolean(y)) => x == y,
+        (Value::Boolean(x), Value::Text(t)) | (Value::Text(t), Value::Boolean(x)) => t.eq_ignore_ascii_case(if *x { "true" } else { "false" }),
+        (Value::Proportion(x), Value::Proportion(y)) => x.numerator == y.numerator && x.denominator == y.denominator && x.kind == y.kind,
+        (Value::Object(x), Value::Object(y)) => x == y,
+        (Value::Text(t), _) | (_, Value::Text(t)) if Value::Text(t.clone()).number().is_none() => return Err(Trouble::Types),
+        _ => order(a, b, now)? == Some(Ordering::Equal),
+    })
+}
+
+/// A function of one number.
+pub(crate) fn function(function: Function, a: &Value) -> Result<Value> {
+    if a.is_null() {
+        return Ok(Value::Null);
+    }
+    let x = a.number().ok_or(Trouble::Types)?;
+    finite(match function {
+        Function::Abs => x.abs(),
+        Function::Ceil => x.ceil(),
+        Function::Exp => x.exp(),
+        Function::Floor => x.floor(),
+        Function::Log => x.ln(),
+        Function::Log10 => x.log10(),
+        Function::Log1p => x.ln_1p(),
+        Function::Round => (x + 0.5).floor(),
+        Function::Sqrt => x.sqrt(),
+        Function::Sin => x.sin(),
+        Function::Cos => x.cos(),
+        Function::Tan => x.tan(),
+        Function::Max | Function::Min => x,
+    })
+}
+
+/// The greater (or lesser) of two values; null when either is unknown.
+pub(crate) fn extreme(max: bool, a: &Value, b: &Value, now: Moment) -> Result<Value> {
+    if a.is_null() || b.is_null() {
+        return Ok(Value::Null);
+    }
+    let order = order(a, b, now)?.ok_or(Trouble::Units)?;
+    Ok(if (order == Ordering::Less) == max { b.clone() } else { a.clone() })
+}
+
+/// An attribute of a value; `count`, `sum` and `null_flavor` belong to variables, not to values.
+pub(crate) fn attribute(value: &Value, attribute: Attribute) -> Result<Value> {
+    use Attribute as A;
+    let moment = |f: fn((i32, u32, u32)) -> f64| match value {
+        Value::Moment(m) => m.ymd().map(|d| Value::Number(f(d))).ok_or(Trouble::Range),
+        _ => Err(Trouble::Types),
+    };
+    Ok(match (attribute, value) {
+        (_, Value::Null) | (A::Whole, _) => value.clone(),
+        (A::Magnitude, Value::Count(n)) => Value::Number(real(*n)),
+        (A::Magnitude, Value::Boolean(_) | Value::Coded(_) | Value::Moment(_)) => return Err(Trouble::Types),
+        (A::Magnitude, v) => Value::Number(v.number().ok_or(Trouble::Types)?),
+        (A::Unit, Value::Quantity(q)) => Value::Text(q.unit.clone()),
+        (A::Precision, Value::Quantity(Quantity { precision: Some(p), .. })) => Value::Number(f64::from(*p)),
+        (A::Precision, Value::Quantity(_)) => Value::Null,
+        (A::Value, Value::Moment(m)) => Value::Millis(real(m.millis)),
+        (A::Value, Value::Coded(c)) => Value::Text(c.text.clone()),
+        (A::Value, Value::Ordinal(o)) => Value::Number(real(o.value)),
+        (A::Value, Value::Quantity(q)) => Value::Number(q.magnitude),
+        (A::Value, v) => v.clone(),
+        (A::Code, Value::Coded(c)) => Value::Text(c.code.clone()),
+        (A::Code, Value::Ordinal(o)) => Value::Text(o.symbol.code.clone()),
+        (A::Terminology, Value::Coded(c)) => Value::Text(c.terminology.clone()),
+        (A::Terminology, Value::Ordinal(o)) => Value::Text(o.symbol.terminology.clone()),
+        (A::Symbol, Value::Ordinal(o)) => Value::Coded(std::sync::Arc::new(o.symbol.clone())),
+        (A::Numerator, Value::Proportion(p)) => Value::Number(p.numerator),
+        (A::Denominator, Value::Proportion(p)) => Value::Number(p.denominator),
+        (A::Type, Value::Proportion(p)) => Value::Number(real(p.kind)),
+        (A::Year, _) => moment(|(y, _, _)| f64::from(y))?,
+        (A::Month, _) => moment(|(_, m, _)| f64::from(m))?,
+        (A::Day, _) => moment(|(_, _, d)| f64::from(d))?,
+        (A::String, v) => Value::text(&shown(v)),
+        _ => return Err(Trouble::Types),
+    })
+}

@@ -1,0 +1,307 @@
+//! The value of an expression in the midst of a run: three-valued logic over variables that hold lists of values.
+
+use super::bind::Instance;
+use super::calc::{self, Trouble};
+use super::compile::{Attribute, CompiledGuide, Id, Op};
+use super::expr::ast::Operator;
+use super::run::RunInput;
+use super::value::{Value, real};
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+
+const NOT_PINNED: usize = usize::MAX;
+const MAX_NOTES: usize = 100;
+
+/// The statement that is being worked on, for notes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Place {
+    Predicate(usize),
+    PreCondition(usize),
+    DefaultAction(usize),
+    When(usize, usize),
+    Then(usize, usize),
+    Cards(usize),
+}
+
+/// The values of one variable, oldest first.
+#[derive(Clone, Debug)]
+pub(crate) struct Slot {
+    pub last: Value,
+    pub earlier: Vec<Value>,
+    pub null_flavor: Value,
+    /// Set by the rule that is firing: attributes go on changing that value.
+    pub fresh: bool,
+    /// Set in this run.
+    pub assigned: bool,
+    /// Set by `create` only: belongs to the created instance.
+    pub only_created: bool,
+    pin: Cell<usize>,
+}
+
+/// A run in progress.
+pub(crate) struct Machine<'a> {
+    pub guide: &'a CompiledGuide,
+    pub input: &'a RunInput<'a>,
+    pub slots: Vec<Slot>,
+    pub fired: Vec<bool>,
+    pub fired_order: Vec<usize>,
+    pub language: Option<usize>,
+    pub place: Cell<Place>,
+    pub notes: RefCell<Vec<(Place, Trouble)>>,
+    pinned: Cell<bool>,
+}
+
+impl Slot {
+    fn empty() -> Slot {
+        Slot {
+            last: Value::Null,
+            earlier: Vec::new(),
+            null_flavor: Value::Null,
+            fresh: false,
+            assigned: false,
+            only_created: false,
+            pin: Cell::new(NOT_PINNED),
+        }
+    }
+
+    /// Adds a value behind the others.
+    pub fn push(&mut self, value: Value) {
+        let before = std::mem::replace(&mut self.last, value);
+        if !before.is_null() {
+            self.earlier.push(before);
+        }
+    }
+
+    /// How many values there are.
+    pub fn count(&self) -> usize {
+        if self.last.is_null() { 0 } else { self.earlier.len() + 1 }
+    }
+
+    /// The value at an index; beyond the end the last.
+    pub fn at(&self, index: usize) -> &Value {
+        self.earlier.get(index).unwrap_or(&self.last)
+    }
+
+    /// All values.
+    pub fn all(&self) -> impl Iterator<Item = &Value> {
+        self.earlier.iter().chain(Some(&self.last)).filter(|v| !v.is_null())
+    }
+
+    fn current(&self) -> &Value {
+        match self.pin.get() {
+            NOT_PINNED => &self.last,
+            index => self.at(index),
+        }
+    }
+}
+
+impl<'a> Machine<'a> {
+    pub fn new(guide: &'a CompiledGuide, input: &'a RunInput<'a>) -> Machine<'a> {
+        let find = |language: &str| guide.guide.terms.iter().position(|t| t.language.eq_ignore_ascii_case(language));
+        let language = find(input.language).or_else(|| find(&guide.guide.original_language));
+        Machine {
+            guide,
+            input,
+            slots: vec![Slot::empty(); guide.slots.len()],
+            fired: vec![false; guide.rules.len()],
+            fired_order: Vec::new(),
+            language,
+            place: Cell::new(Place::PreCondition(0)),
+            notes: RefCell::default(),
+            pinned: Cell::new(false),
+        }
+    }
+
+    /// Whether a condition is true, false or unknown.
+    pub fn test(&self, id: Option<Id>, instance: Option<&Instance>) -> Option<bool> {
+        id.and_then(|id| truth(&self.eval(id, instance)))
+    }
+
+    /// Lets go of the indexes that `any` has found.
+    pub fn unpin(&self) {
+        if self.pinned.replace(false) {
+            self.slots.iter().for_each(|s| s.pin.set(NOT_PINNED));
+        }
+    }
+
+    fn noted(&self, result: Result<Value, Trouble>) -> Value {
+        result.unwrap_or_else(|trouble| {
+            self.note(trouble);
+            Value::Null
+        })
+    }
+
+    /// Remembers why something has no value.
+    pub fn note(&self, trouble: Trouble) {
+        let mut notes = self.notes.borrow_mut();
+        if notes.len() < MAX_NOTES {
+            notes.push((self.place.get(), trouble));
+        }
+    }
+
+    /// The value of an operation. `instance` is what paths of predicates look into.
+    pub fn eval<'s>(&'s self, id: Id, instance: Option<&'s Instance>) -> Cow<'s, Value> {
+        let op = usize::try_from(id).ok().and_then(|i| self.guide.ops.get(i));
+        let Some(op) = op else { return Cow::Owned(Value::Null) };
+        match *op {
+            Op::Constant(index) => self.constant(index),
+            Op::Read(slot, attribute) => self.read(slot, attribute),
+            Op::Now(attribute) => Cow::Owned(self.noted(calc::attribute(&Value::Moment(self.input.now), attribute))),
+            Op::Today(attribute) => {
+                let today = self.input.now.date().map_or(Value::Null, Value::Moment);
+                Cow::Owned(self.noted(calc::attribute(&today, attribute)))
+            }
+            Op::Column(column, attribute) => match instance.and_then(|i| i.values.get(column)) {
+                Some(value) => self.attribute_of(value, attribute),
+                None => Cow::Owned(Value::Null),
+            },
+            Op::Term(term) => Cow::Owned(self.term(term)),
+            Op::Not(a) => Cow::Owned(truth(&self.eval(a, instance)).map_or(Value::Null, |t| Value::Boolean(!t))),
+            Op::Negate(a) => Cow::Owned(self.negated(&self.eval(a, instance))),
+            Op::IsNull(a, expected) => Cow::Owned(Value::Boolean(self.eval(a, instance).is_null() == expected)),
+            Op::Fired(rule) => Cow::Owned(Value::Boolean(self.fired.get(rule).copied().unwrap_or_default())),
+            Op::Call(function, a) => Cow::Owned(self.noted(calc::function(function, &self.eval(a, instance)))),
+            Op::Extreme(max, a, b) => {
+                let (a, b) = (self.eval(a, instance), self.eval(b, instance));
+                Cow::Owned(self.noted(calc::extreme(max, &a, &b, self.input.now)))
+            }
+            Op::Binary(operator, a, b) => Cow::Owned(self.binary(operator, a, b, instance)),
+            Op::Any(first, count, condition) => Cow::Owned(self.quantified(first, count, condition, instance, true)),
+            Op::ForAll(first, count, condition) => Cow::Owned(self.quantified(first, count, condition, instance, false)),
+        }
+    }
+
+    fn constant(&self, index: u32) -> Cow<'_, Value> {
+        let value = usize::try_from(index).ok().and_then(|i| self.guide.constants.get(i));
+        value.map_or(Cow::Owned(Value::Null), Cow::Borrowed)
+    }
+
+    fn read(&self, slot: usize, attribute: Attribute) -> Cow<'_, Value> {
+        let Some(slot) = self.slots.get(slot) else { return Cow::Owned(Value::Null) };
+        match attribute {
+            Attribute::Whole => Cow::Borrowed(slot.current()),
+            Attribute::Count => Cow::Owned(Value::Number(real(i64::try_from(slot.count()).unwrap_or(i64::MAX)))),
+            Attribute::Sum => Cow::Owned(self.sum(slot)),
+            Attribute::NullFlavor => Cow::Borrowed(&slot.null_flavor),
+            _ => self.attribute_of(slot.current(), attribute),
+        }
+    }
+
+    /// The sum of all values of a variable, 0 if there are none; unknown when the units differ.
+    fn sum(&self, slot: &Slot) -> Value {
+        let unit = |v: &Value| if let Value::Quantity(q) = v { Some(q.unit.clone()) } else { None };
+        if slot.all().any(|v| unit(v) != unit(&slot.last)) {
+            self.note(Trouble::Units);
+            return Value::Null;
+        }
+        let total: Option<f64> = slot.all().map(Value::number).sum();
+        match total {
+            Some(n) if n.is_finite() => Value::Number(n),
+            _ => {
+                self.note(Trouble::Types);
+                Value::Null
+            }
+        }
+    }
+
+    fn attribute_of<'s>(&'s self, value: &'s Value, attribute: Attribute) -> Cow<'s, Value> {
+        match attribute {
+            Attribute::Whole => Cow::Borrowed(value),
+            _ => Cow::Owned(self.noted(calc::attribute(value, attribute))),
+        }
+    }
+
+    /// The text of a guide term in the language of the run, or else in any language.
+    pub fn term(&self, term: usize) -> Value {
+        let Some(texts) = self.guide.terms.get(term) else { return Value::Null };
+        let own = self.language.and_then(|l| texts.get(l)?.as_ref());
+        own.or_else(|| texts.iter().flatten().next()).map_or(Value::Null, |t| Value::Text(t.clone()))
+    }
+
+    fn negated(&self, value: &Value) -> Value {
+        match value {
+            Value::Null => Value::Null,
+            Value::Quantity(q) => Value::quantity(-q.magnitude, &q.unit),
+            other => self.noted(other.number().map(|n| Value::Number(-n)).ok_or(Trouble::Types)),
+        }
+    }
+
+    fn binary(&self, operator: Operator, a: Id, b: Id, instance: Option<&Instance>) -> Value {
+        let left = self.eval(a, instance);
+        match operator {
+            Operator::And | Operator::Or => {
+                let dominant = operator == Operator::Or;
+                let left = truth(&left);
+                if left == Some(dominant) {
+                    return Value::Boolean(dominant);
+                }
+                match (left, truth(&self.eval(b, instance))) {
+                    (_, Some(right)) if right == dominant => Value::Boolean(dominant),
+                    (Some(_), Some(right)) => Value::Boolean(right),
+                    _ => Value::Null,
+                }
+            }
+            Operator::IsA | Operator::IsNotA => {
+                let is_a = self.is_a(&left, &self.eval(b, instance));
+                is_a.map_or(Value::Null, |t| Value::Boolean(t == (operator == Operator::IsA)))
+            }
+            Operator::Plus | Operator::Minus | Operator::Times | Operator::Divided | Operator::Modulo | Operator::Power => {
+                self.noted(calc::arithmetic(operator, &left, &self.eval(b, instance), self.input.now))
+            }
+            _ => {
+                let result = calc::compare(operator, &left, &self.eval(b, instance), self.input.now);
+                self.noted(result.map(|t| t.map_or(Value::Null, Value::Boolean)))
+            }
+        }
+    }
+
+    /// Whether a code falls under a guide term by its term bindings; unknown without a code.
+    fn is_a(&self, left: &Value, right: &Value) -> Option<bool> {
+        let code = match left {
+            Value::Null => return None,
+            Value::Coded(code) => code.as_ref(),
+            Value::Ordinal(ordinal) => &ordinal.symbol,
+            _ => return Some(false),
+        };
+        let Value::Coded(term) = right else { return Some(false) };
+        let bindings = &self.guide.guide.term_bindings;
+        let of_terminology = bindings.iter().filter(|b| b.terminology.eq_ignore_ascii_case(&code.terminology));
+        let mut bound = of_terminology.flat_map(|b| &b.codes).filter(|(t, _)| *t == *term.code).flat_map(|(_, codes)| codes);
+        Some(bound.any(|ancestor| self.input.subsumes(&code.terminology, ancestor, &code.code)))
+    }
+
+    /// `any` and `for_all`: the condition at each index of the variables, shorter lists standing at their last value.
+    fn quantified(&self, first: Id, count: u32, condition: Id, instance: Option<&Instance>, any: bool) -> Value {
+        let slot_of = |id: Id| match usize::try_from(id).ok().and_then(|i| self.guide.ops.get(i)) {
+            Some(Op::Read(slot, _)) => self.slots.get(*slot),
+            _ => None,
+        };
+        let slots = || (first..first.saturating_add(count)).filter_map(slot_of);
+        let len = slots().map(Slot::count).max().unwrap_or_default();
+        let mut unknown = len == 0;
+        self.pinned.set(true);
+        for index in 0..len {
+            slots().for_each(|s| s.pin.set(index));
+            match truth(&self.eval(condition, instance)) {
+                Some(hit) if hit == any => {
+                    if !any {
+                        slots().for_each(|s| s.pin.set(NOT_PINNED));
+                    }
+                    return Value::Boolean(any);
+                }
+                None => unknown = true,
+                Some(_) => {}
+            }
+        }
+        slots().for_each(|s| s.pin.set(NOT_PINNED));
+        if unknown { Value::Null } else { Value::Boolean(!any) }
+    }
+}
+
+/// The truth of a value: `None` is unknown.
+pub(crate) fn truth(value: &Value) -> Option<bool> {
+    match value {
+        Value::Boolean(b) => Some(*b),
+        _ => None,
+    }
+}

@@ -1,0 +1,410 @@
+//! One run of a guide: predicates, pre-conditions, default actions, rules by priority, results.
+
+use super::bind::Instance;
+use super::compile::{CompiledGuide, Predicate};
+use super::eval::{Machine, Place};
+use super::fill;
+use super::guide::{Binding, Link, SuggestedAction};
+use super::time::Moment;
+use super::trace::{self, Trace};
+use super::value::Value;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// Knowledge about codes that the guide does not carry.
+pub trait Terminology {
+    /// Whether `code` is `ancestor` or falls under it; `None` when this terminology is unknown here.
+    fn subsumes(&self, terminology: &str, ancestor: &str, code: &str) -> Option<bool>;
+}
+
+/// Switches of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Round quantities to their precision when they are stored, so that later rules read the rounded value.
+    pub round_on_store: bool,
+    /// Also return the instances of INPUT bindings that were used.
+    pub include_input: bool,
+    /// Say for every rule why it fired or not.
+    pub trace: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { round_on_store: true, include_input: false, trace: false }
+    }
+}
+
+/// What a run works on.
+#[derive(Clone, Copy)]
+pub struct RunInput<'a> {
+    /// The instances of each binding of the guide, in the order of its bindings, oldest first.
+    pub instances: &'a [Vec<Instance>],
+    /// The time of evaluation; its offset is the zone in which results are written.
+    pub now: Moment,
+    /// The language of texts, such as `en`.
+    pub language: &'a str,
+    /// Switches.
+    pub options: Options,
+    /// Subsumption of codes; without it a code falls under those that it starts with.
+    pub terminology: Option<&'a dyn Terminology>,
+}
+
+/// The result of a run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// One instance for each OUTPUT binding that has values, then the created ones, then the filled templates.
+    pub outputs: Vec<Output>,
+    /// The rules that fired, in order.
+    pub fired: Vec<Arc<str>>,
+    /// The cards of the rules that fired.
+    pub cards: Vec<CardOut>,
+    /// Why rules fired or not, when asked for.
+    pub trace: Option<Trace>,
+    /// False when a pre-condition was not true, so that nothing was done.
+    pub started: bool,
+    values: Vec<(Value, bool)>,
+}
+
+/// An instance that the guide made.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// The code of the binding or template.
+    pub id: String,
+    /// The archetype or resource class.
+    pub model_id: String,
+    /// The template of the data, where the guide names one that is not an archetype.
+    pub template_id: Option<String>,
+    /// Its values.
+    pub values: Vec<OutputValue>,
+}
+
+/// A value that the guide made.
+#[derive(Clone, Debug)]
+pub struct OutputValue {
+    /// The variable.
+    pub code: String,
+    /// The path in the model; `/` for a whole resource.
+    pub path: String,
+    /// The value; never null.
+    pub value: Value,
+}
+
+/// A card of CDS Hooks.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct CardOut {
+    /// One line.
+    pub summary: String,
+    /// More lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// `info`, `warning` or `critical`.
+    pub indicator: String,
+    /// Whose advice it is.
+    pub source: LinkOut,
+    /// What could be done.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub suggestions: Vec<SuggestionOut>,
+    /// Where to read more.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<LinkOut>,
+}
+
+/// A link of a card.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct LinkOut {
+    /// What it is called.
+    pub label: String,
+    /// Where it leads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// A picture.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icon: Option<String>,
+    /// `absolute` or `smart`.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+}
+
+/// A suggestion of a card.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct SuggestionOut {
+    /// What it is called.
+    pub label: String,
+    /// Its id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub uuid: Option<String>,
+    /// What it would do.
+    pub actions: Vec<ActionOut>,
+}
+
+/// An action of a suggestion.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct ActionOut {
+    /// `create`, `update` or `delete`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// In words.
+    pub description: String,
+    /// The resource, filled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource: Option<serde_json::Value>,
+}
+
+/// What actions make beyond values of variables.
+#[derive(Default)]
+pub(crate) struct Made {
+    pub created: Vec<Output>,
+    pub objects: Vec<(String, Arc<serde_json::Value>)>,
+    pub cards: Vec<CardOut>,
+}
+
+impl RunInput<'_> {
+    pub(crate) fn subsumes(&self, terminology: &str, ancestor: &str, code: &str) -> bool {
+        self.terminology.and_then(|t| t.subsumes(terminology, ancestor, code)).unwrap_or_else(|| code.starts_with(ancestor))
+    }
+}
+
+impl Output {
+    pub(crate) fn of(binding: &Binding, values: Vec<OutputValue>) -> Output {
+        let template_id = binding.template_id.clone().filter(|t| super::bind::class_of(t).is_none());
+        Output { id: binding.id.clone(), model_id: binding.model_id.clone(), template_id, values }
+    }
+}
+
+impl Run {
+    /// The last value of a variable after the run.
+    pub fn value(&self, guide: &CompiledGuide, code: &str) -> Option<&Value> {
+        self.values.get(guide.slot_of(code)?).map(|(v, _)| v).filter(|v| !v.is_null())
+    }
+
+    /// True when a rule or default action has set the variable in this run.
+    pub fn was_set(&self, guide: &CompiledGuide, code: &str) -> bool {
+        guide.slot_of(code).and_then(|s| self.values.get(s)).is_some_and(|(_, set)| *set)
+    }
+}
+
+impl CompiledGuide {
+    /// The guide that was compiled.
+    pub fn guide(&self) -> &super::guide::Guide {
+        &self.guide
+    }
+
+    pub(crate) fn slot_of(&self, code: &str) -> Option<usize> {
+        self.slots.iter().position(|s| *s.code == *code)
+    }
+
+    /// Runs the guide once. It never fails: what cannot be computed is null, and the trace says why.
+    pub fn run(&self, input: &RunInput<'_>) -> Run {
+        let mut machine = Machine::new(self, input);
+        let used = machine.load();
+        let mut made = Made::default();
+        let mut tests = Vec::new();
+        let started = machine.pre_conditions(&mut tests);
+        if started {
+            machine.default_actions(&mut made);
+            for rule in 0..self.rules.len() {
+                machine.rule(rule, &mut made, &mut tests);
+            }
+        }
+        let trace = input.options.trace.then(|| trace::of(&machine, started, tests, &used));
+        let outputs = if started { machine.outputs(made.created, made.objects, &used) } else { Vec::new() };
+        Run {
+            outputs,
+            fired: machine.fired_order.iter().filter_map(|r| self.rules.get(*r)).map(|r| r.id.clone()).collect(),
+            cards: made.cards,
+            trace,
+            started,
+            values: machine.slots.into_iter().map(|s| (s.last, s.assigned)).collect(),
+        }
+    }
+
+    /// Which instances of a binding its predicates keep, as indexes: what a run would read.
+    pub fn select(&self, binding: usize, input: &RunInput<'_>) -> Vec<usize> {
+        Machine::new(self, input).selected(binding)
+    }
+}
+
+impl Machine<'_> {
+    /// Fills the variables from the instances that pass the predicates; returns which ones those are.
+    fn load(&mut self) -> Vec<Vec<usize>> {
+        let mut used = Vec::new();
+        let keep = self.input.options.trace || self.input.options.include_input;
+        for (i, plan) in self.guide.bindings.iter().enumerate() {
+            let instances = self.input.instances.get(i).map(Vec::as_slice).unwrap_or_default();
+            let selected = if plan.predicates.is_empty() { None } else { Some(self.selected(i)) };
+            let count = selected.as_ref().map_or(instances.len(), Vec::len);
+            let chosen = |n: usize| selected.as_ref().map_or(Some(n), |s| s.get(n).copied());
+            for instance in (0..count).filter_map(chosen).filter_map(|n| instances.get(n)) {
+                for (column, value) in plan.columns.iter().zip(&instance.values).filter(|(_, v)| !v.is_null()) {
+                    if let Some(slot) = column.slot.and_then(|s| self.slots.get_mut(s)) {
+                        slot.push(value.clone());
+                    }
+                }
+            }
+            if keep {
+                used.push(selected.unwrap_or_else(|| (0..instances.len()).collect()));
+            }
+        }
+        used
+    }
+
+    fn selected(&self, binding: usize) -> Vec<usize> {
+        let instances = self.input.instances.get(binding).map(Vec::as_slice).unwrap_or_default();
+        let mut kept: Vec<usize> = (0..instances.len()).collect();
+        self.place.set(Place::Predicate(binding));
+        for predicate in self.guide.bindings.get(binding).map(|p| p.predicates.as_slice()).unwrap_or_default() {
+            match predicate {
+                Predicate::Filter(op) => kept.retain(|i| self.test(*op, instances.get(*i)) == Some(true)),
+                Predicate::Best { max, column, attribute } => {
+                    let mut best: Option<(i64, usize)> = None;
+                    for i in &kept {
+                        let value = instances.get(*i).and_then(|n| n.values.get(*column));
+                        let value = value.and_then(|v| super::calc::attribute(v, *attribute).ok());
+                        let Some(Value::Moment(moment)) = value else { continue };
+                        let better = best.is_none_or(|(ms, _)| if *max { moment.millis > ms } else { moment.millis < ms });
+                        if better {
+                            best = Some((moment.millis, *i));
+                        }
+                    }
+                    kept = best.into_iter().map(|(_, i)| i).collect();
+                }
+            }
+        }
+        kept
+    }
+
+    fn pre_conditions(&mut self, tests: &mut Vec<trace::Tested>) -> bool {
+        let guide = self.guide;
+        let mut all = true;
+        for (i, test) in guide.pre_conditions.iter().enumerate() {
+            self.place.set(Place::PreCondition(i));
+            let result = self.test(test.op, None);
+            all &= result == Some(true);
+            if self.input.options.trace {
+                tests.push(trace::tested(self, None, test, result));
+            }
+            self.unpin();
+        }
+        all
+    }
+
+    fn default_actions(&mut self, made: &mut Made) {
+        let guide = self.guide;
+        for (i, action) in guide.default_actions.iter().enumerate() {
+            self.place.set(Place::DefaultAction(i));
+            self.act(action, made);
+        }
+        self.settle();
+    }
+
+    /// The next assignment of a variable adds a value again.
+    fn settle(&mut self) {
+        self.unpin();
+        self.slots.iter_mut().for_each(|s| s.fresh = false);
+    }
+
+    fn rule(&mut self, index: usize, made: &mut Made, tests: &mut Vec<trace::Tested>) {
+        let guide = self.guide;
+        let Some(rule) = guide.rules.get(index) else { return };
+        let mut all = true;
+        for (i, test) in rule.when.iter().enumerate() {
+            self.place.set(Place::When(index, i));
+            let result = self.test(test.op, None);
+            all &= result == Some(true);
+            if self.input.options.trace {
+                tests.push(trace::tested(self, Some(index), test, result));
+            } else if !all {
+                break;
+            }
+        }
+        if all {
+            for (i, action) in rule.then.iter().enumerate() {
+                self.place.set(Place::Then(index, i));
+                self.act(action, made);
+            }
+            self.cards(index, made);
+            if let Some(fired) = self.fired.get_mut(index) {
+                *fired = true;
+            }
+            self.fired_order.push(index);
+            self.settle();
+        }
+        self.unpin();
+    }
+
+    fn cards(&self, index: usize, made: &mut Made) {
+        let Some(plan) = self.guide.rules.get(index) else { return };
+        let Some(rule) = self.guide.guide.rules.get(plan.source) else { return };
+        self.place.set(Place::Cards(index));
+        let text = |t: &str| fill::filled_text(t, &|code, attribute| self.place_value(code, attribute, &[]));
+        let mut values = plan.card_values.iter();
+        for card in &rule.cards {
+            let suggestions = card.suggestions.iter().map(|s| SuggestionOut {
+                label: text(&s.label),
+                uuid: s.uuid.clone(),
+                actions: s.actions.iter().map(|a| self.suggested(a, values.next().map(Vec::as_slice).unwrap_or_default())).collect(),
+            });
+            let suggestions = suggestions.collect();
+            let source = card.source.as_ref().map_or_else(|| LinkOut { label: self.guide.guide.id.clone(), url: None, icon: None, kind: None }, link);
+            made.cards.push(CardOut {
+                summary: text(&card.summary),
+                detail: card.detail.as_deref().map(text),
+                indicator: card.indicator.clone(),
+                source,
+                suggestions,
+                links: card.links.iter().map(link).collect(),
+            });
+        }
+    }
+
+    fn suggested(&self, action: &SuggestedAction, values: &[(String, u32)]) -> ActionOut {
+        let local: Vec<(String, Vec<Value>)> = values.iter().map(|(name, id)| (name.clone(), vec![self.eval(*id, None).into_owned()])).collect();
+        let template = action.template.as_ref().and_then(|(id, _)| self.guide.guide.templates.iter().find(|t| t.id == *id));
+        let resource = template.and_then(|t| fill::filled(&t.object, &|code, attribute| self.place_value(code, attribute, &local)));
+        ActionOut { kind: action.kind.clone(), description: action.description.clone(), resource }
+    }
+
+    fn outputs(&self, created: Vec<Output>, objects: Vec<(String, Arc<serde_json::Value>)>, used: &[Vec<usize>]) -> Vec<Output> {
+        let mut outputs = Vec::new();
+        for (plan, binding) in self.guide.bindings.iter().zip(&self.guide.guide.bindings) {
+            let value_of = |(column, slot): &(usize, usize)| {
+                let (element, slot) = (binding.elements.get(*column)?, self.slots.get(*slot)?);
+                let kept = !slot.last.is_null() && !slot.only_created;
+                kept.then(|| OutputValue { code: element.id.clone(), path: element.path.clone(), value: slot.last.clone() })
+            };
+            let values: Vec<OutputValue> = plan.outputs.iter().filter_map(value_of).collect();
+            if !values.is_empty() {
+                outputs.push(Output::of(binding, values));
+            }
+        }
+        outputs.extend(created);
+        for (id, object) in objects {
+            let Some(template) = self.guide.guide.templates.iter().find(|t| t.id == id) else { continue };
+            let value = OutputValue { code: id.clone(), path: "/".to_owned(), value: Value::Object(object) };
+            outputs.push(Output { id, model_id: template.model_id.clone(), template_id: template.template_id.clone(), values: vec![value] });
+        }
+        if self.input.options.include_input {
+            outputs.extend(self.inputs_used(used));
+        }
+        outputs
+    }
+
+    fn inputs_used(&self, used: &[Vec<usize>]) -> Vec<Output> {
+        let bindings = self.guide.guide.bindings.iter().zip(&self.guide.bindings).enumerate();
+        let inputs = bindings.filter(|(_, (b, _))| b.direction == super::guide::Direction::Input);
+        let each = inputs.flat_map(|(i, (binding, plan))| {
+            let instances = self.input.instances.get(i).map(Vec::as_slice).unwrap_or_default();
+            let chosen = used.get(i).map(Vec::as_slice).unwrap_or_default().iter().filter_map(|n| instances.get(*n));
+            chosen.map(move |instance| {
+                let read = binding.elements.iter().zip(&plan.columns).zip(&instance.values).filter(|(_, v)| !v.is_null());
+                let values = read.map(|((e, _), v)| OutputValue { code: e.id.clone(), path: e.path.clone(), value: v.clone() });
+                Output::of(binding, values.collect())
+            })
+        });
+        each.collect()
+    }
+}
+
+fn link(link: &Link) -> LinkOut {
+    LinkOut { label: link.label.clone(), url: link.url.clone(), icon: link.icon.clone(), kind: link.kind.clone() }
+}

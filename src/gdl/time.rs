@@ -1,0 +1,224 @@
+//! Points in time as guides use them: parsing, printing and calendar arithmetic without a clock.
+
+use chrono::{DateTime, Datelike, Days, FixedOffset, Months, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
+use nom::branch::alt;
+use nom::bytes::complete::{tag, take_while_m_n, take_while1};
+use nom::character::complete::{char, one_of};
+use nom::combinator::{all_consuming, map_opt, opt, value};
+use nom::sequence::preceded;
+use nom::{IResult, Parser};
+
+/// Which RM class a point in time came from, and goes back to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Precision {
+    /// `DV_DATE`: the start of its day.
+    Date,
+    /// `DV_DATE_TIME`.
+    DateTime,
+    /// `DV_TIME`: on 1970-01-01.
+    Time,
+}
+
+/// A point in time with the offset in which its calendar runs.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Moment {
+    /// Milliseconds since 1970-01-01T00:00:00Z; of a partial value the earliest point that it covers.
+    pub millis: i64,
+    /// Seconds east of UTC.
+    pub offset: i32,
+    /// What it was written as.
+    pub precision: Precision,
+}
+
+/// The units of a quantity that stand for a calendar period or a duration.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TimeUnit {
+    /// `a`
+    Year,
+    /// `mo`
+    Month,
+    /// `wk`
+    Week,
+    /// `d`
+    Day,
+    /// `h`
+    Hour,
+    /// `min`
+    Minute,
+}
+
+impl TimeUnit {
+    /// The time unit of a unit string, as UCUM spells it.
+    pub fn parse(unit: &str) -> Option<TimeUnit> {
+        match unit {
+            "a" => Some(TimeUnit::Year),
+            "mo" => Some(TimeUnit::Month),
+            "wk" => Some(TimeUnit::Week),
+            "d" => Some(TimeUnit::Day),
+            "h" => Some(TimeUnit::Hour),
+            "min" => Some(TimeUnit::Minute),
+            _ => None,
+        }
+    }
+}
+
+impl Moment {
+    /// Reads ISO 8601, extended or basic, whole or cut off from the right; `zone` (seconds east of UTC) counts where
+    /// the text names none, and a region in brackets behind the offset is passed over.
+    pub fn parse(text: &str, zone: i32) -> Option<Moment> {
+        let text = text.split_once('[').map_or(text, |(t, _)| t);
+        let (_, (date, time)) = all_consuming((opt(date), opt(time_part))).parse(text).ok()?;
+        if date.is_none() && text.starts_with('T') {
+            return None;
+        }
+        let (clock, offset) = time.unwrap_or((NaiveTime::MIN, None));
+        let precision = match (date, time) {
+            (Some(_), Some(_)) => Precision::DateTime,
+            (Some(_), None) => Precision::Date,
+            (None, Some(_)) => Precision::Time,
+            (None, None) => return None,
+        };
+        let day = date.or_else(|| NaiveDate::from_ymd_opt(1970, 1, 1))?;
+        Moment::at(NaiveDateTime::new(day, clock), offset.unwrap_or(zone), precision)
+    }
+
+    /// The date-time at a number of milliseconds since 1970, seen in the offset of another.
+    pub fn from_millis(millis: i64, offset: i32) -> Moment {
+        Moment { millis, offset, precision: Precision::DateTime }
+    }
+
+    /// The day on which it lies.
+    pub fn date(self) -> Option<Moment> {
+        Moment::at(NaiveDateTime::new(self.local()?.date(), NaiveTime::MIN), self.offset, Precision::Date)
+    }
+
+    /// The calendar year, month and day in its own offset.
+    pub fn ymd(self) -> Option<(i32, u32, u32)> {
+        self.local().map(|l| (l.year(), l.month(), l.day()))
+    }
+
+    /// Moves along the calendar by the whole part of `amount`: 31 January and one month is the last of February.
+    pub fn plus(self, amount: f64, unit: TimeUnit) -> Option<Moment> {
+        let steps = whole(amount)?;
+        let back = steps < 0;
+        let size = steps.unsigned_abs();
+        let local = self.local()?;
+        let moved = match unit {
+            TimeUnit::Year | TimeUnit::Month => {
+                let months = Months::new(u32::try_from(if unit == TimeUnit::Year { size.checked_mul(12)? } else { size }).ok()?);
+                if back { local.checked_sub_months(months) } else { local.checked_add_months(months) }
+            }
+            TimeUnit::Week | TimeUnit::Day => {
+                let days = Days::new(if unit == TimeUnit::Week { size.checked_mul(7)? } else { size });
+                if back { local.checked_sub_days(days) } else { local.checked_add_days(days) }
+            }
+            TimeUnit::Hour => local.checked_add_signed(TimeDelta::try_hours(steps)?),
+            TimeUnit::Minute => local.checked_add_signed(TimeDelta::try_minutes(steps)?),
+        }?;
+        let precision = match (self.precision, unit) {
+            (Precision::Date, TimeUnit::Hour | TimeUnit::Minute) => Precision::DateTime,
+            (same, _) => same,
+        };
+        Moment::at(moved, self.offset, precision)
+    }
+
+    /// ISO 8601: a date without zone, a date-time with its offset and no more digits than needed.
+    pub fn text(self) -> String {
+        let Some(local) = self.local() else { return String::new() };
+        let zone = || match self.offset {
+            0 => "Z".to_owned(),
+            o => format!("{}{:02}:{:02}", if o < 0 { '-' } else { '+' }, o.abs() / 3600, o.abs() / 60 % 60),
+        };
+        match self.precision {
+            Precision::Date => local.format("%Y-%m-%d").to_string(),
+            Precision::Time => format!("{}{}", local.format("%H:%M:%S%.f"), zone()),
+            Precision::DateTime => format!("{}{}", local.format("%Y-%m-%dT%H:%M:%S%.f"), zone()),
+        }
+    }
+
+    fn local(self) -> Option<NaiveDateTime> {
+        let utc = DateTime::from_timestamp_millis(self.millis)?;
+        FixedOffset::east_opt(self.offset).map(|zone| utc.with_timezone(&zone).naive_local())
+    }
+
+    fn at(local: NaiveDateTime, offset: i32, precision: Precision) -> Option<Moment> {
+        let millis = local.and_utc().timestamp_millis().checked_sub(i64::from(offset) * 1000)?;
+        Some(Moment { millis, offset, precision })
+    }
+}
+
+/// The whole part of a number that fits the calendar.
+fn whole(amount: f64) -> Option<i64> {
+    #[allow(clippy::cast_possible_truncation)]
+    (amount.abs() < 1.0e9).then_some(amount.trunc() as i64)
+}
+
+fn digits<'a>(n: usize) -> impl Parser<&'a str, Output = u32, Error = nom::error::Error<&'a str>> {
+    map_opt(take_while_m_n(n, n, |c: char| c.is_ascii_digit()), |t: &str| t.parse().ok())
+}
+
+fn date(input: &str) -> IResult<&str, NaiveDate> {
+    let extended = (digits(4), opt(preceded(char('-'), (digits(2), opt(preceded(char('-'), digits(2)))))));
+    let extended = map_opt(extended, |(y, rest)| {
+        let (m, d) = rest.map_or((1, 1), |(m, d)| (m, d.unwrap_or(1)));
+        NaiveDate::from_ymd_opt(i32::try_from(y).ok()?, m, d)
+    });
+    let basic = map_opt((digits(4), digits(2), digits(2)), |(y, m, d)| NaiveDate::from_ymd_opt(i32::try_from(y).ok()?, m, d));
+    alt((basic, extended)).parse(input)
+}
+
+fn time_part(input: &str) -> IResult<&str, (NaiveTime, Option<i32>)> {
+    let fraction = preceded(one_of(".,"), take_while1(|c: char| c.is_ascii_digit()));
+    let seconds = (preceded(opt(char(':')), digits(2)), opt(fraction));
+    let clock = (opt(char('T')), digits(2), preceded(opt(char(':')), digits(2)), opt(seconds));
+    let clock = map_opt(clock, |(_, h, m, rest)| {
+        let (s, fraction) = rest.unwrap_or((0, None));
+        let nanos: String = fraction.unwrap_or("0").chars().chain("000000000".chars()).take(9).collect();
+        NaiveTime::from_hms_nano_opt(h, m, s, nanos.parse().ok()?)
+    });
+    let hours = map_opt((char('T'), digits(2)), |(_, h)| NaiveTime::from_hms_opt(h, 0, 0));
+    (alt((clock, hours)), opt(zone)).parse(input)
+}
+
+fn zone(input: &str) -> IResult<&str, i32> {
+    let offset = (one_of("+-"), digits(2), opt(preceded(opt(char(':')), digits(2))));
+    let offset = map_opt(offset, |(sign, h, m)| {
+        let seconds = i32::try_from(h.checked_mul(3600)? + m.unwrap_or(0) * 60).ok().filter(|s| *s < 86_400)?;
+        Some(if sign == '-' { -seconds } else { seconds })
+    });
+    alt((value(0, tag("Z")), offset)).parse(input)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Moment {
+        Moment::parse(text, 0).unwrap_or_else(|| panic!("{text}"))
+    }
+
+    #[test]
+    fn texts_come_back() {
+        for text in ["2019-08-12T09:18:00+02:00", "2019-08-12", "2019-08-12T09:18:00.250Z", "1969-12-31T23:59:59Z"] {
+            assert_eq!(at(text).text(), text);
+        }
+    }
+
+    #[test]
+    fn partial_and_decorated_texts_are_read() {
+        assert_eq!(at("2019-08-12T09:18+02:00[Europe/Stockholm]"), at("2019-08-12T09:18:00+02:00"));
+        assert_eq!(at("1949-03-07T14:57Z").text(), "1949-03-07T14:57:00Z");
+        assert_eq!(at("20190812T091800Z").text(), "2019-08-12T09:18:00Z");
+        assert_eq!(at("2019-08").text(), "2019-08-01");
+        assert_eq!(Moment::parse("2019-13-01", 0), None);
+        assert_eq!(Moment::parse("", 0), None);
+    }
+
+    #[test]
+    fn months_end_where_the_month_ends() {
+        assert_eq!(at("2019-01-31").plus(1.0, TimeUnit::Month).map(Moment::text).as_deref(), Some("2019-02-28"));
+        assert_eq!(at("2020-02-29").plus(-1.9, TimeUnit::Year).map(Moment::text).as_deref(), Some("2019-02-28"));
+        assert_eq!(at("2020-02-29").plus(1.0e12, TimeUnit::Year), None);
+        assert_eq!(at("2020-02-29").plus(f64::NAN, TimeUnit::Day), None);
+    }
+}

@@ -1,0 +1,220 @@
+//! The values that guides compute with: the data types of the Reference Model, reduced to what rules can see.
+
+use super::time::Moment;
+use std::sync::Arc;
+
+/// A value of a variable or of an expression. Cloning is cheap: texts are shared.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub enum Value {
+    /// Nothing is known.
+    #[default]
+    Null,
+    /// A plain number, as arithmetic yields it.
+    Number(f64),
+    /// Milliseconds since 1970: `.value` of a date-time.
+    Millis(f64),
+    /// Milliseconds between two points in time.
+    Span(f64),
+    /// A truth value or `DV_BOOLEAN`.
+    Boolean(bool),
+    /// `DV_TEXT`, or a text in an expression.
+    Text(Arc<str>),
+    /// `DV_COUNT`.
+    Count(i64),
+    /// `DV_QUANTITY`.
+    Quantity(Quantity),
+    /// `DV_ORDINAL`.
+    Ordinal(Arc<Ordinal>),
+    /// `DV_CODED_TEXT`.
+    Coded(Arc<Coded>),
+    /// `DV_DATE_TIME`, `DV_DATE` or `DV_TIME`.
+    Moment(Moment),
+    /// `DV_PROPORTION`.
+    Proportion(Proportion),
+    /// `DV_DURATION`, its ISO 8601 text.
+    Duration(Arc<str>),
+    /// Any other object, such as a FHIR resource made from a template.
+    Object(Arc<serde_json::Value>),
+}
+
+/// A magnitude with a unit.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Quantity {
+    /// The number.
+    pub magnitude: f64,
+    /// The unit string as written; empty where there is none.
+    pub unit: Arc<str>,
+    /// Decimals; `None` where nobody said.
+    pub precision: Option<u8>,
+}
+
+/// A code with its text.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Coded {
+    /// `local`, `SNOMED-CT`, `ATC`, …
+    pub terminology: Arc<str>,
+    /// The code string.
+    pub code: Arc<str>,
+    /// The text, in whatever language it came.
+    pub text: Arc<str>,
+}
+
+/// A coded text with a rank.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ordinal {
+    /// The rank.
+    pub value: i64,
+    /// The symbol.
+    pub symbol: Coded,
+}
+
+/// A ratio of two numbers.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Proportion {
+    /// The number above the line.
+    pub numerator: f64,
+    /// The number below it.
+    pub denominator: f64,
+    /// 0 ratio, 1 unitary, 2 percent, 3 fraction, 4 integer fraction.
+    pub kind: i64,
+    /// Decimals; `None` where nobody said.
+    pub precision: Option<u8>,
+}
+
+impl Value {
+    /// A text.
+    pub fn text(text: &str) -> Value {
+        Value::Text(Arc::from(text))
+    }
+
+    /// A quantity without known precision.
+    pub fn quantity(magnitude: f64, unit: &str) -> Value {
+        Value::Quantity(Quantity { magnitude, unit: Arc::from(unit), precision: None })
+    }
+
+    /// A coded text.
+    pub fn coded(terminology: &str, code: &str, text: &str) -> Value {
+        Value::Coded(Arc::new(Coded { terminology: Arc::from(terminology), code: Arc::from(code), text: Arc::from(text) }))
+    }
+
+    /// An ordinal.
+    pub fn ordinal(value: i64, terminology: &str, code: &str, text: &str) -> Value {
+        let symbol = Coded { terminology: Arc::from(terminology), code: Arc::from(code), text: Arc::from(text) };
+        Value::Ordinal(Arc::new(Ordinal { value, symbol }))
+    }
+
+    /// True for [`Value::Null`].
+    pub fn is_null(&self) -> bool {
+        matches!(self, Value::Null)
+    }
+
+    /// The number that arithmetic takes this value for: a number, a count, the magnitude of a quantity, the rank of an
+    /// ordinal, a text of digits.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Value::Number(n) | Value::Millis(n) | Value::Span(n) => Some(*n),
+            Value::Count(n) => Some(real(*n)),
+            Value::Quantity(q) => Some(q.magnitude),
+            Value::Ordinal(o) => Some(real(o.value)),
+            Value::Proportion(p) if p.denominator != 0.0 => Some(p.numerator / p.denominator),
+            Value::Text(t) => t.trim().parse().ok().filter(|n: &f64| n.is_finite()),
+            _ => None,
+        }
+    }
+
+    /// The name of the RM class that holds this value; a plain number becomes a count or a quantity.
+    pub fn rm_type(&self) -> &'static str {
+        use super::time::Precision;
+        match self {
+            Value::Null => "null",
+            Value::Number(n) if n.fract() == 0.0 => "DV_COUNT",
+            Value::Number(_) | Value::Quantity(_) | Value::Span(_) => "DV_QUANTITY",
+            Value::Millis(_) => "DV_DATE_TIME",
+            Value::Boolean(_) => "DV_BOOLEAN",
+            Value::Text(_) => "DV_TEXT",
+            Value::Count(_) => "DV_COUNT",
+            Value::Ordinal(_) => "DV_ORDINAL",
+            Value::Coded(_) => "DV_CODED_TEXT",
+            Value::Moment(m) => match m.precision {
+                Precision::Date => "DV_DATE",
+                Precision::DateTime => "DV_DATE_TIME",
+                Precision::Time => "DV_TIME",
+            },
+            Value::Proportion(_) => "DV_PROPORTION",
+            Value::Duration(_) => "DV_DURATION",
+            Value::Object(_) => "object",
+        }
+    }
+}
+
+impl Quantity {
+    /// The same rounded to its precision (half to even on the exact value of the double); unchanged where that is 0 or unknown.
+    pub fn rounded(mut self) -> Quantity {
+        if let Some(decimals) = self.precision.filter(|p| *p > 0) {
+            self.magnitude = round_half_even(self.magnitude, decimals);
+        }
+        self
+    }
+}
+
+/// An integer as a double.
+#[allow(clippy::cast_precision_loss)]
+pub(crate) fn real(n: i64) -> f64 {
+    n as f64
+}
+
+/// The whole part of a double; `None` beyond the range in which doubles count exactly.
+#[allow(clippy::cast_possible_truncation)]
+pub(crate) fn integer(n: f64) -> Option<i64> {
+    (n.abs() <= 9_007_199_254_740_992.0).then_some(n.trunc() as i64)
+}
+
+/// Rounds to `decimals` digits, ties of the exact binary value to even.
+pub(crate) fn round_half_even(n: f64, decimals: u8) -> f64 {
+    let scale = 10f64.powi(i32::from(decimals));
+    let scaled = n * scale;
+    if scaled.abs() < 1.0e9 && ((scaled - scaled.trunc()).abs() - 0.5).abs() > 1.0e-5 {
+        return scaled.round() / scale;
+    }
+    format!("{n:.*}", usize::from(decimals)).parse().unwrap_or(n)
+}
+
+/// A number as texts show it: no `.0` behind whole numbers, groups of three digits, at most three decimals.
+pub(crate) fn grouped(n: f64) -> String {
+    let text = format!("{:.3}", n.abs());
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let mut out = String::new();
+    for (i, digit) in whole.chars().enumerate() {
+        if i > 0 && (whole.len() - i) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    let fraction = fraction.trim_end_matches('0');
+    if !fraction.is_empty() {
+        out.push('.');
+        out.push_str(fraction);
+    }
+    if n < 0.0 && out != "0" { format!("-{out}") } else { out }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ties_go_by_the_exact_double() {
+        assert_eq!(round_half_even(2.675, 2), 2.67);
+        assert_eq!(round_half_even(0.125, 2), 0.12);
+        assert_eq!(round_half_even(0.375, 2), 0.38);
+        assert_eq!(round_half_even(-1.005, 2), -1.0);
+    }
+
+    #[test]
+    fn numbers_in_texts_are_grouped() {
+        assert_eq!(grouped(1500.0), "1,500");
+        assert_eq!(grouped(1.0), "1");
+        assert_eq!(grouped(-1234567.25), "-1,234,567.25");
+        assert_eq!(grouped(999.5), "999.5");
+    }
+}
