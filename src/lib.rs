@@ -3,6 +3,7 @@
 pub mod aql;
 pub mod diag;
 pub mod document;
+pub mod gdl;
 pub mod rm;
 pub mod samples;
 pub mod service;

@@ -68,9 +68,10 @@ impl Machine<'_> {
     }
 
     fn create(&mut self, binding: Option<usize>, values: &[Assign], made: &mut Made) {
-        for slot in values.iter().filter_map(|a| self.slots.get(a.slot).map(|_| a.slot)) {
-            if let Some(slot) = self.slots.get_mut(slot) {
+        for assign in values {
+            if let Some(slot) = self.slots.get_mut(assign.slot) {
                 slot.fresh = false;
+                slot.pending = None;
             }
         }
         let mut begun: Vec<usize> = Vec::new();
@@ -107,7 +108,10 @@ impl Machine<'_> {
             }
             return false;
         }
-        let base = if anew { &Value::Null } else { &slot.last };
+        let pending = slot.pending.clone().map(Value::Quantity);
+        let base = pending.as_ref().unwrap_or(if anew { &Value::Null } else { &slot.last });
+        let describes = matches!(assign.attribute, Attribute::Unit | Attribute::Precision);
+        let has_number = pending.is_none() && base.number().is_some();
         let new = match self.changed(base, assign.attribute, value, is_quantity) {
             Ok(new) => new,
             Err(trouble) => {
@@ -115,6 +119,12 @@ impl Machine<'_> {
                 return false;
             }
         };
+        if describes && !has_number {
+            if let (Some(slot), Value::Quantity(quantity)) = (self.slots.get_mut(assign.slot), new) {
+                slot.pending = Some(quantity);
+            }
+            return false;
+        }
         let new = match new {
             Value::Quantity(q) if self.input.options.round_on_store => Value::Quantity(q.rounded()),
             other => other,
@@ -131,6 +141,7 @@ impl Machine<'_> {
             slot.push(new);
         }
         slot.only_created = created && (slot.only_created || !slot.assigned) || slot.only_created && slot.fresh;
+        slot.pending = None;
         slot.fresh = true;
         slot.assigned = true;
     }
@@ -140,7 +151,9 @@ impl Machine<'_> {
         match attribute {
             Attribute::Whole => Ok(self.whole(base, value, is_quantity)),
             Attribute::Value => Ok(match (base, value) {
-                (_, Value::Millis(ms)) => integer(ms).map_or(Value::Null, |ms| Value::Moment(super::time::Moment::from_millis(ms, self.input.now.offset))),
+                (_, Value::Millis(ms)) => {
+                    integer(ms).map_or(Value::Null, |ms| Value::Moment(super::time::Moment::from_millis(ms, self.input.now.offset)))
+                }
                 (Value::Ordinal(o), Value::Number(n)) => {
                     Value::Ordinal(Arc::new(Ordinal { value: integer(n).ok_or(Trouble::Range)?, symbol: o.symbol.clone() }))
                 }

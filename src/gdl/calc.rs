@@ -128,7 +128,10 @@ pub(crate) fn shown(value: &Value) -> String {
         Value::Boolean(b) => b.to_string(),
         Value::Text(t) | Value::Duration(t) => t.to_string(),
         Value::Count(n) => grouped(real(*n)),
-        Value::Quantity(q) => grouped(q.magnitude),
+        Value::Quantity(q) => {
+            let n = super::fill::decimal(q.magnitude, Some(q.precision.unwrap_or_default()));
+            if q.unit.is_empty() { n } else { format!("{n},{}", q.unit) }
+        }
         Value::Ordinal(o) => o.symbol.text.to_string(),
         Value::Coded(c) => c.text.to_string(),
         Value::Moment(m) => m.text(),
@@ -136,10 +139,16 @@ pub(crate) fn shown(value: &Value) -> String {
     }
 }
 
-/// `a op b` for comparisons: `None` is unknown.
+/// `a op b` for comparisons: `None` is unknown. Nothing equals an unknown value, so it differs from every known one;
+/// only order is unknown.
 pub(crate) fn compare(operator: Operator, a: &Value, b: &Value, now: Moment) -> Result<Option<bool>> {
     if a.is_null() || b.is_null() {
-        return Ok(None);
+        let same = a.is_null() && b.is_null();
+        return Ok(match operator {
+            Operator::Equal => Some(same),
+            Operator::Unequal => Some(!same),
+            _ => None,
+        });
     }
     match operator {
         Operator::Equal => equal(a, b, now).map(Some),
@@ -247,6 +256,9 @@ pub(crate) fn attribute(value: &Value, attribute: Attribute) -> Result<Value> {
         (A::Code, Value::Ordinal(o)) => Value::Text(o.symbol.code.clone()),
         (A::Terminology, Value::Coded(c)) => Value::Text(c.terminology.clone()),
         (A::Terminology, Value::Ordinal(o)) => Value::Text(o.symbol.terminology.clone()),
+        (A::Label, Value::Coded(c)) => Value::Text(c.text.clone()),
+        (A::Label, Value::Ordinal(o)) => Value::Text(o.symbol.text.clone()),
+        (A::Label, Value::Text(t)) => Value::Text(t.clone()),
         (A::Symbol, Value::Ordinal(o)) => Value::Coded(std::sync::Arc::new(o.symbol.clone())),
         (A::Numerator, Value::Proportion(p)) => Value::Number(p.numerator),
         (A::Denominator, Value::Proportion(p)) => Value::Number(p.denominator),

@@ -146,6 +146,8 @@ pub(crate) enum Attribute {
     Code,
     Terminology,
     Symbol,
+    /// The text of a code.
+    Label,
     Numerator,
     Denominator,
     Type,
@@ -162,7 +164,7 @@ impl Attribute {
     /// The attribute of this name; the names of GDL1, of GDL2 and of RM paths.
     pub fn parse(name: &str) -> Option<Attribute> {
         use Attribute::*;
-        const NAMES: [(&str, Attribute); 23] = [
+        const NAMES: [(&str, Attribute); 24] = [
             ("magnitude", Magnitude),
             ("unit", Unit),
             ("units", Unit),
@@ -181,7 +183,8 @@ impl Attribute {
             ("month", Month),
             ("day", Day),
             ("string", String),
-            ("text", String),
+            ("text", Label),
+            ("label", Label),
             ("count", Count),
             ("sum", Sum),
             ("null_flavor", NullFlavor),
@@ -430,7 +433,9 @@ impl<'g> Compiler<'g> {
     fn card_values(&mut self, rule: &'g Rule) -> Vec<Vec<(String, Id)>> {
         let actions = rule.cards.iter().flat_map(|c| &c.suggestions).flat_map(|s| &s.actions);
         let steps = actions.map(|a| a.template.as_ref().map(|(_, steps)| steps.as_slice()).unwrap_or_default());
-        let assignments = steps.map(|steps| steps.iter().filter_map(|s| s.action.as_ref()).filter_map(|a| if let Action::Assign(v, e) = a { Some((v, e)) } else { None }));
+        let assignments = steps.map(|steps| {
+            steps.iter().filter_map(|s| s.action.as_ref()).filter_map(|a| if let Action::Assign(v, e) = a { Some((v, e)) } else { None })
+        });
         let lists: Vec<Vec<(&Variable, &Expr)>> = assignments.map(Iterator::collect).collect();
         lists.into_iter().map(|list| list.into_iter().map(|(v, e)| (v.code.clone(), self.expr(e))).collect()).collect()
     }
@@ -569,7 +574,7 @@ impl<'g> Compiler<'g> {
 
     fn variable(&mut self, variable: &'g Variable) -> Id {
         let attribute = variable.attribute.as_deref();
-        if matches!(attribute, Some("term" | "label")) {
+        if attribute == Some("term") {
             if let Some(term) = self.out.term_index.get(&variable.code) {
                 return self.push(Op::Term(*term));
             }

@@ -5,7 +5,7 @@ use super::calc::{self, Trouble};
 use super::compile::{Attribute, CompiledGuide, Id, Op};
 use super::expr::ast::Operator;
 use super::run::RunInput;
-use super::value::{Value, real};
+use super::value::{Quantity, Value, real};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 
@@ -29,6 +29,8 @@ pub(crate) struct Slot {
     pub last: Value,
     pub earlier: Vec<Value>,
     pub null_flavor: Value,
+    /// Unit and precision that were set before any number: no value yet.
+    pub pending: Option<Quantity>,
     /// Set by the rule that is firing: attributes go on changing that value.
     pub fresh: bool,
     /// Set in this run.
@@ -57,6 +59,7 @@ impl Slot {
             last: Value::Null,
             earlier: Vec::new(),
             null_flavor: Value::Null,
+            pending: None,
             fresh: false,
             assigned: false,
             only_created: false,

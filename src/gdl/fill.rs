@@ -44,7 +44,9 @@ pub(crate) fn filled_text(text: &str, lookup: Lookup) -> String {
             Some(((code, attribute), after)) => {
                 match lookup(code, attribute).last() {
                     Some(value) => out.push_str(&readable(value)),
-                    None => out.push_str(from.len().checked_sub(after.len()).and_then(|n| rest.get(before.len()..before.len() + 2 + n)).unwrap_or("")),
+                    None => {
+                        out.push_str(from.len().checked_sub(after.len()).and_then(|n| rest.get(before.len()..before.len() + 2 + n)).unwrap_or(""))
+                    }
                 }
                 rest = after;
             }

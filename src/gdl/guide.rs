@@ -4,7 +4,6 @@
 //! such statements. It is reported in [`Guide::problems`] and never counts as true or does anything.
 
 use super::expr::ast::{Action, Expr};
-use super::item::Item;
 use super::value::Value;
 use crate::diag::{Diagnostic, Span};
 
@@ -36,7 +35,6 @@ pub struct Guide {
     pub term_bindings: Vec<TermBinding>,
     /// What is wrong with the guide although it can be loaded; positions count bytes of the file.
     pub problems: Vec<Diagnostic>,
-    pub(crate) description: Option<Item>,
 }
 
 /// Whether a binding is read, written or both.

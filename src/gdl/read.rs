@@ -18,11 +18,11 @@ pub(crate) fn parse(text: &str) -> Result<Guide, Vec<Diagnostic>> {
     let mut reader = Reader { source: text, references: Vec::new(), problems: Vec::new() };
     let guide = reader.guide(&root);
     match guide {
-        Some(mut guide) if !reader.problems.iter().any(|p| p.code.starts_with("GDL01")) => {
+        Some(mut guide) => {
             guide.problems = reader.problems;
             Ok(guide)
         }
-        _ => Err(reader.problems),
+        None => Err(reader.problems),
     }
 }
 
@@ -34,7 +34,11 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn guide(&mut self, root: &Item) -> Option<Guide> {
-        let id = self.needed(root, "id");
+        let id = root.text_of("id").unwrap_or_default().to_owned();
+        if id.is_empty() {
+            self.problems
+                .push(Diagnostic::error("GDL0304", root.span, "the guide has no `id`").with_help("add `id`: guides are stored and called by it"));
+        }
         let definition = root.get("definition");
         if definition.is_none() {
             self.problems.push(
@@ -42,7 +46,7 @@ impl Reader<'_> {
                     .with_help("a guide has `id`, `definition` and `ontology`; a resource or a template is not a guide"),
             );
         }
-        let (id, definition) = (id?, definition?);
+        let definition = definition?;
         let description = root.get("description");
         self.references = description.map(references).unwrap_or_default();
         let ontology = root.any_of(&["ontology", "terminology"]);
@@ -64,16 +68,7 @@ impl Reader<'_> {
             term_bindings: keyed(ontology.and_then(|o| o.get("term_bindings"))).map(|(key, item)| term_binding(key, item)).collect(),
             references: std::mem::take(&mut self.references),
             problems: Vec::new(),
-            description: description.cloned(),
         })
-    }
-
-    fn needed(&mut self, item: &Item, name: &str) -> Option<String> {
-        let found = item.text_of(name).filter(|t| !t.is_empty()).map(str::to_owned);
-        if found.is_none() {
-            self.problems.push(Diagnostic::error("GDL0105", item.span, format!("`{name}` is missing")).with_help(format!("add `{name}`")));
-        }
-        found
     }
 
     fn binding(&mut self, key: &str, item: &Item) -> Binding {
@@ -137,14 +132,30 @@ impl Reader<'_> {
 
     fn condition(&mut self, item: &Item) -> Condition {
         let text = item.text().unwrap_or_default();
-        let expr = parse::condition(text).map_err(|d| self.report(item, text, d)).ok();
+        let expr = parse::condition(text).and_then(|(expr, rest)| self.with_rest(item, text, expr, rest));
+        let expr = expr.map_err(|d| self.report(item, text, d)).ok();
         Condition { text: text.to_owned(), span: item.span, expr }
     }
 
     fn step(&mut self, item: &Item) -> Step {
         let text = item.text().unwrap_or_default();
-        let action = parse::action(text).map_err(|d| self.report(item, text, d)).ok();
+        let action = parse::action(text).and_then(|(action, rest)| self.with_rest(item, text, action, rest));
+        let action = action.map_err(|d| self.report(item, text, d)).ok();
         Step { text: text.to_owned(), span: item.span, action }
+    }
+
+    /// Closing brackets, marks and texts behind a complete statement are passed over, as the engines of authors do; a
+    /// number or variable there would change the result, so such a statement is refused.
+    fn with_rest<T>(&mut self, item: &Item, text: &str, statement: T, rest: Option<Diagnostic>) -> Result<T, Diagnostic> {
+        let Some(problem) = rest else { return Ok(statement) };
+        let rest = text.get(problem.span.start..).unwrap_or_default();
+        let is_text = rest.starts_with('\'') && rest.ends_with('\'') && rest.matches('\'').count() == 2;
+        if !is_text && rest.contains(|c: char| !"();!. ".contains(c)) {
+            return Err(problem);
+        }
+        let help = format!("`{rest}` is left out");
+        self.report(item, text, Diagnostic { code: "GDL0204", ..problem }.with_help(help));
+        Ok(statement)
     }
 
     /// Moves a problem from its place in the expression to its place in the file.

@@ -28,6 +28,14 @@ impl Corpus {
         std::fs::read_to_string(self.root.join(path)).map_err(|e| format!("{path}: {e}"))
     }
 
+    /// The files of a folder, sorted, as paths in the corpus; none when there is no such folder.
+    pub fn files(&self, folder: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(self.root.join(folder)).into_iter().flatten().flatten();
+        let mut files: Vec<String> = entries.map(|e| format!("{folder}/{}", e.file_name().to_string_lossy())).collect();
+        files.sort();
+        files
+    }
+
     /// The values of a file with one JSON value a line; none when there is no such file.
     pub fn json_lines(&self, path: &str) -> Vec<Value> {
         let text = self.text(path).unwrap_or_default();

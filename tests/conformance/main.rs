@@ -11,6 +11,7 @@
 
 mod aql_parse;
 mod corpus;
+mod gdl;
 mod raw;
 mod report;
 mod rm_json;
@@ -21,7 +22,8 @@ use report::Case;
 use std::process::ExitCode;
 
 /// Every suite and what runs it.
-const SUITES: &[(&str, fn(&Corpus) -> Vec<Case>)] = &[("aql.parse", aql_parse::run), ("rm.json", rm_json::run), ("rm.xml", rm_xml::run)];
+const SUITES: &[(&str, fn(&Corpus) -> Vec<Case>)] =
+    &[("aql.parse", aql_parse::run), ("gdl.parse", gdl::parse), ("gdl.cases", gdl::cases), ("rm.json", rm_json::run), ("rm.xml", rm_xml::run)];
 
 fn main() -> ExitCode {
     let options = Options::from_args(std::env::args().skip(1));

@@ -3,7 +3,7 @@
 use super::ast::{Action, Expr, Function, Operator, Variable};
 use super::token;
 use crate::diag::{Diagnostic, Span};
-use crate::gdl::value::Value;
+use crate::gdl::value::{Quantity, Value};
 use nom::IResult;
 
 const MAX_DEPTH: usize = 64;
@@ -12,20 +12,18 @@ const MAX_OPERANDS: usize = 1_000;
 /// A problem; its span counts bytes from the start of the expression.
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// Reads a condition or a predicate.
-pub(crate) fn condition(text: &str) -> Result<Expr> {
+/// Reads a condition or a predicate, and tells what stands behind it.
+pub(crate) fn condition(text: &str) -> Result<(Expr, Option<Diagnostic>)> {
     let mut parser = Parser::new(text);
     let expr = parser.expression(0)?;
-    parser.end()?;
-    Ok(expr)
+    Ok((expr, parser.end()))
 }
 
-/// Reads an action.
-pub(crate) fn action(text: &str) -> Result<Action> {
+/// Reads an action, and tells what stands behind it.
+pub(crate) fn action(text: &str) -> Result<(Action, Option<Diagnostic>)> {
     let mut parser = Parser::new(text);
     let action = parser.action()?;
-    parser.end()?;
-    Ok(action)
+    Ok((action, parser.end()))
 }
 
 struct Parser<'a> {
@@ -89,8 +87,8 @@ impl<'a> Parser<'a> {
         Diagnostic::error("GDL0201", Span::new(self.at, end), format!("expected {expected}, found {found}"))
     }
 
-    fn end(&mut self) -> Result<()> {
-        if self.rest().is_empty() { Ok(()) } else { Err(self.error("an operator or the end of the expression")) }
+    fn end(&self) -> Option<Diagnostic> {
+        (!self.rest().is_empty()).then(|| self.error("an operator or the end of the expression"))
     }
 
     fn deeper(&mut self) -> Result<()> {
@@ -182,7 +180,7 @@ impl<'a> Parser<'a> {
         let value = self.word(token::literal(self.rest(), self.in_arguments));
         match value {
             Some(Value::Number(n)) => Ok(Expr::Literal(Value::Number(-n))),
-            Some(Value::Quantity(q)) => Ok(Expr::Literal(Value::quantity(-q.magnitude, &q.unit))),
+            Some(Value::Quantity(q)) => Ok(Expr::Literal(Value::Quantity(Quantity { magnitude: -q.magnitude, ..q }))),
             Some(other) => Ok(Expr::Negate(Box::new(Expr::Literal(other)))),
             None => Err(self.error("a number")),
         }
@@ -439,7 +437,7 @@ mod tests {
             ("1-2-3", "((1 Minus 2) Minus 3)"),
             ("2^3^2", "((2 Power 3) Power 2)"),
             ("1+2*3^2", "(1 Plus (2 Times (3 Power 2)))"),
-            ("$gt0001|a && (b|!=null&&$gt2.value>-1||fired($gt3))", "((($gt0001 Unequal null) And ($gt2.value Greater -1)) Or fired(gt3))"),
+            ("$gt0001|a && (b|!=null&&$gt2.value>-1||fired($gt3)", "((($gt0001 Unequal null) And ($gt2.value Greater -1)) Or fired(gt3))"),
             ("$gt1>=(-9),mmol/l", "($gt1 GreaterOrEqual DV_QUANTITY)"),
             ("$gt0002.1.magnitude-4.2", "($gt0002.1.magnitude Minus 4.2)"),
             ("!fired($gt3)", "!fired(gt3)"),
@@ -450,17 +448,19 @@ mod tests {
             ("$gt1 == local::at0001|a|||$gt2==5,a", "(($gt1 Equal DV_CODED_TEXT) Or ($gt2 Equal DV_QUANTITY))"),
             ("$gt1 is_a local::gt5|x|", "($gt1 IsA DV_CODED_TEXT)"),
         ] {
-            assert_eq!(condition(text).map(|e| shown(&e)), Ok(expected.to_owned()), "{text}");
+            assert_eq!(condition(text).map(|(e, rest)| (shown(&e), rest)), Ok((expected.to_owned(), None)), "{text}");
         }
     }
 
     #[test]
     fn actions() {
-        assert!(matches!(action("$gt5|Score|.magnitude=0"), Ok(Action::Assign(..))));
-        assert!(matches!(action("$gt100.create($gt5.unit='kg';$gt5.magnitude=80)"), Ok(Action::Create(_, list)) if list.len() == 2));
-        assert!(matches!(action("use_template($gt1002($gt2000=2013-04-20;$gt2001='x'))"), Ok(Action::UseTemplate(_, list)) if list.len() == 2));
+        assert!(matches!(action("$gt5|Score|.magnitude=0"), Ok((Action::Assign(..), None))));
+        assert!(matches!(action("$gt100.create($gt5.unit='kg';$gt5.magnitude=80)"), Ok((Action::Create(_, list), None)) if list.len() == 2));
         assert!(
-            matches!(action("use_template($t[if: $b1,$b2; $v|x|: $a,$b; $w: $c,$d])"), Ok(Action::UseTemplateEach(_, c, l)) if (c.len(), l.len()) == (2, 2))
+            matches!(action("use_template($gt1002($gt2000=2013-04-20;$gt2001='x'))"), Ok((Action::UseTemplate(_, list), None)) if list.len() == 2)
+        );
+        assert!(
+            matches!(action("use_template($t[if: $b1,$b2; $v|x|: $a,$b; $w: $c,$d])"), Ok((Action::UseTemplateEach(_, c, l), None)) if (c.len(), l.len()) == (2, 2))
         );
     }
 

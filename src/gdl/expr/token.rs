@@ -1,13 +1,14 @@
 //! The words of expressions: variables with labels, numbers, units, codes, texts, dates.
 
 use crate::gdl::time::Moment;
-use crate::gdl::value::{Proportion, Value};
+use crate::gdl::value::{Proportion, Quantity, Value};
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_till, take_while, take_while1};
 use nom::character::complete::{char, digit1, one_of};
 use nom::combinator::{map, map_opt, opt, recognize, verify};
 use nom::sequence::{delimited, preceded};
 use nom::{IResult, Parser};
+use std::sync::Arc;
 
 /// `|free label|`: anything but a bar.
 pub(crate) fn label(input: &str) -> IResult<&str, &str> {
@@ -22,8 +23,11 @@ pub(crate) fn code(input: &str) -> IResult<&str, &str> {
 
 /// The name of an attribute.
 pub(crate) fn attribute(input: &str) -> IResult<&str, &str> {
-    preceded(char('.'), verify(take_while1(|c: char| c.is_ascii_alphanumeric() || c == '_'), |n: &str| n.starts_with(|c: char| c.is_ascii_alphabetic())))
-        .parse(input)
+    preceded(
+        char('.'),
+        verify(take_while1(|c: char| c.is_ascii_alphanumeric() || c == '_'), |n: &str| n.starts_with(|c: char| c.is_ascii_alphabetic())),
+    )
+    .parse(input)
 }
 
 /// `'text'` with the escapes `\"`, `\'`, `\\`, `\n`, `\t`.
@@ -87,7 +91,16 @@ fn signed(input: &str) -> IResult<&str, f64> {
 }
 
 fn quantity(input: &str) -> IResult<&str, Value> {
-    map((number, unit), |(n, unit)| Value::quantity(n, unit)).parse(input)
+    map((nom::combinator::consumed(number), unit), |((digits, n), unit)| {
+        Value::Quantity(Quantity { magnitude: n, unit: Arc::from(unit), precision: decimals(digits) })
+    })
+    .parse(input)
+}
+
+/// The decimals that a number shows; none for a whole number.
+fn decimals(digits: &str) -> Option<u8> {
+    let shown = digits.split_once('.').map_or(0, |(_, d)| d.chars().take_while(char::is_ascii_digit).count());
+    u8::try_from(shown).ok().filter(|d| *d > 0 && *d <= 15)
 }
 
 /// `96,100,2`: numerator, denominator, type.
@@ -165,8 +178,8 @@ mod tests {
     #[test]
     fn literals_have_their_types() {
         assert_eq!(whole("30,kg/m2"), Value::quantity(30.0, "kg/m2"));
-        assert_eq!(whole("5.2,10*9/l"), Value::quantity(5.2, "10*9/l"));
-        assert_eq!(whole("1.45,1"), Value::quantity(1.45, "1"));
+        assert!(matches!(whole("5.20,10*9/l"), Value::Quantity(q) if &*q.unit == "10*9/l" && q.precision == Some(2)));
+        assert!(matches!(whole("1.45,1"), Value::Quantity(q) if &*q.unit == "1"));
         assert_eq!(whole("-2|local::at0031|<50|"), Value::ordinal(-2, "local", "at0031", "<50"));
         assert_eq!(whole("ICD10::I48.0"), Value::coded("ICD10", "I48.0", ""));
         assert!(matches!(whole("96,100,2"), Value::Proportion(p) if p.kind == 2));

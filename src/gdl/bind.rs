@@ -1,0 +1,289 @@
+//! From bindings to AQL, and from result rows back to the instances that a guide reads.
+//!
+//! Nothing here runs a query: a [`BindingQuery`] says what to ask and what its columns mean, and takes the cells of the
+//! answer as values of the Reference Model.
+
+use super::compile::CompiledGuide;
+use super::guide::Direction;
+use super::time::Moment;
+use super::value::{Coded, Ordinal, Proportion, Quantity, Value, integer};
+use crate::rm::class::{Attr, Cls};
+use crate::rm::json;
+use crate::rm::tree::NodeRef;
+use std::fmt::Write;
+use std::sync::Arc;
+
+/// One occurrence of a model in the data: the values of the columns of its binding.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Instance {
+    /// One value for each column of the binding, null where the data has none.
+    pub values: Vec<Value>,
+    /// When it happened, where the data says so.
+    pub time: Option<Moment>,
+    /// The composition that it comes from.
+    pub source: Option<Arc<str>>,
+}
+
+/// The data of a model by its paths, as guides pass them on to each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DataInstance {
+    /// The archetype or resource class.
+    pub model_id: String,
+    /// Values by path.
+    pub values: Vec<(String, Value)>,
+}
+
+/// The query of one binding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BindingQuery {
+    /// The gt-code of the binding.
+    pub id: String,
+    /// The place of the binding in the guide, and so of its instances in [`super::RunInput`].
+    pub binding: usize,
+    /// The archetype that is read.
+    pub model_id: String,
+    /// For one EHR, the parameter `$ehr_id`; its columns are [`BindingQuery::columns`].
+    pub aql: String,
+    /// For all EHRs at once: the id of the EHR stands in one more column at the end.
+    pub population_aql: String,
+    /// What the columns mean.
+    pub columns: Vec<QueryColumn>,
+}
+
+/// The meaning of a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QueryColumn {
+    /// A value at a path of the model, and the variable that it feeds (none where only a predicate needs it).
+    Value {
+        /// The path in the archetype.
+        path: String,
+        /// The gt-code.
+        variable: Option<String>,
+    },
+    /// The time that dates the instance.
+    Time,
+    /// The uid of the composition.
+    Source,
+}
+
+impl CompiledGuide {
+    /// The queries of the bindings that are read (INPUT, EHR, or without type). Models that are no archetypes have none.
+    pub fn queries(&self) -> Vec<BindingQuery> {
+        let bindings = self.guide.bindings.iter().enumerate();
+        bindings.filter(|(_, b)| b.direction != Direction::Output).filter_map(|(i, _)| self.query(i)).collect()
+    }
+
+    fn query(&self, index: usize) -> Option<BindingQuery> {
+        let (binding, plan) = (self.guide.bindings.get(index)?, self.bindings.get(index)?);
+        let class = class_of(&binding.model_id)?;
+        let is_composition = class == "COMPOSITION";
+        let mut columns = Vec::new();
+        let mut select = String::new();
+        for column in &plan.columns {
+            let separator = if select.is_empty() { "" } else { ", " };
+            let _ = write!(select, "{separator}o{}", column_path(&column.path));
+            let variable = column.slot.and_then(|s| self.slots.get(s)).map(|s| s.code.to_string());
+            columns.push(QueryColumn::Value { path: column.path.clone(), variable });
+        }
+        columns.extend([QueryColumn::Time, QueryColumn::Source]);
+        let time = match super::gdl1::time_path(&binding.model_id) {
+            path if is_composition => format!("o{path}"),
+            path @ "/context/start_time" => format!("c{path}"),
+            path => format!("o{path}"),
+        };
+        let composition = if is_composition { 'o' } else { 'c' };
+        let separator = if select.is_empty() { "" } else { ", " };
+        let _ = write!(select, "{separator}{time}, {composition}/uid/value");
+        let from = match is_composition {
+            true => format!("COMPOSITION o[{}]", binding.model_id),
+            false => format!("COMPOSITION c CONTAINS {class} o[{}]", binding.model_id),
+        };
+        let template = binding.template_id.as_deref().filter(|t| class_of(t).is_none());
+        let filter = template.map_or(String::new(), |t| format!(" WHERE {composition}/archetype_details/template_id/value='{}'", quoted(t)));
+        Some(BindingQuery {
+            id: binding.id.clone(),
+            binding: index,
+            model_id: binding.model_id.clone(),
+            aql: format!("SELECT {select} FROM EHR e[ehr_id/value=$ehr_id] CONTAINS {from}{filter}"),
+            population_aql: format!("SELECT {select}, e/ehr_id/value FROM EHR e CONTAINS {from}{filter}"),
+            columns,
+        })
+    }
+
+    /// Instances for every binding from data by path: an archetype that is bound twice shares its data.
+    pub fn instances_of(&self, data: &[DataInstance]) -> Vec<Vec<Instance>> {
+        let mut all = Vec::with_capacity(self.bindings.len());
+        for (binding, plan) in self.guide.bindings.iter().zip(&self.bindings) {
+            let own = data.iter().filter(|d| d.model_id == binding.model_id);
+            let read = |d: &DataInstance, path: &str| d.values.iter().rev().find(|(p, _)| normal_path(p) == path).map(|(_, v)| v.clone());
+            let instance = |d: &DataInstance| Instance {
+                values: plan.columns.iter().map(|c| read(d, &c.path).unwrap_or_default()).collect(),
+                ..Instance::default()
+            };
+            all.push(own.map(instance).collect());
+        }
+        all
+    }
+}
+
+impl BindingQuery {
+    /// The instances of one EHR from rows in commit order. Each row has one value for each of [`BindingQuery::columns`].
+    /// Instances dated after `now` are left out; the others come in the order of their time, undated ones first.
+    pub fn instances(&self, rows: impl IntoIterator<Item = Vec<Value>>, now: Moment) -> Vec<Instance> {
+        let mut instances: Vec<Instance> = rows.into_iter().map(|row| self.instance(row)).collect();
+        instances.retain(|i| i.time.is_none_or(|t| t.millis <= now.millis));
+        instances.sort_by_key(|i| i.time.map(|t| t.millis));
+        instances
+    }
+
+    fn instance(&self, row: Vec<Value>) -> Instance {
+        let mut instance = Instance { values: Vec::with_capacity(row.len()), ..Instance::default() };
+        for (column, value) in self.columns.iter().zip(row) {
+            match (column, value) {
+                (QueryColumn::Value { .. }, value) => instance.values.push(value),
+                (QueryColumn::Time, Value::Moment(moment)) => instance.time = Some(moment),
+                (QueryColumn::Source, Value::Text(uid)) => instance.source = Some(uid),
+                _ => {}
+            }
+        }
+        instance
+    }
+}
+
+/// The class in an archetype id such as `openEHR-EHR-OBSERVATION.body_weight.v2`; `None` for anything else.
+pub fn class_of(model_id: &str) -> Option<&str> {
+    let (model, concept) = model_id.split_once('.')?;
+    let mut parts = model.split('-');
+    let class = parts.nth(2)?;
+    let is_archetype = parts.next().is_none() && !concept.is_empty() && Cls::parse(class).is_some();
+    is_archetype.then_some(class)
+}
+
+/// A path in the spelling of today: `/event/time` of old guides is `/data/events/time`.
+pub(crate) fn normal_path(path: &str) -> String {
+    match path.trim() {
+        "/event/time" => "/data/events/time".to_owned(),
+        other => other.trim_end_matches('/').to_owned(),
+    }
+}
+
+/// A path as a column: an ELEMENT has its data value at `/value`, an attribute of the RM stands for itself.
+fn column_path(path: &str) -> String {
+    let last = path.rsplit('/').next().unwrap_or_default();
+    let name = last.split('[').next().unwrap_or_default();
+    match name {
+        "items" | "item" => format!("{path}/value"),
+        _ => path.to_owned(),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('\'', "\\'")
+}
+
+/// The value of a result cell given as canonical JSON (an object with `_type`, a text, a number, a truth value or null).
+/// `zone` (seconds east of UTC) counts for times that name none.
+pub fn value_of_json(cell: &str, zone: i32) -> Value {
+    match cell.trim().as_bytes().first() {
+        Some(b'{') => match json::read(cell, Cls::ANY) {
+            Ok(tree) => tree.root().map_or(Value::Null, |root| value_of(root, zone)),
+            Err(_) => Value::Null,
+        },
+        _ => match serde_json::from_str(cell) {
+            Ok(serde_json::Value::Bool(b)) => Value::Boolean(b),
+            Ok(serde_json::Value::Number(n)) => n.as_f64().map_or(Value::Null, Value::Number),
+            Ok(serde_json::Value::String(text)) => Value::text(&text),
+            _ => Value::Null,
+        },
+    }
+}
+
+/// The value of a node of a document: a data value, an ELEMENT that has one, or a leaf. Anything else is null.
+pub fn value_of(node: NodeRef<'_>, zone: i32) -> Value {
+    if node.is_leaf() {
+        return leaf(node, zone);
+    }
+    let text = |attr: Attr| node.text_at(attr);
+    let number = |attr: Attr| text(attr).and_then(|t| t.parse::<f64>().ok());
+    let precision = || number(Attr::PRECISION).and_then(integer).and_then(|p| u8::try_from(p).ok()).filter(|p| *p <= 15);
+    let class = node.class();
+    let found = match class {
+        Cls::ELEMENT => return node.get(Attr::VALUE).map_or(Value::Null, |v| value_of(v, zone)),
+        Cls::DV_QUANTITY => number(Attr::MAGNITUDE)
+            .map(|magnitude| Value::Quantity(Quantity { magnitude, unit: Arc::from(text(Attr::UNITS).unwrap_or("")), precision: precision() })),
+        Cls::DV_COUNT => number(Attr::MAGNITUDE).and_then(integer).map(Value::Count),
+        Cls::DV_ORDINAL => node
+            .get(Attr::SYMBOL)
+            .zip(number(Attr::VALUE).and_then(integer))
+            .map(|(symbol, value)| Value::Ordinal(Arc::new(Ordinal { value, symbol: coded(symbol) }))),
+        Cls::DV_CODED_TEXT => Some(Value::Coded(Arc::new(coded(node)))),
+        Cls::CODE_PHRASE => Some(Value::Coded(Arc::new(phrase(node)))),
+        Cls::DV_BOOLEAN => text(Attr::VALUE).map(|t| Value::Boolean(t == "true")),
+        Cls::DV_DATE_TIME | Cls::DV_DATE | Cls::DV_TIME => text(Attr::VALUE).and_then(|t| Moment::parse(t, zone)).map(Value::Moment),
+        Cls::DV_DURATION => text(Attr::VALUE).map(|t| Value::Duration(Arc::from(t))),
+        Cls::DV_PROPORTION => number(Attr::NUMERATOR).zip(number(Attr::DENOMINATOR)).map(|(numerator, denominator)| {
+            let kind = number(Attr::TYPE).and_then(integer).unwrap_or_default();
+            Value::Proportion(Proportion { numerator, denominator, kind, precision: precision() })
+        }),
+        _ => text(Attr::VALUE).map(Value::text),
+    };
+    found.unwrap_or_default()
+}
+
+fn leaf(node: NodeRef<'_>, zone: i32) -> Value {
+    use crate::rm::tree::Kind;
+    match node.kind() {
+        Kind::Number => node.text().parse().map_or(Value::Null, Value::Number),
+        Kind::Boolean => Value::Boolean(node.text() == "true"),
+        _ if node.attr() == Some(Attr::VALUE) => Moment::parse(node.text(), zone).map_or_else(|| Value::text(node.text()), Value::Moment),
+        _ => Value::text(node.text()),
+    }
+}
+
+fn coded(node: NodeRef<'_>) -> Coded {
+    let code = node.get(Attr::DEFINING_CODE).map(phrase).unwrap_or_default();
+    Coded { text: Arc::from(node.text_at(Attr::VALUE).unwrap_or("")), ..code }
+}
+
+fn phrase(node: NodeRef<'_>) -> Coded {
+    Coded {
+        terminology: Arc::from(node.text_along(&[Attr::TERMINOLOGY_ID, Attr::VALUE]).unwrap_or("")),
+        code: Arc::from(node.text_at(Attr::CODE_STRING).unwrap_or("")),
+        text: Arc::from(""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_become_values() {
+        let quantity = value_of_json(r#"{"_type":"DV_QUANTITY","magnitude":70.50,"units":"kg","precision":1}"#, 0);
+        assert!(matches!(&quantity, Value::Quantity(q) if q.magnitude == 70.5 && &*q.unit == "kg" && q.precision == Some(1)));
+        let coded = r#"{"_type":"DV_CODED_TEXT","value":"Yes","defining_code":{"terminology_id":{"value":"local"},"code_string":"at0005"}}"#;
+        assert_eq!(value_of_json(coded, 0), Value::coded("local", "at0005", "Yes"));
+        let ordinal = format!(r#"{{"_type":"DV_ORDINAL","value":2,"symbol":{coded}}}"#);
+        assert_eq!(value_of_json(&ordinal, 0), Value::ordinal(2, "local", "at0005", "Yes"));
+        assert_eq!(value_of_json("null", 0), Value::Null);
+        assert_eq!(value_of_json("{broken", 0), Value::Null);
+        assert!(matches!(value_of_json(r#"{"_type":"DV_DATE","value":"2020-02-29"}"#, 3600), Value::Moment(m) if m.offset == 3600));
+    }
+
+    #[test]
+    fn classes_of_archetypes() {
+        assert_eq!(class_of("openEHR-EHR-OBSERVATION.body_weight.v2"), Some("OBSERVATION"));
+        assert_eq!(class_of("org.hl7.fhir.dstu3.model.Observation"), None);
+        assert_eq!(class_of("Vital signs"), None);
+    }
+
+    #[test]
+    fn elements_are_read_at_their_value() {
+        assert_eq!(column_path("/data[at1]/items[at2]"), "/data[at1]/items[at2]/value");
+        assert_eq!(column_path("/data/events/time"), "/data/events/time");
+        assert_eq!(
+            column_path("/activities[at1]/description[openEHR-EHR-ITEM_TREE.medication.v1]/items[at2]"),
+            "/activities[at1]/description[openEHR-EHR-ITEM_TREE.medication.v1]/items[at2]/value"
+        );
+    }
+}

@@ -1,0 +1,66 @@
+//! Decision support: guides of GDL1 and GDL2 read, compiled, bound to queries, evaluated and explained.
+//!
+//! ```text
+//! text ─ parse ─► Guide ─ compile ─► CompiledGuide ─ queries ─► [BindingQuery] … rows … ─► [Instance]
+//!                                          └───────── run(RunInput) ─────────────────────► Run ─► output::response
+//! ```
+//!
+//! ```
+//! use aqlite::gdl::{self, DataInstance, Options, RunInput, time::Moment, value::Value};
+//!
+//! let text = r#"{"id": "Demo.v1", "definition": {
+//!   "data_bindings": {
+//!     "gt0002": {"model_id": "openEHR-EHR-OBSERVATION.body_weight.v2", "type": "INPUT", "elements":
+//!       {"gt0003": {"path": "/data[at0002]/events[at0003]/data[at0001]/items[at0004]"}}},
+//!     "gt0004": {"model_id": "openEHR-EHR-OBSERVATION.demo.v1", "type": "OUTPUT", "elements":
+//!       {"gt0005": {"path": "/data[at0001]/items[at0004]"}}}},
+//!   "rules": {"gt0006": {"priority": 1, "when": ["$gt0003|Weight|.unit=='kg'"], "then": ["$gt0005.magnitude=floor($gt0003.magnitude/10)"]}}}}"#;
+//! let guide = gdl::parse(text).map_err(|problems| problems[0].one_line(text))?.compile();
+//! let weight = DataInstance {
+//!     model_id: "openEHR-EHR-OBSERVATION.body_weight.v2".into(),
+//!     values: vec![("/data[at0002]/events[at0003]/data[at0001]/items[at0004]".into(), Value::quantity(72.5, "kg"))],
+//! };
+//! let instances = guide.instances_of(&[weight]);
+//! let now = Moment::parse("2025-01-01T12:00:00Z", 0).ok_or("a time")?;
+//! let run = guide.run(&RunInput { instances: &instances, now, language: "en", options: Options::default(), terminology: None });
+//! assert_eq!(run.value(&guide, "gt0005"), Some(&Value::Count(7)));
+//! assert_eq!(&*run.fired[0], "gt0006");
+//! # Ok::<(), String>(())
+//! ```
+
+mod action;
+pub mod bind;
+mod calc;
+mod compile;
+mod eval;
+mod expr;
+mod fill;
+pub mod fixture;
+mod gdl1;
+mod gdl2;
+pub mod guide;
+mod item;
+mod lint;
+mod odin;
+pub mod output;
+mod read;
+mod run;
+pub mod time;
+pub mod trace;
+pub mod value;
+
+pub use bind::{BindingQuery, DataInstance, Instance, QueryColumn};
+pub use compile::CompiledGuide;
+pub use guide::Guide;
+pub use run::{ActionOut, CardOut, LinkOut, Options, Output, OutputValue, Run, RunInput, SuggestionOut, Terminology};
+
+use crate::diag::Diagnostic;
+
+/// Reads a guide: JSON or ODIN, GDL1 or GDL2, told by the text.
+///
+/// # Errors
+/// All problems that leave no guide: broken syntax (`GDL0101` JSON, `GDL0102` ODIN, `GDL0103` nesting), or no guide at
+/// all (`GDL0104`, `GDL0105`). Lesser problems stand in [`Guide::problems`] and [`CompiledGuide::problems`].
+pub fn parse(text: &str) -> Result<Guide, Vec<Diagnostic>> {
+    read::parse(text)
+}

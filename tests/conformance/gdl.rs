@@ -1,0 +1,79 @@
+//! Suites `gdl.parse` (every published guide is read and compiled) and `gdl.cases` (published fixtures agree).
+
+use crate::corpus::{Corpus, text_of};
+use crate::report::Case;
+use aqlite::gdl::fixture;
+use aqlite::gdl::time::Moment;
+use aqlite::gdl::{self, CompiledGuide, Options, RunInput};
+use serde_json::Value;
+use std::collections::HashMap;
+
+const FOLDERS: [&str; 4] = ["gdl/guides", "gdl/gdl1", "gdl/spec_examples", "gdl/engine_unit_guides"];
+
+/// Every file that is a guide; resources that stand between them are no guides.
+pub fn parse(corpus: &Corpus) -> Vec<Case> {
+    let files = FOLDERS.iter().flat_map(|folder| corpus.files(folder));
+    let cases = files.filter_map(|file| {
+        let text = corpus.text(&file);
+        let is_resource = text.as_ref().is_ok_and(|t| t.contains("\"resourceType\"") && !t.contains("\"definition\""));
+        (!is_resource).then(|| Case::check(file, || compiled(&text?).map(drop)))
+    });
+    cases.collect()
+}
+
+fn compiled(text: &str) -> Result<CompiledGuide, String> {
+    let guide = gdl::parse(text).map_err(|problems| problems.iter().map(|p| p.one_line(text)).collect::<Vec<_>>().join("; "))?;
+    Ok(guide.compile())
+}
+
+/// The published fixtures whose verdict is normative.
+pub fn cases(corpus: &Corpus) -> Vec<Case> {
+    let mut guides: HashMap<String, Result<CompiledGuide, String>> = HashMap::new();
+    let (mut same_rules, mut compared) = (0, 0);
+    let cases: Vec<Case> = corpus
+        .json_lines("gdl/cases.jsonl")
+        .iter()
+        .map(|case| {
+            let id = text_of(case, "id");
+            let verdict = case.get("oracle").map_or("agree", |o| text_of(o, "verdict"));
+            let file = format!("gdl/{}", text_of(case, "guide"));
+            if !matches!(verdict, "agree" | "agree_label" | "agree_unrounded") {
+                return Case::skipped(id, format!("no verdict: {verdict}"));
+            }
+            let guide = guides.entry(file.clone()).or_insert_with(|| corpus.text(&file).and_then(|t| compiled(&t)));
+            Case::check(id, || {
+                let (differences, fired) = run(guide.as_ref().map_err(Clone::clone)?, case, verdict != "agree_unrounded")?;
+                if let Some(expected) = case.get("oracle").and_then(|o| o.get("fired")).and_then(Value::as_array) {
+                    compared += 1;
+                    let expected: Vec<&str> = expected.iter().filter_map(Value::as_str).collect();
+                    same_rules += usize::from(expected == fired);
+                    if expected != fired && std::env::var_os("AQLITE_SHOW_FIRED").is_some() {
+                        println!("  {id}: expected {expected:?}, fired {fired:?}");
+                    }
+                }
+                if differences.is_empty() { Ok(()) } else { Err(format!("{}; fired {}", differences.join("; "), fired.join(" "))) }
+            })
+        })
+        .collect();
+    println!("  gdl.cases: the rules fired are those of the independent verdict in {same_rules} of {compared} normative cases");
+    cases
+}
+
+fn run(guide: &CompiledGuide, case: &Value, round_on_store: bool) -> Result<(Vec<String>, Vec<String>), String> {
+    let literals = |member: &str| -> Vec<(String, String)> {
+        let members = case.get(member).and_then(Value::as_object).into_iter().flatten();
+        members.map(|(code, value)| (code.clone(), text_of(value, "lit").to_owned())).collect()
+    };
+    let input: Vec<_> = literals("input").into_iter().map(|(code, text)| (code, fixture::literal(&text))).collect();
+    let instances = fixture::instances(guide, &input);
+    let language = text_of(case, "language");
+    let input = RunInput {
+        instances: &instances,
+        now: Moment::parse(text_of(case, "now"), 0).ok_or("`now` is no time")?,
+        language: if language.is_empty() { "en" } else { language },
+        options: Options { round_on_store, ..Options::default() },
+        terminology: None,
+    };
+    let run = guide.run(&input);
+    Ok((fixture::differences(guide, &run, &literals("expected")), run.fired.iter().map(ToString::to_string).collect()))
+}
