@@ -25,12 +25,10 @@ pub(crate) fn filled(template: &Json, lookup: Lookup) -> Option<Json> {
 
 /// An element of a list: `all` gives several.
 fn spread(item: &Json, lookup: Lookup) -> Vec<Json> {
-    if let Json::String(text) = item {
-        if let Some((code, Some("all"))) = whole_place(text) {
-            return lookup(code, Some("all")).iter().map(to_json).collect();
-        }
+    match item.as_str().and_then(whole_place) {
+        Some((code, Some("all"))) => lookup(code, Some("all")).iter().map(to_json).collect(),
+        _ => filled(item, lookup).into_iter().collect(),
     }
-    filled(item, lookup).into_iter().collect()
 }
 
 /// A text with its places filled; unknown values leave the place as it is.

@@ -15,7 +15,7 @@ pub fn literal(text: &str) -> Value {
         .or_else(|| proportion(text))
         .or_else(|| quantity(text))
         .or_else(|| text.parse::<i64>().ok().map(Value::Count))
-        .or_else(|| number(text).map(|q| Value::Quantity(q)))
+        .or_else(|| number(text).map(Value::Quantity))
         .or_else(|| (text == "true" || text == "false").then(|| Value::Boolean(text == "true")))
         .or_else(|| moment(text))
         .unwrap_or_else(|| Value::text(text))
