@@ -40,7 +40,7 @@ const TASKS: [Task; 9] = [
     },
     Task {
         name: "bench",
-        usage: "bench [--compositions N,N] [--readme]\n      the six questions, native and in wasm, beside SQLite over JSON text",
+        usage: "bench [--compositions 10000,100000] [--native] [--readme]\n      the six questions, native and in wasm, beside SQLite over JSON text",
         run: bench::run_task,
     },
     Task {
