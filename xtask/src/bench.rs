@@ -1,13 +1,9 @@
 //! `cargo xtask bench`: the six questions, native and in wasm (Node), beside SQLite over JSON text.
 
-use std::fs;
-
 use crate::options::Options;
-use crate::process::{cargo, root, run_keeping};
+use crate::process::{cargo, run_keeping};
+use crate::readme;
 use crate::tools::{WASI, target};
-
-const START: &str = "<!-- bench: written by `cargo xtask bench --readme` -->\n";
-const END: &str = "<!-- bench: end -->\n";
 
 pub fn run_task(args: &[String]) -> Result<(), String> {
     let options = Options::read(args, &["compositions"], &["readme", "native"])?;
@@ -21,7 +17,7 @@ pub fn run_task(args: &[String]) -> Result<(), String> {
     }
     let report = lay_out(&report);
     println!("\n{report}");
-    if options.has("readme") { write_to_readme(&report) } else { Ok(()) }
+    if options.has("readme") { readme::write("bench", &report) } else { Ok(()) }
 }
 
 /// Runs the benchmark; gives the lines of its tables.
@@ -44,12 +40,4 @@ fn lay_out(lines: &[String]) -> String {
         text.push('\n');
     }
     text
-}
-
-fn write_to_readme(report: &str) -> Result<(), String> {
-    let path = root().join("README.md");
-    let readme = fs::read_to_string(&path).map_err(|e| format!("README.md: {e}"))?;
-    let parts = readme.split_once(START).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
-    let (before, after) = parts.ok_or("README.md has lost the marks between which the table stands")?;
-    fs::write(&path, format!("{before}{START}\n{report}\n{END}{after}")).map_err(|e| format!("README.md: {e}"))
 }

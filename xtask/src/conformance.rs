@@ -3,12 +3,12 @@
 use std::process::Command;
 
 use crate::options::Options;
-use crate::process;
+use crate::{process, readme};
 
 const DEFAULT_CORPUS: &str = "../shared/corpus";
 
 pub fn run(args: &[String]) -> Result<(), String> {
-    let options = Options::read(args, &["corpus", "via"], &[])?;
+    let options = Options::read(args, &["corpus", "via"], &["readme"])?;
     let area_of = |suite: &str| suite.split('.').next().unwrap_or_default().to_owned();
     if let Some(other) = options.words.iter().find(|word| !["rm", "aql", "gdl"].contains(&area_of(word).as_str())) {
         return Err(format!("unknown suite `{other}`: expected rm, aql or gdl, or one suite of them such as aql.parse"));
@@ -22,7 +22,22 @@ pub fn run(args: &[String]) -> Result<(), String> {
     if let Some(base) = options.given("via") {
         tests.args(["--via", base]);
     }
-    process::run(&mut tests)
+    let (lines, outcome) = process::run_keeping(&mut tests, |line| line.starts_with("conformance "));
+    if options.has("readme") {
+        readme::write("conformance", &table(&lines))?;
+    }
+    outcome
+}
+
+/// `conformance SUITE: P passed, F failed, S skipped, of N` as rows of a table.
+fn table(lines: &[String]) -> String {
+    let rows = lines.iter().filter_map(|line| {
+        let (suite, counts) = line.strip_prefix("conformance ")?.split_once(": ")?;
+        let numbers: Vec<&str> = counts.split(|c: char| !c.is_ascii_digit()).filter(|n| !n.is_empty()).collect();
+        let [passed, failed, skipped, all] = numbers[..] else { return None };
+        Some(format!("| `{suite}` | {passed} | {failed} | {skipped} | {all} |\n"))
+    });
+    format!("| suite | passed | failed | skipped | of |\n|---|---|---|---|---|\n{}", rows.collect::<String>())
 }
 
 /// The command that runs all suites; more arguments choose.
@@ -42,5 +57,14 @@ pub fn corpus_argument() -> Result<Vec<String>, String> {
             println!("WARNING: no corpus at {DEFAULT_CORPUS}, and AQLITE_CORPUS is not set: the tests that need it are skipped");
             Ok(Vec::new())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn counts_become_a_row() {
+        let table = super::table(&["conformance rm.json: 694 passed, 0 failed, 7 skipped, of 701".to_owned()]);
+        assert!(table.ends_with("| `rm.json` | 694 | 0 | 7 | 701 |\n"), "{table}");
     }
 }

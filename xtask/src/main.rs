@@ -9,6 +9,7 @@ mod gen_rm;
 mod http;
 mod options;
 mod process;
+mod readme;
 mod sample;
 mod serve;
 mod soak;
@@ -34,13 +35,13 @@ const TASKS: [Task; 9] = [
     Task { name: "test", usage: "test [--quick]\n      every test; --quick: what needs neither wasm nor a browser", run: test::run },
     Task {
         name: "conformance",
-        usage: "conformance [rm|aql|gdl] [--corpus DIR] [--via ITS_BASE_URL]
-      an external corpus, against the core or over HTTP",
+        usage: "conformance [rm|aql|gdl] [--corpus DIR] [--via ITS_BASE_URL] [--readme]
+      an external corpus, against the core or over HTTP; --readme: the figures go into README.md",
         run: conformance::run,
     },
     Task {
         name: "bench",
-        usage: "bench [--compositions 10000,100000] [--native] [--readme]\n      the six questions, native and in wasm, beside SQLite over JSON text",
+        usage: "bench [--compositions 10000,100000] [--native] [--readme]\n      the six questions, native and in wasm, beside SQLite over JSON text; --readme: the table goes into README.md",
         run: bench::run_task,
     },
     Task {
