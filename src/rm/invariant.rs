@@ -88,7 +88,7 @@ pub(super) static INVARIANTS: &[Invariant] = &[
     rule(Cls::ARCHETYPED, "Rm_version_validity", |n| not_empty(n, Attr::RM_VERSION)),
     rule(Cls::OBJECT_ID, "Value_valid", |n| not_empty(n, Attr::VALUE)),
     rule(Cls::OBJECT_VERSION_ID, "Version_id_valid", |n| n.text_at(Attr::VALUE).is_none_or(|v| ObjectVersionId::parse(v).is_some())),
-    rule(Cls::HIER_OBJECT_ID, "Root_valid", |n| n.text_at(Attr::VALUE).is_none_or(is_hier_object_id)),
+    advice(Cls::HIER_OBJECT_ID, "Root_valid", |n| n.text_at(Attr::VALUE).is_none_or(is_hier_object_id)),
     rule(Cls::ARCHETYPE_ID, "Archetype_id_valid", |n| n.text_at(Attr::VALUE).is_none_or(is_archetype_id)),
     rule(Cls::LOCATABLE, "Archetype_node_id_valid", |n| not_empty(n, Attr::ARCHETYPE_NODE_ID)),
     rule(Cls::LOCATABLE, "Archetype_details_valid", |n| archetype_of(n).is_none_or(|(node_id, details)| details.is_none_or(|d| d == node_id))),
