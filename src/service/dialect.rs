@@ -50,6 +50,14 @@ impl Dialect {
         }
     }
 
+    /// The status for comparing COMPOSITION.uid with a text that can be no uid of this server; `None` where it just matches nothing.
+    pub fn strict_version_uids(self) -> Option<u16> {
+        match self {
+            Dialect::V1 => None,
+            Dialect::Its => Some(400),
+        }
+    }
+
     /// The `name` of the result of a stored query.
     pub fn result_name(self, name: &str, version: &str) -> String {
         match self {

@@ -29,6 +29,8 @@ mod http;
 mod ids;
 mod library;
 mod negotiate;
+mod parameters;
+mod query;
 mod root;
 mod route;
 mod stored_query;
@@ -220,6 +222,8 @@ impl<R: Repository> Service<R> {
             Operation::QueryList => self.query_list(call).await,
             Operation::QueryStore => self.query_store(call).await,
             Operation::QueryDetail => self.query_detail(call).await,
+            Operation::QueryAdHoc => self.query_ad_hoc(call).await,
+            Operation::QueryStored => self.query_stored(call).await,
             Operation::AdminLoad => self.admin_load(call).await,
             Operation::AdminReset => self.admin_reset().await,
             Operation::AdminDeleteEhr => self.admin_delete_ehr(call).await,

@@ -1,0 +1,220 @@
+//! What a query is asked with: text, placeholder values, page and EHR, from a query string or a JSON body.
+//!
+//! `query_parameters`, `query-parameters` and `query_parameter` are one thing. In a query string every key but `q`,
+//! `offset`, `fetch` and `ehr_id` is a placeholder; its value is text and takes the type of what it is compared with. In
+//! a JSON body values keep their types.
+
+use super::Request;
+use super::call::Call;
+use super::content::malformed;
+use super::error::Failure;
+use super::ids::is_uuid;
+use super::negotiate::json_body;
+use crate::aql::{Parameter, Parameters};
+use crate::rm::json::{elements, members};
+
+/// A request to run a query.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Asked {
+    /// The text, where the request carries it.
+    pub q: Option<String>,
+    /// Placeholder values.
+    pub parameters: Parameters,
+    /// The EHR that the query is narrowed to.
+    pub ehr: Option<String>,
+    /// Rows to pass over.
+    pub offset: Option<u64>,
+    /// Rows to give.
+    pub fetch: Option<u64>,
+}
+
+/// How often a list of parameters may hold another one: a list of lists is told by the checker.
+const DEPTH: u32 = 3;
+
+impl Asked {
+    /// Reads the query string, and the body of a POST.
+    pub fn of(call: &Call<'_>) -> Result<Asked, Failure> {
+        let mut asked = Asked::default();
+        for (key, value) in &call.request.query {
+            asked.take_text(key, value)?;
+        }
+        if call.request.method == "POST" {
+            json_body(call.request)?;
+            let text = call.text()?;
+            if !text.trim().is_empty() {
+                asked.take_body(text)?;
+            }
+        }
+        asked.take_header(call.request)?;
+        asked.finished()
+    }
+
+    /// True when a request asks for more than the resource at its path.
+    pub fn in_request(request: &Request) -> bool {
+        !request.query.is_empty() || request.header("openEHR-EHR-id").is_some() || request.header("If-None-Match").is_some()
+    }
+
+    fn take_text(&mut self, key: &str, value: &str) -> Result<(), Failure> {
+        match key {
+            "q" => self.q = Some(value.to_owned()),
+            "offset" => self.offset = Some(count(key, value)?),
+            "fetch" => self.fetch = Some(count(key, value)?),
+            "ehr_id" => self.narrow(value)?,
+            _ if is_parameters(key) => self.unpack(value)?,
+            _ => self.add_text(key, value),
+        }
+        Ok(())
+    }
+
+    /// `query_parameter=name=value`, or a JSON object.
+    fn unpack(&mut self, value: &str) -> Result<(), Failure> {
+        if value.trim_start().starts_with('{') {
+            return self.bind_all(value);
+        }
+        for pair in value.split('&').filter(|p| !p.trim().is_empty()) {
+            let (name, value) = pair.split_once('=').ok_or_else(|| Failure::bad("`query_parameter` is neither `name=value` nor a JSON object"))?;
+            self.add_text(name.trim(), value);
+        }
+        Ok(())
+    }
+
+    /// A value from a query string; several values of one name make a list.
+    fn add_text(&mut self, name: &str, value: &str) {
+        let value = Parameter::Untyped(value.to_owned());
+        let name = name.strip_prefix('$').unwrap_or(name);
+        match self.parameters.get_mut(name) {
+            None => {
+                self.parameters.insert(name.to_owned(), value);
+            }
+            Some(Parameter::List(values)) => values.push(value),
+            Some(bound) if *bound == value => {}
+            Some(bound) => *bound = Parameter::List(vec![bound.clone(), value]),
+        }
+    }
+
+    fn take_body(&mut self, text: &str) -> Result<(), Failure> {
+        for (key, value) in members(text).map_err(|m| malformed("body", text, m))? {
+            match &*key {
+                _ if value == "null" => {}
+                "q" => self.q = Some(string(&key, value)?),
+                "offset" => self.offset = Some(count(&key, value.trim_matches('"'))?),
+                "fetch" => self.fetch = Some(count(&key, value.trim_matches('"'))?),
+                "ehr_id" => self.narrow(&string(&key, value)?)?,
+                key if is_parameters(key) => self.bind_all(value)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn bind_all(&mut self, object: &str) -> Result<(), Failure> {
+        let all = members(object).map_err(|_| Failure::bad("`query_parameters` is not a JSON object of names and values"))?;
+        for (name, value) in all {
+            let parameter = parameter(value, DEPTH)
+                .ok_or_else(|| Failure::bad(format!("the parameter `{name}` is neither a text, a number, a boolean nor a list of them")))?;
+            self.bind(name.strip_prefix('$').unwrap_or(&name), parameter)?;
+        }
+        Ok(())
+    }
+
+    fn bind(&mut self, name: &str, value: Parameter) -> Result<(), Failure> {
+        match self.parameters.get(name) {
+            Some(bound) if *bound != value => Err(Failure::bad(format!("the parameter `{name}` is given twice, with different values"))),
+            _ => {
+                self.parameters.insert(name.to_owned(), value);
+                Ok(())
+            }
+        }
+    }
+
+    fn take_header(&mut self, request: &Request) -> Result<(), Failure> {
+        match request.header("openEHR-EHR-id").filter(|v| !v.is_empty()) {
+            Some(id) => self.narrow(id),
+            None => Ok(()),
+        }
+    }
+
+    fn narrow(&mut self, ehr_id: &str) -> Result<(), Failure> {
+        if !is_uuid(ehr_id.trim()) {
+            return Err(Failure::bad("`ehr_id` is not a UUID"));
+        }
+        let ehr_id = ehr_id.trim().to_ascii_lowercase();
+        if self.ehr.as_ref().is_some_and(|other| *other != ehr_id) {
+            return Err(Failure::bad("the request names two different EHRs by `ehr_id` and the header openEHR-EHR-id"));
+        }
+        self.ehr = Some(ehr_id);
+        Ok(())
+    }
+
+    /// The EHR of the request is the value of `$ehr_id` too.
+    fn finished(mut self) -> Result<Asked, Failure> {
+        if let Some(ehr) = &self.ehr
+            && !self.parameters.contains_key("ehr_id")
+        {
+            let value = Parameter::Text(ehr.clone());
+            self.parameters.insert(String::from("ehr_id"), value);
+        }
+        Ok(self)
+    }
+}
+
+fn is_parameters(key: &str) -> bool {
+    matches!(key, "query_parameters" | "query-parameters" | "query_parameter")
+}
+
+fn count(key: &str, text: &str) -> Result<u64, Failure> {
+    text.trim().parse().map_err(|_| Failure::bad(format!("`{key}` is not a whole number from 0")))
+}
+
+fn string(key: &str, value: &str) -> Result<String, Failure> {
+    serde_json::from_str(value).map_err(|_| Failure::bad(format!("`{key}` is not a text")))
+}
+
+fn parameter(json: &str, depth: u32) -> Option<Parameter> {
+    let json = json.trim();
+    match json.bytes().next()? {
+        b'"' => serde_json::from_str(json).ok().map(Parameter::Text),
+        b't' | b'f' => json.parse().ok().map(Parameter::Boolean),
+        b'n' => Some(Parameter::Null),
+        b'[' if depth > 0 => elements(json).ok()?.into_iter().map(|item| parameter(item, depth - 1)).collect::<Option<_>>().map(Parameter::List),
+        b'{' | b'[' => None,
+        _ => Some(Parameter::Number(json.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(target: &str) -> Asked {
+        let mut asked = Asked::default();
+        for (key, value) in &Request::new("GET", target).query {
+            asked.take_text(key, value).unwrap();
+        }
+        asked
+    }
+
+    #[test]
+    fn query_strings_bind_every_other_key() {
+        let asked = asked("/query/aql?q=SELECT&fetch=3&t=36&$u=x&query_parameter=v=7&query_parameters={\"n\":37.50}&t=36&c=1&c=2");
+        let untyped = |text: &str| Parameter::Untyped(text.to_owned());
+        assert_eq!(asked.fetch, Some(3));
+        assert_eq!(asked.parameters.get("t"), Some(&untyped("36")));
+        assert_eq!(asked.parameters.get("u"), Some(&untyped("x")));
+        assert_eq!(asked.parameters.get("v"), Some(&untyped("7")));
+        assert_eq!(asked.parameters.get("n"), Some(&Parameter::Number(String::from("37.50"))));
+        assert_eq!(asked.parameters.get("c"), Some(&Parameter::List(vec![untyped("1"), untyped("2")])));
+    }
+
+    #[test]
+    fn bodies_keep_types_and_refuse_contradictions() {
+        let mut asked = Asked::default();
+        asked.take_body(r#"{"q":"SELECT","offset":"2","query_parameters":{"a":1.0,"b":["x",true]},"query-parameters":{"a":1.0}}"#).unwrap();
+        assert_eq!(asked.offset, Some(2));
+        assert_eq!(asked.parameters.get("a"), Some(&Parameter::Number(String::from("1.0"))));
+        assert_eq!(asked.parameters.get("b"), Some(&Parameter::List(vec![Parameter::Text(String::from("x")), Parameter::Boolean(true)])));
+        assert!(asked.take_body(r#"{"query_parameters":{"a":2}}"#).is_err());
+        assert!(asked.take_body(r#"{"fetch":-1}"#).is_err());
+        assert!(asked.take_body(r#"{"query_parameters":{"o":{}}}"#).is_err());
+    }
+}

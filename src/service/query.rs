@@ -1,0 +1,380 @@
+//! Queries: ad hoc and stored, one page of rows, always whole or an error.
+
+use super::Service;
+use super::call::Call;
+use super::commit::quoted;
+use super::error::Failure;
+use super::http::{Response, encode};
+use super::ids::{VersionUid, is_uuid, is_version};
+use super::negotiate::{Return, choose, none_match};
+use super::parameters::Asked;
+use super::root::generator;
+use super::stored_query::detail;
+use super::time::iso;
+use crate::aql::query::{ColumnValue, Condition, Expr, Function, Literal, Query, Window};
+use crate::aql::{self, Budget, CheckOptions, Parameter, Parameters, Plan, QueryError, ResultSet, Run};
+use crate::rm::class::{Attr, Cls};
+use crate::store::repository::{Definition, Repository, StoreError};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+
+/// What a run gave.
+pub(crate) struct Answer {
+    /// The page.
+    pub result: ResultSet,
+    /// True when there are rows behind a page whose size the client did not choose.
+    pub more: bool,
+}
+
+impl<R: Repository> Service<R> {
+    /// GET and POST /query/aql
+    pub(super) async fn query_ad_hoc(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        choose(call.request, &["application/json"])?;
+        let asked = Asked::of(call)?;
+        let q = asked.q.clone().filter(|q| !q.trim().is_empty()).ok_or_else(|| Failure::bad("the query text `q` is missing"))?;
+        self.respond(call, &asked, &q, None).await
+    }
+
+    /// GET and POST /query/{name}[/{version}]
+    pub(super) async fn query_stored(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        choose(call.request, &["application/json"])?;
+        let stored = self.stored_query(call.param(0), call.optional_param(1)).await?;
+        let complete = call.optional_param(1).is_some_and(is_version);
+        if call.dialect.detail_and_result() && call.request.method != "POST" && complete && !Asked::in_request(call.request) {
+            return self.detail_and_result(call, &stored).await;
+        }
+        let asked = Asked::of(call)?;
+        self.respond(call, &asked, &stored.body, Some(&stored)).await
+    }
+
+    /// The definition of a stored query, together with its result where it can be run as it stands.
+    async fn detail_and_result(&self, call: &Call<'_>, stored: &Definition) -> Result<Response, Failure> {
+        let mut body = detail(call.dialect, stored);
+        if call.prefer.stated && call.prefer.returns == Return::Minimal {
+            return Ok(call.preference_applied(Response::json(200, Value::Object(body))));
+        }
+        let asked = Asked::default();
+        let Ok(response) = self.respond(call, &asked, &stored.body, Some(stored)).await else {
+            return Ok(Response::json(200, Value::Object(body)));
+        };
+        let mut text = Value::Object(std::mem::take(&mut body)).to_string();
+        text.pop();
+        let result = String::from_utf8_lossy(&response.body).into_owned();
+        let members = crate::rm::json::members(&result).map_err(|m| super::content::malformed("result", &result, m))?;
+        for (key, value) in members.into_iter().filter(|(key, _)| !matches!(&**key, "name" | "q")) {
+            let _ = write!(text, ",\"{key}\":{value}");
+        }
+        text.push('}');
+        let etag = response.header("ETag").unwrap_or_default().to_owned();
+        Ok(Response::new(200).with_body("application/json", text).with_header("ETag", etag))
+    }
+
+    async fn respond(&self, call: &Call<'_>, asked: &Asked, q: &str, stored: Option<&Definition>) -> Result<Response, Failure> {
+        if let Some(ehr) = &asked.ehr {
+            self.ehr_with_id(ehr).await?;
+        }
+        let prepared = self.prepare(call, asked, q)?;
+        let revision = self.repository.revision().await.map_err(Failure::of_store)?;
+        let etag = self.etag(call, asked, q, revision);
+        if !prepared.reads_clock && none_match(call.request, &etag) {
+            return Ok(Response::new(304).with_header("ETag", format!("\"{etag}\"")));
+        }
+        let answer = self.run(call, prepared).await?;
+        let body = self.result_json(call, asked, q, stored, &answer)?;
+        Ok(Response::new(200).with_body("application/json", body).with_header("ETag", format!("\"{etag}\"")))
+    }
+
+    /// Runs a query of the service's own, such as that of a guide, over the whole of its rows.
+    pub(crate) async fn rows(&self, call: &Call<'_>, q: &str, parameters: &Parameters, ehr: &str) -> Result<ResultSet, Failure> {
+        let (ast, diagnostics) = aql::parse(q);
+        let ast = ast.ok_or_else(|| Failure::in_text(400, "query", q, &diagnostics))?;
+        let query = aql::check(&ast, parameters, &CheckOptions::default()).map_err(|d| Failure::in_text(400, "query", q, &d))?;
+        let plan = aql::plan(query, Some(ehr), false).map_err(|d| Failure::in_text(400, "query", q, &d))?;
+        Ok(self.run(call, Prepared { plan, default_page: None, reads_clock: true }).await?.result)
+    }
+
+    fn prepare(&self, call: &Call<'_>, asked: &Asked, q: &str) -> Result<Prepared, Failure> {
+        if q.len() > self.config.limits.aql {
+            return Err(Failure::too_large("query", self.config.limits.aql));
+        }
+        let (ast, diagnostics) = aql::parse(q);
+        let ast = ast.ok_or_else(|| Failure::in_text(400, "query", q, &diagnostics))?;
+        self.check_page(call, asked, &ast)?;
+        let options = CheckOptions::default();
+        let mut query = aql::check(&ast, &asked.parameters, &options).map_err(|d| Failure::in_text(status_of(&d), "query", q, &d))?;
+        if let Some(status) = call.dialect.strict_version_uids() {
+            check_uids(&query, &self.config.system_id, status)?;
+        }
+        let reads_clock = reads_clock(&query);
+        let default_page = self.window(asked, &mut query);
+        let plan = aql::plan(query, asked.ehr.as_deref(), false).map_err(|d| Failure::in_text(status_of(&d), "query", q, &d))?;
+        Ok(Prepared { plan, default_page, reads_clock })
+    }
+
+    /// Which pages may be asked of which queries.
+    fn check_page(&self, call: &Call<'_>, asked: &Asked, ast: &aql::ast::Query) -> Result<(), Failure> {
+        let paged = asked.offset.is_some() || asked.fetch.is_some();
+        if paged && ast.select.top.is_some() {
+            return Err(Failure::bad("`offset` and `fetch` cannot be combined with TOP; use LIMIT, or leave the page to `fetch`"));
+        }
+        if let Some(status) = call.dialect.page_beside_limit() {
+            if paged && ast.limit.is_some() {
+                return Err(Failure::new(status, "the query contains a LIMIT clause: the parameters `fetch` and `offset` must not be used with it"));
+            }
+            if asked.offset.is_some() && asked.fetch.is_none() {
+                return Err(Failure::new(status, "the parameter `offset` is given without `fetch`"));
+            }
+        }
+        match asked.fetch {
+            Some(fetch) if fetch > self.config.limits.fetch_maximum => {
+                Err(Failure::bad(format!("`fetch` is larger than the largest page of {} rows", self.config.limits.fetch_maximum)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Lays the page over the query's own window. Where nobody says how many rows are wanted, one more than the default page
+    /// is read, to tell whether there are more; then the size of that page is given back.
+    fn window(&self, asked: &Asked, query: &mut Query) -> Option<u64> {
+        let offset = asked.offset.unwrap_or(0);
+        let (own, start) = match query.window {
+            Some(Window::Last { .. }) => return None,
+            Some(Window::First { limit, offset }) => (Some(limit), offset),
+            None => (None, 0),
+        };
+        let rest = own.map(|limit| limit.saturating_sub(offset));
+        let default_page = (asked.fetch.is_none() && own.is_none()).then_some(self.config.limits.fetch_default);
+        let limit = match (asked.fetch, rest) {
+            (Some(fetch), Some(rest)) => fetch.min(rest),
+            (Some(fetch), None) => fetch,
+            (None, Some(rest)) => rest,
+            (None, None) => self.config.limits.fetch_default.saturating_add(1),
+        };
+        query.window = Some(Window::First { limit, offset: start.saturating_add(offset) });
+        default_page
+    }
+
+    async fn run(&self, call: &Call<'_>, prepared: Prepared) -> Result<Answer, Failure> {
+        let Prepared { plan, default_page, .. } = prepared;
+        let now = iso(call.now);
+        let deadline = call.now.saturating_add(self.config.limits.query_time);
+        let stopped = || call.clock() > deadline;
+        let mut run = Run::new(&plan, &now, Budget::default(), &stopped);
+        match self.repository.scan(plan.scan(), &mut |batch| run.push(batch)).await {
+            Ok(()) | Err(StoreError::Stopped) => {}
+            Err(error) => return Err(Failure::of_store(error)),
+        }
+        let mut result = run.finish().map_err(|error| match error {
+            QueryError::TooManyRows(_) => Failure::bad(error.to_string()),
+            QueryError::Stopped => Failure::new(
+                408,
+                format!(
+                    "the query took longer than {} s; narrow it by an EHR, an archetype or a template",
+                    self.config.limits.query_time / 1_000_000
+                ),
+            ),
+        })?;
+        let page = default_page.and_then(|rows| usize::try_from(rows).ok()).unwrap_or(usize::MAX);
+        let more = result.rows.len() > page;
+        result.rows.truncate(page);
+        Ok(Answer { result, more })
+    }
+
+    /// Changes whenever the answer may: with the data, the query, its parameters, the page and the mount.
+    fn etag(&self, call: &Call<'_>, asked: &Asked, q: &str, revision: u64) -> String {
+        let text = format!("{revision}\n{:?}\n{q}\n{asked:?}\n{:?}", call.dialect, self.config.limits);
+        digest(&text)
+    }
+
+    fn result_json(&self, call: &Call<'_>, asked: &Asked, q: &str, stored: Option<&Definition>, answer: &Answer) -> Result<String, Failure> {
+        let mut out = String::from(r#"{"meta":{"#);
+        if call.request.method != "POST" {
+            let _ = write!(out, r#""_href":{},"#, quoted(&href(call)));
+        }
+        let _ = write!(
+            out,
+            r#""_type":"RESULTSET","_schema_version":"{}","_created":"{}","_generator":"{}""#,
+            call.dialect.specs_version(),
+            iso(call.now),
+            generator()
+        );
+        if answer.more {
+            out.push_str(r#","_more":true"#);
+        }
+        if self.config.debug {
+            let _ = write!(out, r#","_executed_aql":{}"#, quoted(&substituted(q, &asked.parameters)));
+        }
+        out.push('}');
+        if let Some(stored) = stored {
+            let _ = write!(out, r#","name":{}"#, quoted(&call.dialect.result_name(&stored.name, &stored.version)));
+        }
+        let _ = write!(out, r#","q":{},"columns":["#, quoted(q));
+        for (i, column) in answer.result.columns.iter().enumerate() {
+            let _ = write!(out, r#"{}{{"name":{}"#, if i > 0 { "," } else { "" }, quoted(&column.name));
+            if let Some(path) = &column.path {
+                let path = if call.dialect.column_paths_name_the_variable() { path.as_str() } else { without_variable(path) };
+                let _ = write!(out, r#","path":{}"#, quoted(path));
+            }
+            out.push('}');
+        }
+        out.push_str(r#"],"rows":"#);
+        answer.result.write_rows(&mut out);
+        out.push('}');
+        if out.len() > self.config.limits.result {
+            return Err(Failure::bad(format!(
+                "the result is larger than {} bytes: ask for fewer rows by `fetch`, or for paths instead of whole objects",
+                self.config.limits.result
+            )));
+        }
+        Ok(out)
+    }
+}
+
+fn digest(text: &str) -> String {
+    Sha256::digest(text).iter().take(16).fold(String::new(), |mut out, byte| {
+        let _ = write!(out, "{byte:02x}");
+        out
+    })
+}
+
+/// A query that can run.
+struct Prepared {
+    plan: Plan,
+    /// The size of the default page, where that is what is asked for.
+    default_page: Option<u64>,
+    reads_clock: bool,
+}
+
+/// The path of a column without its variable: `/uid/value`; `/` for a whole variable.
+fn without_variable(path: &str) -> &str {
+    let mut depth = 0_u32;
+    for (at, c) in path.char_indices() {
+        match c {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            '/' if depth == 0 => return path.get(at..).unwrap_or("/"),
+            _ => {}
+        }
+    }
+    "/"
+}
+
+/// The address of a query that was asked by GET.
+fn href(call: &Call<'_>) -> String {
+    let part = |text: &str| encode(text).replace('&', "%26").replace('=', "%3D").replace('+', "%2B").replace(';', "%3B");
+    let pairs: Vec<String> = call.request.query.iter().map(|(key, value)| format!("{}={}", part(key), part(value))).collect();
+    let path = format!("{}{}", call.config.base_url, call.request.path);
+    if pairs.is_empty() { path } else { format!("{path}?{}", pairs.join("&")) }
+}
+
+/// The query text with the values of its placeholders.
+fn substituted(q: &str, parameters: &Parameters) -> String {
+    let mut out = String::with_capacity(q.len());
+    let mut quote = None;
+    let mut rest = q;
+    while let Some(c) = rest.chars().next() {
+        let behind = rest.get(c.len_utf8()..).unwrap_or_default();
+        let name: String = behind.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+        match (c, quote) {
+            ('$', None) if parameters.contains_key(&name) => {
+                out.push_str(&parameters.get(&name).map(literal).unwrap_or_default());
+                rest = behind.get(name.len()..).unwrap_or_default();
+                continue;
+            }
+            ('\'' | '"', None) => quote = Some(c),
+            (c, Some(open)) if c == open => quote = None,
+            _ => {}
+        }
+        out.push(c);
+        rest = behind;
+    }
+    out
+}
+
+fn literal(parameter: &Parameter) -> String {
+    match parameter {
+        Parameter::Null => String::from("NULL"),
+        Parameter::Boolean(value) => value.to_string(),
+        Parameter::Number(text) => text.clone(),
+        Parameter::Text(text) | Parameter::Untyped(text) => format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'")),
+        Parameter::List(values) => values.iter().map(literal).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// 501 when the host lacks what the query asks for, 400 when the query is wrong.
+fn status_of(diagnostics: &[crate::diag::Diagnostic]) -> u16 {
+    if !diagnostics.is_empty() && diagnostics.iter().all(|d| d.code.starts_with("AQL05")) { 501 } else { 400 }
+}
+
+fn reads_clock(query: &Query) -> bool {
+    let selected = query.select.iter().any(|c| matches!(&c.value, ColumnValue::Expr(expr) if expr_reads_clock(expr)));
+    selected || query.condition.as_ref().is_some_and(condition_reads_clock)
+}
+
+fn condition_reads_clock(condition: &Condition) -> bool {
+    match condition {
+        Condition::And(all) | Condition::Or(all) => all.iter().any(condition_reads_clock),
+        Condition::Not(inner) => condition_reads_clock(inner),
+        Condition::Compare(left, _, right) => expr_reads_clock(left) || expr_reads_clock(right),
+        Condition::Like(expr, _) | Condition::Matches(expr, _) => expr_reads_clock(expr),
+        Condition::Exists(_) | Condition::Constant(_) => false,
+    }
+}
+
+fn expr_reads_clock(expr: &Expr) -> bool {
+    match expr {
+        Expr::Call(function, arguments) => {
+            matches!(function, Function::CurrentDate | Function::CurrentTime | Function::CurrentDateTime | Function::CurrentTimezone)
+                || arguments.iter().any(expr_reads_clock)
+        }
+        Expr::Path(_) | Expr::Literal(_) => false,
+    }
+}
+
+/// Refuses comparisons of COMPOSITION.uid with what can be no uid of this server, where the mount is that strict.
+fn check_uids(query: &Query, system_id: &str, status: u16) -> Result<(), Failure> {
+    fn visit(query: &Query, condition: &Condition, check: &dyn Fn(&str) -> Result<(), Failure>) -> Result<(), Failure> {
+        match condition {
+            Condition::And(all) | Condition::Or(all) => all.iter().try_for_each(|c| visit(query, c, check)),
+            Condition::Not(inner) => visit(query, inner, check),
+            Condition::Compare(Expr::Path(path), _, Expr::Literal(Literal::Text(text))) if is_composition_uid(query, *path) => check(text),
+            _ => Ok(()),
+        }
+    }
+    let check = |text: &str| match VersionUid::parse(text) {
+        _ if is_uuid(text) => Ok(()),
+        Some(uid) if uid.system_id == system_id => Ok(()),
+        Some(uid) => Err(Failure::new(status, format!("the system id `{}` does not match this server ({system_id})", uid.system_id))),
+        None => Err(Failure::new(status, format!("`{}` is not a valid OBJECT_VERSION_ID/UID", text.chars().take(80).collect::<String>()))),
+    };
+    query.condition.as_ref().map_or(Ok(()), |condition| visit(query, condition, &check))
+}
+
+fn is_composition_uid(query: &Query, path: usize) -> bool {
+    query.paths.get(path).is_some_and(|path| {
+        let class = query.variables.get(path.variable).map(|v| v.class);
+        class == Some(Cls::COMPOSITION) && path.steps.iter().map(|s| s.attr).eq([Attr::UID, Attr::VALUE])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_lose_their_variable() {
+        assert_eq!(without_variable("c/uid/value"), "/uid/value");
+        assert_eq!(without_variable("o[name/value='x']/data"), "/data");
+        assert_eq!(without_variable("c"), "/");
+    }
+
+    #[test]
+    fn placeholders_outside_texts_are_substituted() {
+        let parameters = Parameters::from([
+            (String::from("a"), Parameter::Text(String::from("it's"))),
+            (String::from("n"), Parameter::Number(String::from("1.50"))),
+        ]);
+        assert_eq!(substituted("WHERE x = $a AND y > $n AND z = '$a' AND $ab", &parameters), r"WHERE x = 'it\'s' AND y > 1.50 AND z = '$a' AND $ab");
+    }
+}
