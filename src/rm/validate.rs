@@ -29,6 +29,9 @@ pub fn is_unreadable(finding: &Finding) -> bool {
 /// nothing of it includes its bounds.
 const FORGIVEN: [(Cls, Attr); 3] = [(Cls::PARTY, Attr::UID), (Cls::DV_INTERVAL, Attr::LOWER_INCLUDED), (Cls::DV_INTERVAL, Attr::UPPER_INCLUDED)];
 
+/// Attributes that the class table leaves open and the text of the specification demands.
+const DEMANDED: [(Cls, Attr); 1] = [(Cls::OBJECT_REF, Attr::NAMESPACE)];
+
 struct Walk {
     path: Vec<Step>,
     findings: Vec<Finding>,
@@ -57,7 +60,7 @@ impl Walk {
 
     fn object(&mut self, node: NodeRef<'_>) {
         let cls = node.class();
-        for def in cls.attrs().iter().filter(|d| d.card.is_mandatory()) {
+        for def in cls.attrs().iter().filter(|d| (d.card.is_mandatory() && !listed(&FORGIVEN, cls, d.attr)) || listed(&DEMANDED, cls, d.attr)) {
             self.existence(node, def);
         }
         self.form(node);
@@ -76,7 +79,7 @@ impl Walk {
     fn existence(&mut self, node: NodeRef<'_>, def: &AttrDef) {
         let found = node.get(def.attr);
         let there = found.is_some_and(|n| def.card != Card::List1 || n.children().next().is_some());
-        if there || FORGIVEN.iter().any(|(cls, attr)| *attr == def.attr && node.class().is_a(*cls)) {
+        if there {
             return;
         }
         let multiplicity = if def.card == Card::List1 { "1..*" } else { "1..1" };
@@ -132,6 +135,10 @@ impl Walk {
         let finding = Finding { severity, ..finding };
         self.findings.push(finding.expected(format!("a code of `{}`", group.name)).found(super::build::shorten(code.code)));
     }
+}
+
+fn listed(list: &[(Cls, Attr)], cls: Cls, attr: Attr) -> bool {
+    list.iter().any(|(owner, listed)| *listed == attr && cls.is_a(*owner))
 }
 
 /// A code with its terminology.
