@@ -4,10 +4,11 @@ use super::Service;
 use super::call::Call;
 use super::error::Failure;
 use super::negotiate::{Format, body_format};
-use crate::diag::Finding;
+use crate::diag::{Finding, Severity};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::tree::{NodeRef, Tree};
+use crate::rm::validate::{is_unreadable, validate};
 use crate::rm::xml;
 use crate::store::repository::Repository;
 use std::collections::HashSet;
@@ -64,6 +65,7 @@ impl<R: Repository> Service<R> {
     /// Checks a COMPOSITION against the model and against its template, which must be known.
     pub(crate) async fn check_composition(&self, call: &Call<'_>, tree: Tree) -> Result<Checked, Failure> {
         let what = "composition";
+        check_model(call, &tree, what)?;
         let template_id = tree.root().and_then(|r| r.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE])).map(str::to_owned);
         let Some(template_id) = template_id else {
             let finding = Finding::error("SVC0201", "/archetype_details/template_id", "a composition must name its template")
@@ -80,8 +82,20 @@ impl<R: Repository> Service<R> {
 }
 
 /// Checks a document that has no template: EHR_STATUS, FOLDER.
-pub(crate) fn check_plain(_call: &Call<'_>, tree: Tree, _what: &str) -> Result<Checked, Failure> {
+pub(crate) fn check_plain(call: &Call<'_>, tree: Tree, what: &str) -> Result<Checked, Failure> {
+    check_model(call, &tree, what)?;
     Ok(Checked { tree, template_id: None, known: Rc::default() })
+}
+
+/// Checks what the Reference Model itself asks of any document: a bad date cannot be read, a broken rule is not valid.
+fn check_model(call: &Call<'_>, tree: &Tree, what: &str) -> Result<(), Failure> {
+    let findings = tree.root().map(validate).unwrap_or_default();
+    let errors: Vec<Finding> = findings.into_iter().filter(|f| f.severity == Severity::Error).collect();
+    match errors.iter().any(is_unreadable) {
+        true => Err(Failure::unreadable(what, &errors)),
+        false if errors.is_empty() => Ok(()),
+        false => Err(Failure::invalid(call.dialect, what, &errors)),
+    }
 }
 
 /// The answer to JSON that is none.
