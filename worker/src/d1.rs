@@ -19,13 +19,14 @@ impl D1 {
     }
 
     fn prepare(&self, statement: &Statement) -> Result<D1PreparedStatement, JsValue> {
-        self.0.prepare(&statement.sql)?.bind(statement.params.iter().map(bound).collect::<Array>())
+        let values: Array = statement.params.iter().map(bound).collect();
+        self.0.prepare(&statement.sql)?.bind(values)
     }
 
     async fn run(&self, statements: &[Statement]) -> Result<JsValue, JsValue> {
         let prepared = Array::new();
         for statement in statements {
-            prepared.push(&self.prepare(statement)?);
+            prepared.push(&JsValue::from(self.prepare(statement)?));
         }
         JsFuture::from(self.0.batch(prepared)?).await
     }

@@ -4,7 +4,10 @@ use aqlite::service;
 use futures_util::StreamExt;
 use worker::{Headers, Request, Response, ResponseBody, Result};
 
-/// Reads a request. Of a body longer than `limit` no more is read than shows that it is too long.
+/// How many times the limit is read past before the connection is given up.
+const PATIENCE: usize = 10;
+
+/// Reads a request. Of a body longer than `limit` no more is kept than shows that it is too long.
 pub async fn read(request: &mut Request, limit: usize) -> Result<service::Request> {
     let url = request.inner().url();
     let target = url.strip_prefix(&origin(&url)).unwrap_or_default();
@@ -14,15 +17,20 @@ pub async fn read(request: &mut Request, limit: usize) -> Result<service::Reques
     Ok(read)
 }
 
+/// Of a body that is too long the rest is read past, up to a bound: an answer to a request that is still being sent would not arrive.
 async fn body(request: &mut Request, limit: usize) -> Result<Vec<u8>> {
-    let mut body = Vec::new();
+    let (mut body, mut past) = (Vec::new(), 0);
     if request.inner().body().is_none() {
         return Ok(body);
     }
     let mut chunks = request.stream()?;
-    while body.len() <= limit {
+    while past < PATIENCE * limit {
         let Some(chunk) = chunks.next().await else { break };
-        body.extend_from_slice(&chunk?);
+        if body.len() <= limit {
+            body.extend_from_slice(&chunk?);
+        } else {
+            past += chunk?.len();
+        }
     }
     Ok(body)
 }

@@ -1,12 +1,77 @@
-//! The Cloudflare host of aqlite.
+//! The Cloudflare host of aqlite: events, D1, clock and random numbers around the core's service. No domain logic lives here.
 
-use worker::{Context, Env, Request, Response, Result, ScheduleContext, ScheduledEvent, event};
+mod d1;
+mod http;
 
-#[event(fetch)]
-async fn fetch(_request: Request, env: Env, _context: Context) -> Result<Response> {
-    let rows = env.d1("DB")?.prepare("SELECT 1 AS one").all().await?.results::<serde_json::Value>()?;
-    Response::from_json(&rows)
+use aqlite::service::{Auth, Config, Moment, Service};
+use aqlite::store::sql::{Catalogue, Sql, SqlRepository, Statement};
+use d1::D1;
+use std::cell::RefCell;
+use std::rc::Rc;
+use worker::{Context, Date, Env, Request, Response, Result, ScheduleContext, ScheduledEvent, console_error, event};
+
+/// The binding of the database in wrangler.toml.
+const DATABASE: &str = "DB";
+
+thread_local! {
+    /// The service of this instance, with its caches; made anew for another configuration.
+    static SERVICE: RefCell<Option<Rc<Service<SqlRepository<D1>>>>> = const { RefCell::new(None) };
 }
 
+#[event(fetch)]
+async fn fetch(mut request: Request, env: Env, _context: Context) -> Result<Response> {
+    let service = service(&env, http::origin(&request.inner().url()))?;
+    let read = http::read(&mut request, service.config().limits.body).await?;
+    http::write(service.handle(&read, &mut Host).await)
+}
+
+/// Lets the database refresh the statistics that its query planner uses.
 #[event(scheduled)]
-async fn scheduled(_event: ScheduledEvent, _env: Env, _context: ScheduleContext) {}
+async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
+    let outcome = match env.d1(DATABASE) {
+        Ok(database) => D1::new(database).batch(vec![Statement::new("PRAGMA optimize")]).await.map_err(|e| e.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    if let Err(message) = outcome {
+        console_error!("maintenance: {message}");
+    }
+}
+
+/// The service for this configuration: the one that stands, if it has the same.
+fn service(env: &Env, base_url: String) -> Result<Rc<Service<SqlRepository<D1>>>> {
+    let config = configuration(env, base_url);
+    let standing = SERVICE.with_borrow(|service| service.as_ref().filter(|s| *s.config() == config).map(Rc::clone));
+    if let Some(service) = standing {
+        return Ok(service);
+    }
+    let repository = SqlRepository::new(D1::new(env.d1(DATABASE)?), Rc::new(Catalogue::default()));
+    let service = Rc::new(Service::new(repository, config));
+    SERVICE.replace(Some(Rc::clone(&service)));
+    Ok(service)
+}
+
+/// The variables of the deployment. An unknown value of AUTH refuses, as none does.
+fn configuration(env: &Env, base_url: String) -> Config {
+    let variable = |name: &str| env.var(name).ok().map(|value| value.to_string());
+    let standard = Config::default();
+    Config {
+        system_id: variable("SYSTEM_ID").unwrap_or_else(|| standard.system_id.clone()),
+        base_url,
+        auth: if variable("AUTH").as_deref() == Some("none") { Auth::Open } else { Auth::Refuse },
+        admin: variable("ADMIN").as_deref() == Some("true"),
+        ..standard
+    }
+}
+
+/// The runtime's clock and random numbers.
+struct Host;
+
+impl Moment for Host {
+    fn now(&mut self) -> i64 {
+        i64::try_from(Date::now().as_millis()).unwrap_or(i64::MAX / 1000).saturating_mul(1000)
+    }
+
+    fn new_uuid(&mut self) -> String {
+        uuid::Uuid::new_v4().to_string()
+    }
+}
