@@ -33,6 +33,20 @@ impl Generator {
         tree
     }
 
+    /// The text with some characters changed, taken away or doubled.
+    pub fn damage(&mut self, text: &str) -> String {
+        let mut characters: Vec<char> = text.chars().collect();
+        for _ in 0..=self.next(3) {
+            let at = self.next(characters.len());
+            match self.next(3) {
+                0 => characters[at] = *self.pick(&['{', '}', '[', ']', '"', ',', ':', '<', '>', '/', '&', '\\', '0', '-', 'e', '\0', 'é']),
+                1 => drop(characters.remove(at)),
+                _ => characters.insert(at, characters[at]),
+            }
+        }
+        characters.into_iter().collect()
+    }
+
     fn next(&mut self, below: usize) -> usize {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;

@@ -552,6 +552,20 @@ mod tests {
     }
 
     #[test]
+    fn damaged_texts_are_answered() {
+        for seed in 0..300 {
+            let mut generator = Generator::new(seed);
+            let tree = generator.tree();
+            let text = write(tree.root().unwrap());
+            for _ in 0..5 {
+                if let Ok(tree) = read(&generator.damage(&text), Cls::ANY) {
+                    super::super::validate::validate(tree.root().unwrap());
+                }
+            }
+        }
+    }
+
+    #[test]
     fn what_is_written_reads_back_the_same() {
         for seed in 0..400 {
             let tree = Generator::new(seed).tree();

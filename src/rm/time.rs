@@ -286,7 +286,7 @@ pub fn format_utc(micros: i64) -> String {
 
 /// Microseconds since 0001-01-01T00:00Z of a count of milliseconds since 1970-01-01T00:00Z, as hosts' clocks tell it.
 pub fn from_unix_millis(millis: i64) -> i64 {
-    days_before(1970, 1, 1) * DAY + millis.saturating_mul(1000)
+    millis.saturating_mul(1000).saturating_add(days_before(1970, 1, 1) * DAY)
 }
 
 /// Days from 0001-01-01 to a date of the proleptic Gregorian calendar.

@@ -65,6 +65,11 @@ pub fn write(node: NodeRef<'_>, root: &str) -> Result<String, Finding> {
     }
 }
 
+/// More attributes than any element has; namespaces are not counted.
+const MAX_ATTRIBUTES: usize = 16;
+/// Start tags longer than this are not searched for repeated attributes.
+const MAX_ATTRIBUTE_BYTES: usize = 16 << 10;
+
 struct Broken {
     offset: usize,
     message: String,
@@ -167,7 +172,10 @@ impl Document<'_> {
     /// The XML attributes of an element by local name, without namespaces and hints for schemas.
     fn attributes(&self, tag: &BytesStart<'_>) -> Result<Vec<(String, String)>, Broken> {
         let mut out = Vec::new();
-        for attribute in tag.attributes() {
+        let mut all = tag.attributes();
+        // The reader compares each name with all before it.
+        all.with_checks(tag.attributes_raw().len() <= MAX_ATTRIBUTE_BYTES);
+        for attribute in all {
             let attribute = attribute.map_err(|e| self.broken(&e.to_string()))?;
             let local = attribute.key.local_name();
             let name: &str = local.as_ref();
@@ -184,6 +192,9 @@ impl Document<'_> {
                 return Err(self.broken("a character that XML 1.0 does not have"));
             }
             out.push((name.to_owned(), value.into_owned()));
+            if out.len() > MAX_ATTRIBUTES {
+                return Err(self.broken("an element has too many attributes"));
+            }
         }
         Ok(out)
     }
@@ -562,6 +573,20 @@ mod tests {
         for sent in ["NaN", "INF", "", ".", "1,5", "0x1", "1 2"] {
             assert_eq!(problems(&format!("<dv_quantity><magnitude>{sent}</magnitude></dv_quantity>"), Cls::ANY).len(), 1, "{sent}");
         }
+    }
+
+    #[test]
+    fn damaged_texts_are_answered() {
+        for seed in 0..300 {
+            let mut generator = Generator::new(seed);
+            let tree = generator.tree();
+            let text = write(tree.root().unwrap(), "value").unwrap();
+            for _ in 0..5 {
+                let _ = read(&generator.damage(&text), Cls::ANY);
+            }
+        }
+        let many: String = (0..20_000).map(|i| format!(" a{i}='x'")).collect();
+        assert!(problems(&format!("<composition{many}/>"), Cls::COMPOSITION)[0].contains("too many attributes"));
     }
 
     #[test]
