@@ -180,7 +180,8 @@ mod tests {
     use crate::template::Template;
 
     #[test]
-    fn every_composition_reads_and_writes_as_it_is() {
+    fn every_composition_is_canonical_and_valid() {
+        let templates = crate::samples::templates().map(|t| Template::parse(t.text).unwrap());
         let generator = Generator::new(7, 200, 3000);
         let mut bytes = 0;
         for i in 0..generator.compositions() {
@@ -189,6 +190,9 @@ mod tests {
             let written = json::write(tree.root().unwrap());
             let same = written.bytes().zip(sample.json.bytes()).take_while(|(a, b)| a == b).count();
             assert!(written == sample.json, "{i}: {}", written.get(same.saturating_sub(200)..same + 40).unwrap_or_default());
+            let template = templates.iter().find(|t| t.template_id == sample.template_id).unwrap();
+            let findings = crate::template::validate(tree.root().unwrap(), template);
+            assert!(findings.is_empty(), "{i}: {findings:?}");
             bytes += sample.json.len();
         }
         let mean = bytes / generator.compositions();

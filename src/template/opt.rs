@@ -5,12 +5,13 @@
 
 use super::pattern::Pattern;
 use super::tree::{
-    Annotation, ArchetypeRoot, Attribute, Cardinality, Constraint, Interval, Multiplicity, Node, OrdinalItem, QuantityItem, Template, TemporalKind,
+    Annotation, ArchetypeRoot, Attribute, Cardinality, Constraint, Interval, Multiplicity, Node, OrdinalItem, QuantityItem, Template,
     Term, semantic,
 };
 use super::xml::{Document, Xml};
 use crate::diag::Diagnostic;
 use crate::rm::class::{Attr, Cls};
+use crate::rm::time::TemporalKind;
 use std::str::FromStr;
 
 const TOP: [&str; 15] = [

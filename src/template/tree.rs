@@ -3,6 +3,7 @@
 use super::pattern::Pattern;
 use crate::diag::Diagnostic;
 use crate::rm::class::{Attr, Cls};
+use crate::rm::time::TemporalKind;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -213,19 +214,6 @@ pub enum Constraint {
         /// The pairs; any when empty.
         list: Vec<OrdinalItem>,
     },
-}
-
-/// The four kinds of temporal text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TemporalKind {
-    /// DV_DATE
-    Date,
-    /// DV_TIME
-    Time,
-    /// DV_DATE_TIME
-    DateTime,
-    /// DV_DURATION
-    Duration,
 }
 
 /// A unit with what may be said in it.

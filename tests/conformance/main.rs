@@ -15,6 +15,8 @@ mod gdl;
 mod raw;
 mod report;
 mod rm_json;
+mod rm_opt;
+mod rm_validation;
 mod rm_xml;
 
 use corpus::Corpus;
@@ -22,8 +24,15 @@ use report::Case;
 use std::process::ExitCode;
 
 /// Every suite and what runs it.
-const SUITES: &[(&str, fn(&Corpus) -> Vec<Case>)] =
-    &[("aql.parse", aql_parse::run), ("gdl.parse", gdl::parse), ("gdl.cases", gdl::cases), ("rm.json", rm_json::run), ("rm.xml", rm_xml::run)];
+const SUITES: &[(&str, fn(&Corpus) -> Vec<Case>)] = &[
+    ("aql.parse", aql_parse::run),
+    ("gdl.parse", gdl::parse),
+    ("gdl.cases", gdl::cases),
+    ("rm.json", rm_json::run),
+    ("rm.opt", rm_opt::run),
+    ("rm.validation", rm_validation::run),
+    ("rm.xml", rm_xml::run),
+];
 
 fn main() -> ExitCode {
     let options = Options::from_args(std::env::args().skip(1));

@@ -1,0 +1,110 @@
+//! Which constraint an object belongs to: by class, by node or archetype id, among equals by name.
+
+use super::tree::{Attribute, Constraint, Node, Template};
+use crate::rm::class::{Attr, Cls};
+use crate::rm::tree::NodeRef;
+
+/// How an object relates to a constraint.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fit {
+    /// It is meant by it.
+    Yes,
+    /// It has the id, but not the class.
+    WrongClass,
+    /// It is something else.
+    No,
+}
+
+/// Whether a constraint means this object; its name is not looked at.
+pub(super) fn of(object: NodeRef<'_>, node: &Node) -> Fit {
+    if !identifies(object, node) {
+        Fit::No
+    } else if class_fits(object, node) {
+        Fit::Yes
+    } else {
+        Fit::WrongClass
+    }
+}
+
+/// The index of the constraint for a member of a list, given how many each has got already.
+///
+/// Where several constraints share an id and one of them names its objects, the name decides for all of them: one without
+/// a name of its own goes by its term.
+pub(super) fn choose(object: NodeRef<'_>, attribute: &Attribute, template: &Template, counts: &[usize]) -> Option<usize> {
+    let fits = attribute.children.iter().enumerate().map(|(index, node)| Candidate { index, node, fit: of(object, node) });
+    let (slots, nodes): (Vec<Candidate<'_>>, Vec<Candidate<'_>>) = fits.filter(|c| c.fit != Fit::No).partition(|c| matches!(c.node.constraint, Constraint::Slot { .. }));
+    let slot = slots.iter().find(|c| c.fit == Fit::Yes).map(|c| c.index);
+    let name_decides = nodes.len() > 1 && nodes.iter().any(|c| is_named(c.node));
+    let own: Vec<&Candidate<'_>> = nodes.iter().filter(|c| !name_decides || has_name(object, c.node, template)).collect();
+    let has_room = |c: &&&Candidate<'_>| c.node.occurrences.upper.is_none_or(|u| counts.get(c.index).is_none_or(|n| u32::try_from(*n).is_ok_and(|n| n < u)));
+    let fitting = || own.iter().filter(|c| c.fit == Fit::Yes);
+    let best = fitting().find(has_room).or_else(|| fitting().next()).map(|c| c.index);
+    best.or(slot).or_else(|| own.first().map(|c| c.index))
+}
+
+struct Candidate<'t> {
+    index: usize,
+    node: &'t Node,
+    fit: Fit,
+}
+
+fn is_named(node: &Node) -> bool {
+    !node.names().is_empty() || !node.name_codes().is_empty()
+}
+
+/// True when the runtime name is one that the constraint allows, or else the text of its term in any language.
+fn has_name(object: NodeRef<'_>, node: &Node, template: &Template) -> bool {
+    let (names, codes) = (node.names(), node.name_codes());
+    let full = object.text_along(&[Attr::NAME, Attr::VALUE]).unwrap_or_default();
+    let name = plain_name(full);
+    let code = object.text_along(&[Attr::NAME, Attr::DEFINING_CODE, Attr::CODE_STRING]);
+    if is_named(node) {
+        return names.iter().any(|n| *n == full || *n == name) || code.is_some_and(|c| codes.contains(&c));
+    }
+    template.languages.iter().filter_map(|l| template.term(node, l, &node.node_id)).any(|term| term.text == name)
+}
+
+/// A name without the ` #2` by which a further one of its kind is told apart.
+pub(super) fn plain_name(name: &str) -> &str {
+    match name.rsplit_once(" #") {
+        Some((front, number)) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => front,
+        _ => name,
+    }
+}
+
+fn identifies(object: NodeRef<'_>, node: &Node) -> bool {
+    if !object.class().is_a(Cls::LOCATABLE) {
+        return true;
+    }
+    let id = object.text_at(Attr::ARCHETYPE_NODE_ID).unwrap_or_default();
+    let archetype = object.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE]).unwrap_or(id);
+    match (&node.constraint, &node.archetype_id) {
+        (Constraint::Slot { includes, excludes }, _) => {
+            let is_root = crate::rm::id::is_archetype_id(archetype);
+            let refused = excludes.iter().any(|e| e.matches(archetype));
+            let welcome = includes.iter().any(|i| i.matches(archetype));
+            is_root && (welcome || (includes.is_empty() && !refused)) && !(refused && !welcome)
+        }
+        (_, Some(root)) => id == root || archetype == root,
+        (_, None) => node.node_id.is_empty() || id == node.node_id,
+    }
+}
+
+/// Whether the class of an object is the constraint's, or descends from it; the parameter of a generic class too.
+pub(super) fn class_fits(object: NodeRef<'_>, node: &Node) -> bool {
+    let Some(class) = node.class else { return false };
+    let limits = [Attr::LOWER, Attr::UPPER];
+    let parameter = |parameter: Cls| limits.iter().filter_map(|a| object.get(*a)).all(|limit| limit.class().is_a(parameter));
+    let found = object.class();
+    let same = found.is_a(class) || (class.is_primitive() && found.is_primitive());
+    same && (found != Cls::DV_INTERVAL || node.parameter.is_none_or(parameter))
+}
+
+/// The class of an object as archetypes write it, with the parameter of an interval.
+pub(super) fn class_text(object: NodeRef<'_>) -> String {
+    let limit = object.get(Attr::LOWER).or_else(|| object.get(Attr::UPPER));
+    match limit.filter(|_| object.class() == Cls::DV_INTERVAL) {
+        Some(limit) => format!("DV_INTERVAL<{}>", limit.class()),
+        None => object.class().to_string(),
+    }
+}

@@ -1,0 +1,228 @@
+//! The constraints on values: numbers, texts, codes, quantities, ordinals, dates.
+
+use super::fit::plain_name;
+use super::pattern::Pattern;
+use super::tree::{Constraint, Interval, Node, OrdinalItem, QuantityItem};
+use super::validate::{Check, is_leaf};
+use crate::diag::Finding;
+use crate::rm::class::{Attr, Cls};
+use crate::rm::time::{DurationParts, Parts, Temporal, TemporalKind};
+use crate::rm::tree::NodeRef;
+
+/// Checks a value against the constraint of its node.
+pub(super) fn check<'a>(check: &mut Check<'a>, value: NodeRef<'a>, node: &'a Node) {
+    match &node.constraint {
+        Constraint::Open | Constraint::Slot { .. } => {}
+        Constraint::CodeSet { reference } => {
+            let named = reference.strip_prefix("terminology:").map(|r| r.split(['?', '/', '&']).next().unwrap_or_default());
+            code(check, value, named.unwrap_or_default(), &[]);
+        }
+        Constraint::Boolean { true_valid, false_valid } => {
+            let valid = if value.text() == "true" { *true_valid } else { *false_valid };
+            if is_leaf(value) && !valid {
+                let expected = if *true_valid { "true" } else { "false" };
+                wrong(check, value.text(), expected.to_owned());
+            }
+        }
+        Constraint::Text { pattern, list, open } => {
+            let text = value.text();
+            if is_leaf(value) && !*open && !list.is_empty() && !list.iter().any(|l| l == text) {
+                listed(check, text, list);
+            }
+            let is_expression = |p: &Pattern| value.attr() == Some(Attr::ACTION_ARCHETYPE_ID) && p.source() == text;
+            if let Some(pattern) = pattern.as_ref().filter(|p| is_leaf(value) && !p.matches(text) && !is_expression(p)) {
+                wrong(check, text, format!("text that matches {}", pattern.source()));
+            }
+        }
+        Constraint::Integer { range, list } => number(check, value, range.as_ref(), list.iter().map(i64::to_string).collect()),
+        Constraint::Real { range, list } => number(check, value, range.as_ref(), list.iter().map(f64::to_string).collect()),
+        Constraint::Temporal { kind, pattern, range } => temporal(check, value, (*kind, pattern.as_deref(), range.as_ref())),
+        Constraint::Code { terminology, codes } => code(check, value, terminology, codes),
+        Constraint::Quantity { list, .. } => quantity(check, value, list),
+        Constraint::Ordinal { list } => ordinal(check, value, list),
+    }
+}
+
+/// A text that is not one of a list; of a runtime name, what tells equal siblings apart does not count.
+fn listed(check: &mut Check<'_>, text: &str, list: &[String]) {
+    if !check.path.ends_with("/name/value") {
+        return wrong(check, text, format!("one of: {}", list.join(", ")));
+    }
+    if !list.iter().any(|l| l == plain_name(text)) {
+        let name: String = text.chars().take(40).collect();
+        let message = format!("The value {name} must be one of: {}", list.join(", "));
+        check.by_language(Finding::error("TPL0513", "", message).expected(list.join(", ")).found(name));
+    }
+}
+
+fn wrong(check: &mut Check<'_>, text: &str, expected: String) {
+    let shown: String = text.chars().take(40).collect();
+    check.report(Finding::error("TPL0506", "", format!("The value {shown} must be {expected}")).expected(expected).found(shown));
+}
+
+fn number<'a>(check: &mut Check<'a>, value: NodeRef<'a>, range: Option<&Interval<f64>>, list: Vec<String>) {
+    let Some(number) = value.text().parse::<f64>().ok().filter(|_| is_leaf(value)) else { return };
+    if let Some(range) = range.filter(|r| !r.contains(&number)) {
+        wrong(check, &spelled(value), range.to_string());
+    }
+    if !list.is_empty() && !list.iter().any(|l| l.parse() == Ok(number)) {
+        wrong(check, value.text(), format!("one of: {}", list.join(", ")));
+    }
+}
+
+/// A number as it is told: as sent, but a Real always with decimals.
+fn spelled(value: NodeRef<'_>) -> String {
+    let text = value.text();
+    let is_whole = text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+    if value.class() == Cls::REAL && is_whole { format!("{text}.0") } else { text.to_owned() }
+}
+
+fn code<'a>(check: &mut Check<'a>, value: NodeRef<'a>, terminology: &str, codes: &[String]) {
+    let code = value.text_at(Attr::CODE_STRING).unwrap_or_default();
+    let found = value.text_along(&[Attr::TERMINOLOGY_ID, Attr::VALUE]).unwrap_or_default();
+    let plain = |id: &'_ str| id.split('(').next().unwrap_or_default().trim().to_owned();
+    if !terminology.is_empty() && plain(found) != plain(terminology) {
+        let message = format!("CODE_PHRASE/terminology_id does not match {terminology}. found: {found}");
+        return check.report(Finding::error("TPL0507", "", message).expected(terminology).found(found));
+    }
+    if !codes.is_empty() && !codes.iter().any(|c| c == code) {
+        let is_state = check.path.ends_with("/current_state/defining_code");
+        let message = match is_state {
+            true => "IsmTransition contains invalid current_state".to_owned(),
+            false if check.path.ends_with("/careflow_step/defining_code") => "IsmTransition contains invalid careflow_step".to_owned(),
+            false => format!("DV_CODED_TEXT/defining_code/code_string does not match any option. found: {code}"),
+        };
+        check.report(Finding::error("TPL0507", "", message).expected(codes.join(", ")).found(code));
+    }
+}
+
+fn quantity<'a>(check: &mut Check<'a>, value: NodeRef<'a>, list: &[QuantityItem]) {
+    if list.is_empty() {
+        return;
+    }
+    let units = value.text_at(Attr::UNITS).unwrap_or_default();
+    let alternatives: Vec<&QuantityItem> = list.iter().filter(|item| item.units == units).collect();
+    if alternatives.is_empty() {
+        let expected: Vec<&str> = list.iter().map(|item| item.units.as_str()).collect();
+        let message = format!("DV_QUANTITY/units does not match any option. found: {units}");
+        return check.report(Finding::error("TPL0508", "", message).expected(expected.join(", ")).found(units));
+    }
+    let outside = |item: &QuantityItem| {
+        let magnitude = value.get(Attr::MAGNITUDE)?;
+        let range = item.magnitude.as_ref()?;
+        (!range.contains(&magnitude.text().parse().ok()?)).then(|| ("magnitude", spelled(magnitude), range.to_string()))
+    };
+    let imprecise = |item: &QuantityItem| {
+        let text = value.text_at(Attr::PRECISION)?;
+        let (range, precision) = (item.precision.as_ref()?, text.parse::<f64>().ok()?);
+        (precision >= 0.0 && !range.contains(&precision)).then(|| ("precision", text.to_owned(), range.to_string()))
+    };
+    let problems: Vec<_> = alternatives.iter().map(|item| outside(item).or_else(|| imprecise(item))).collect();
+    if problems.iter().all(Option::is_some) {
+        if let Some((attribute, found, expected)) = problems.into_iter().flatten().next() {
+            at(check, attribute, |c| wrong(c, &found, expected));
+        }
+    }
+}
+
+fn ordinal<'a>(check: &mut Check<'a>, value: NodeRef<'a>, list: &[OrdinalItem]) {
+    let number = value.text_at(Attr::VALUE).and_then(|v| v.parse::<f64>().ok());
+    let code = value.text_along(&[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING]).unwrap_or_default();
+    let is_known = list.iter().any(|item| Some(item.value) == number && item.code == code);
+    if !list.is_empty() && !is_known {
+        let shown = value.text_at(Attr::VALUE).unwrap_or_default();
+        let expected: Vec<String> = list.iter().map(|item| format!("{}|{}", item.value, item.code)).collect();
+        let message = format!("{} with value {shown} and symbol {code} does not match any option", value.class());
+        check.report(Finding::error("TPL0509", "", message).expected(expected.join(", ")).found(format!("{shown}|{code}")));
+    }
+}
+
+/// Does something with a further step on the path.
+fn at<'a>(check: &mut Check<'a>, attribute: &str, act: impl FnOnce(&mut Check<'a>)) {
+    let length = check.path.len();
+    check.path.push('/');
+    check.path.push_str(attribute);
+    act(check);
+    check.path.truncate(length);
+}
+
+type TemporalRule<'t> = (TemporalKind, Option<&'t str>, Option<&'t Interval<String>>);
+
+fn temporal<'a>(check: &mut Check<'a>, value: NodeRef<'a>, (kind, pattern, range): TemporalRule<'_>) {
+    if value.class() != Cls::STRING {
+        return;
+    }
+    let text = value.text();
+    let Some(read) = Temporal::parse(kind, text) else { return };
+    if let Some(pattern) = pattern {
+        let (pattern, _) = pattern.split_once('/').unwrap_or((pattern, ""));
+        let fits = match kind {
+            TemporalKind::Duration => DurationParts::parse(text).is_none_or(|p| duration_fits(&p, pattern)),
+            _ => Parts::parse(kind, text).is_none_or(|p| date_fits(&p, pattern, kind)),
+        };
+        if !fits {
+            wrong(check, text, format!("of the form {pattern}"));
+        }
+    }
+    if let Some(range) = range {
+        let limit = |text: &Option<String>| text.as_deref().and_then(|t| Temporal::parse(kind, t)).map(|t| (t.earliest, t.finer));
+        let keys = Interval { lower: limit(&range.lower), upper: limit(&range.upper), lower_included: range.lower_included, upper_included: range.upper_included };
+        if !keys.contains(&(read.earliest, read.finer)) {
+            wrong(check, text, range.to_string());
+        }
+    }
+}
+
+/// A pattern such as `yyyy-mm-??THH:MM:XX`: letters ask for a component, `?` leaves it free, `X` forbids it.
+fn date_fits(parts: &Parts, pattern: &str, kind: TemporalKind) -> bool {
+    let (date, clock) = match (kind, pattern.split_once(['T', ' '])) {
+        (TemporalKind::Time, _) => ("", pattern.trim_start_matches('T')),
+        (_, Some((date, clock))) => (date, clock),
+        (_, None) => (pattern, ""),
+    };
+    let date = date.split('-').zip([parts.year, parts.month, parts.day]);
+    let clock = clock.split([':', '+', 'Z']).zip([parts.hour, parts.minute, parts.second]);
+    date.chain(clock).all(|(rule, component)| match rule.chars().next() {
+        Some('X' | 'x') => component.is_none(),
+        Some('?') | None => true,
+        Some(_) => component.is_some(),
+    })
+}
+
+/// A pattern such as `PYMWDTHMS` names the components that may be there.
+fn duration_fits(parts: &DurationParts, pattern: &str) -> bool {
+    let body = pattern.trim_start_matches(['P', 'p']);
+    let (date, clock) = body.split_once(['T', 't']).unwrap_or((body, ""));
+    let allows = |rule: &str, letter: char| rule.chars().any(|c| c.eq_ignore_ascii_case(&letter));
+    let calendar = [(parts.years, 'Y'), (parts.months, 'M'), (parts.weeks, 'W'), (parts.days, 'D')];
+    let hours = [(parts.hours, 'H'), (parts.minutes, 'M'), (parts.seconds, 'S')];
+    calendar.iter().all(|(part, letter)| part.is_none() || allows(date, *letter)) && hours.iter().all(|(part, letter)| part.is_none() || allows(clock, *letter))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_of_dates() {
+        for (kind, pattern, text, expected) in [
+            (TemporalKind::Date, "yyyy-mm-dd", "2019-05-01", true),
+            (TemporalKind::Date, "yyyy-mm-dd", "2019-05", false),
+            (TemporalKind::Date, "yyyy-??-XX", "2019", true),
+            (TemporalKind::Date, "yyyy-??-XX", "2019-05-01", false),
+            (TemporalKind::DateTime, "yyyy-mm-ddTHH:MM:SS", "2019-05-01T10:00", false),
+            (TemporalKind::DateTime, "yyyy-mm-ddTHH:??:??", "2019-05-01T10:00Z", true),
+            (TemporalKind::Time, "HH:MM:XX", "10:00:00", false),
+            (TemporalKind::Time, "HH:??:XX", "10", true),
+        ] {
+            assert_eq!(date_fits(&Parts::parse(kind, text).unwrap(), pattern, kind), expected, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn patterns_of_durations() {
+        for (pattern, text, expected) in [("PYMD", "P1Y2M", true), ("PYMD", "P1W", false), ("PTHM", "PT5M", true), ("PTHM", "P5M", false), ("PYMWDTHMS", "P1W2DT3S", true)] {
+            assert_eq!(duration_fits(&DurationParts::parse(text).unwrap(), pattern), expected, "{pattern} {text}");
+        }
+    }
+}

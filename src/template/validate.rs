@@ -1,0 +1,253 @@
+//! A document against its template: the constraint tree is walked along the document, all findings together.
+//!
+//! Whether the document is sound by the Reference Model itself is another pass (`rm::validate`). Attributes that the
+//! template does not mention are open; where it mentions one, only the objects that it lists may stand there.
+
+use super::fit::{self, Fit};
+use super::leaf;
+use super::tree::{Attribute, Constraint, Multiplicity, Node, Template};
+use crate::diag::{Finding, Severity};
+use crate::rm::class::{Attr, Cls};
+use crate::rm::tree::{Kind, NodeRef};
+use std::fmt::Write;
+
+/// Every way in which a document departs from a template; warnings do not make it unacceptable.
+///
+/// Codes: `TPL0501` existence, `TPL0502` cardinality, `TPL0503` occurrences, `TPL0504` class, `TPL0505` not in the
+/// template, `TPL0506` value, `TPL0507` code, `TPL0508` unit, `TPL0509` ordinal, `TPL0510` transition, `TPL0511` another
+/// template, `TPL0512` text of a code, `TPL0513` runtime name (both only warnings in another language than the template's).
+pub fn validate(document: NodeRef<'_>, template: &Template) -> Vec<Finding> {
+    let language = document.text_along(&[Attr::LANGUAGE, Attr::CODE_STRING]).unwrap_or(&template.language);
+    let mut check = Check { template, language, path: String::new(), label: None, findings: Vec::new() };
+    check.identity(document);
+    match fit::of(document, &template.definition) {
+        Fit::Yes => check.object(document, &template.definition),
+        _ => check.foreign(document),
+    }
+    check.findings
+}
+
+/// The state of one walk.
+pub(super) struct Check<'a> {
+    pub template: &'a Template,
+    pub language: &'a str,
+    pub path: String,
+    pub label: Option<&'a str>,
+    pub findings: Vec<Finding>,
+}
+
+impl<'a> Check<'a> {
+    /// Reports a problem at the current path.
+    pub(super) fn report(&mut self, finding: Finding) {
+        let path = if finding.path.is_empty() { self.path.clone() } else { finding.path.clone() };
+        self.findings.push(Finding { path, label: self.label.map(str::to_owned), ..finding });
+    }
+
+    /// An error in the template's own language, a warning in another.
+    pub(super) fn by_language(&mut self, finding: Finding) {
+        let severity = if self.language == self.template.language { Severity::Error } else { Severity::Warning };
+        self.report(Finding { severity, ..finding });
+    }
+
+    pub(super) fn error(&mut self, code: &'static str, message: String) {
+        self.report(Finding::error(code, "", message));
+    }
+
+    fn identity(&mut self, document: NodeRef<'a>) {
+        let named = document.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE]);
+        if let Some(named) = named.filter(|n| *n != self.template.template_id) {
+            let finding = Finding::error("TPL0511", "/archetype_details/template_id/value", "the document names another template");
+            self.report(finding.expected(self.template.template_id.as_str()).found(named));
+        }
+    }
+
+    fn foreign(&mut self, object: NodeRef<'a>) {
+        let id = object.text_at(Attr::ARCHETYPE_NODE_ID).unwrap_or_default();
+        let name = object.text_along(&[Attr::NAME, Attr::VALUE]).unwrap_or_default();
+        let name: String = name.chars().take(40).collect();
+        self.error("TPL0505", format!("RmObject with type:{}, nodeId:{id},name:{name}; not in template", object.class()));
+    }
+
+    /// An object that stands where the node says.
+    fn object(&mut self, object: NodeRef<'a>, node: &'a Node) {
+        let outer = self.label;
+        if !node.node_id.is_empty() {
+            self.label = self.template.term(node, self.language, &node.node_id).map(|t| t.text.as_str()).or(outer);
+        }
+        leaf::check(self, object, node);
+        for attribute in &node.attributes {
+            self.attribute(object, attribute);
+        }
+        if object.class() == Cls::DV_CODED_TEXT {
+            self.rubric(object, node);
+        }
+        self.label = outer;
+    }
+
+    fn attribute(&mut self, object: NodeRef<'a>, attribute: &'a Attribute) {
+        let Some(attr) = attribute.attr else { return };
+        let Some(definition) = object.class().attr(attr) else { return };
+        if attr == Attr::VALUE && object.class() == Cls::ELEMENT && object.get(Attr::NULL_FLAVOUR).is_some() && object.get(attr).is_none() {
+            return;
+        }
+        let values: Vec<NodeRef<'a>> = object.values(attr).collect();
+        if let Some(existence) = attribute.existence.filter(|e| !e.contains(usize::from(!values.is_empty()))) {
+            let message = format!("Attribute {} of class {} does not match existence {existence}", attribute.name, object.class());
+            let found = if values.is_empty() { "nothing" } else { "a value" };
+            self.report(Finding::error("TPL0501", "", message).expected(existence.to_string()).found(found));
+        }
+        let length = self.path.len();
+        let _ = write!(self.path, "/{}", attribute.name);
+        if definition.card.is_list() {
+            self.members(&values, attribute, object.get(attr).is_some());
+        } else if let Some(value) = values.first() {
+            self.single(*value, attribute);
+        }
+        self.path.truncate(length);
+    }
+
+    fn members(&mut self, values: &[NodeRef<'a>], attribute: &'a Attribute, is_present: bool) {
+        if attribute.children.is_empty() {
+            return self.cardinality(values, attribute, is_present);
+        }
+        let mut counts = vec![0_usize; attribute.children.len()];
+        let length = self.path.len();
+        for (i, value) in values.iter().enumerate() {
+            let _ = write!(self.path, "[{i}]");
+            match fit::choose(*value, attribute, self.template, &counts) {
+                Some(index) => {
+                    counts.iter_mut().skip(index).take(1).for_each(|count| *count += 1);
+                    self.chosen(*value, attribute.children.get(index));
+                }
+                None if value.class().is_a(Cls::LOCATABLE) => self.foreign(*value),
+                None => {}
+            }
+            self.path.truncate(length);
+        }
+        for (node, count) in attribute.children.iter().zip(&counts) {
+            if !node.occurrences.contains(*count) {
+                self.occurrences(node, *count);
+            }
+        }
+        self.cardinality(values, attribute, is_present);
+    }
+
+    fn occurrences(&mut self, node: &'a Node, count: usize) {
+        let length = self.path.len();
+        if !node.id().is_empty() {
+            let _ = write!(self.path, "[{}", node.id());
+            if let [name] = node.names().as_slice() {
+                let _ = write!(self.path, ", '{name}'");
+            }
+            self.path.push(']');
+        }
+        let outer = self.label;
+        self.label = self.template.term(node, self.language, &node.node_id).map(|t| t.text.as_str());
+        let message = format!("Attribute has {count} occurrences, but must be {}", node.occurrences);
+        self.report(Finding::error("TPL0503", "", message).expected(node.occurrences.to_string()).found(count.to_string()));
+        self.label = outer;
+        self.path.truncate(length);
+    }
+
+    /// A cardinality below what the occurrences of the members ask for cannot be met by anything; it is passed over.
+    fn cardinality(&mut self, values: &[NodeRef<'a>], attribute: &'a Attribute, is_present: bool) {
+        let Some(cardinality) = attribute.cardinality.filter(|_| is_present) else { return };
+        let least: u64 = attribute.children.iter().map(|c| u64::from(c.occurrences.lower)).sum();
+        let upper = cardinality.interval.upper.filter(|upper| u64::from(*upper) >= least);
+        let interval = Multiplicity { upper, ..cardinality.interval };
+        if !interval.contains(values.len()) {
+            let finding = Finding::error("TPL0502", "", format!("Attribute does not match cardinality {interval}"));
+            self.report(finding.expected(interval.to_string()).found(values.len().to_string()));
+        }
+        let repeats = |(i, value): (usize, &NodeRef<'a>)| values.iter().take(i).any(|other| other.same_as(*value));
+        if cardinality.is_unique && values.iter().enumerate().any(repeats) {
+            self.error("TPL0502", "Attribute has equal members, but must be unique".to_owned());
+        }
+    }
+
+    fn chosen(&mut self, value: NodeRef<'a>, node: Option<&'a Node>) {
+        match node {
+            Some(node) if matches!(node.constraint, Constraint::Slot { .. }) => {}
+            Some(node) if !fit::class_fits(value, node) => self.wrong_class(value, &[&node.class_text]),
+            Some(node) => self.object(value, node),
+            None => {}
+        }
+    }
+
+    /// A single value: one of the alternatives must hold; else the one that is nearest is reported.
+    fn single(&mut self, value: NodeRef<'a>, attribute: &'a Attribute) {
+        if attribute.children.is_empty() {
+            return;
+        }
+        let is_forbidden = |node: &&Node| node.occurrences.upper == Some(0);
+        let fitting: Vec<&'a Node> = attribute.children.iter().filter(|n| fit::of(value, n) == Fit::Yes).filter(|n| !is_forbidden(n)).collect();
+        if fitting.is_empty() {
+            return self.no_alternative(value, attribute);
+        }
+        let before = self.findings.len();
+        let mut best: Option<Vec<Finding>> = None;
+        for node in &fitting {
+            self.chosen(value, Some(node));
+            let found = self.findings.split_off(before);
+            let weight = |list: &[Finding]| list.iter().filter(|f| f.severity == Severity::Error).count();
+            let is_exact = node.class == Some(value.class());
+            if best.as_ref().is_none_or(|b| weight(&found) < weight(b) || (is_exact && weight(&found) == weight(b) && weight(b) > 0)) {
+                best = Some(found);
+            }
+            if best.as_ref().is_some_and(|b| weight(b) == 0) {
+                break;
+            }
+        }
+        let best = best.unwrap_or_default();
+        let is_transition = value.class() == Cls::ISM_TRANSITION && best.iter().any(|f| f.severity == Severity::Error);
+        self.findings.extend(best);
+        if is_transition {
+            self.transition(value);
+        }
+    }
+
+    fn no_alternative(&mut self, value: NodeRef<'a>, attribute: &'a Attribute) {
+        let by_class = attribute.children.iter().any(|n| fit::class_fits(value, n));
+        if by_class && value.class().is_a(Cls::LOCATABLE) {
+            return self.foreign(value);
+        }
+        let names: Vec<&str> = attribute.children.iter().map(|n| n.class_text.as_str()).collect();
+        self.wrong_class(value, &names);
+    }
+
+    fn wrong_class(&mut self, value: NodeRef<'a>, names: &[&str]) {
+        let found = fit::class_text(value);
+        let message = match names {
+            ["DV_CODED_TEXT"] if value.class() == Cls::DV_TEXT => "Expected a DV_CODED_TEXT but got DV_TEXT".to_owned(),
+            _ => format!("Object should be type {}, but was {found}", names.join(" or ")),
+        };
+        self.report(Finding::error("TPL0504", "", message).expected(names.join(" or ")).found(found));
+    }
+
+    /// The state and step of an action must be a pair that the template lists.
+    fn transition(&mut self, value: NodeRef<'a>) {
+        let code = |attr| value.text_along(&[attr, Attr::DEFINING_CODE, Attr::CODE_STRING]);
+        let text = |attr| value.text_along(&[attr, Attr::VALUE]).unwrap_or_default();
+        let terminology = value.text_along(&[Attr::CURRENT_STATE, Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE]).unwrap_or_default();
+        let state = code(Attr::CURRENT_STATE).unwrap_or_default();
+        let message = format!("No valid transition found for ism transition[{}/{terminology}/{state}]", text(Attr::CURRENT_STATE));
+        let step = code(Attr::CAREFLOW_STEP).unwrap_or("no step");
+        self.report(Finding::error("TPL0510", "", message).expected("a pair of state and careflow step that the template lists").found(format!("{state} with {step}")));
+    }
+
+    /// The text of a local code, against the term of the archetype.
+    fn rubric(&mut self, text: NodeRef<'a>, node: &'a Node) {
+        if text.text_along(&[Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE]) != Some("local") {
+            return;
+        }
+        let Some(code) = text.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]) else { return };
+        let terms = self.template.roots.get(node.root).and_then(|r| r.terms.get(self.language)).and_then(|t| t.get(code));
+        let Some(term) = terms.filter(|t| text.text_at(Attr::VALUE).is_some_and(|v| v.trim() != t.text.trim())) else { return };
+        self.by_language(Finding::error("TPL0512", "", format!("the text of code {code} is not the one of the template")).expected(term.text.as_str()));
+    }
+}
+
+/// True for the leaves that constraints speak of.
+pub(super) fn is_leaf(value: NodeRef<'_>) -> bool {
+    !matches!(value.kind(), Kind::Object | Kind::List)
+}

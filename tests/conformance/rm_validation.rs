@@ -1,0 +1,60 @@
+//! Suite `rm.validation`: documents against their templates, accepted or refused as the corpus says.
+
+use crate::corpus::{Corpus, text_of};
+use crate::report::Case;
+use crate::rm_json::told;
+use aqlite::diag::{Finding, Severity};
+use aqlite::rm::class::Cls;
+use aqlite::rm::{self, json, xml};
+use aqlite::template::{Template, validate};
+use serde_json::Value;
+
+pub fn run(corpus: &Corpus) -> Vec<Case> {
+    corpus.json_lines("rm/validation_cases/cases.jsonl").iter().map(|case| one(corpus, case)).collect()
+}
+
+fn one(corpus: &Corpus, case: &Value) -> Case {
+    let id = case.get("case").map_or_else(String::new, |id| id.as_str().map_or_else(|| id.to_string(), str::to_owned));
+    if case.get("contested").and_then(Value::as_bool).unwrap_or_default() {
+        return Case::skipped(id, "contested by its authors");
+    }
+    if text_of(case, "format") == "FLAT" {
+        return Case::skipped(id, "the FLAT format is not read");
+    }
+    Case::check(id, || {
+        let findings = problems(corpus, case)?;
+        let was_read = !findings.iter().any(rm::validate::is_unreadable);
+        match (case.get("expected_status").and_then(Value::as_u64), findings.is_empty()) {
+            (Some(201), true) => Ok(()),
+            (Some(201), false) => Err(told(&findings)),
+            (_, true) => Err("it was accepted".to_owned()),
+            (_, false) if was_read => says(case, &findings),
+            (_, false) => Ok(()),
+        }
+    })
+}
+
+/// Why the document is refused; empty when it is accepted.
+fn problems(corpus: &Corpus, case: &Value) -> Result<Vec<Finding>, String> {
+    let text = corpus.text(&format!("rm/{}", text_of(case, "opt")))?;
+    let template = Template::parse(&text).map_err(|errors| errors.iter().map(|e| e.one_line(&text)).collect::<Vec<_>>().join("; "))?;
+    let document = corpus.text(&format!("rm/{}", text_of(case, "composition")))?;
+    let read = if text_of(case, "format") == "CANONICAL_XML" { xml::read(&document, Cls::COMPOSITION) } else { json::read(&document, Cls::COMPOSITION) };
+    let tree = match read {
+        Ok(tree) => tree,
+        Err(findings) => return Ok(findings),
+    };
+    let root = tree.root().ok_or("the tree is empty")?;
+    let mut findings = rm::validate::validate(root);
+    findings.extend(validate(root, &template));
+    findings.retain(|f| f.severity == Severity::Error);
+    Ok(findings)
+}
+
+/// The message holds the substrings that clients of other repositories look for.
+fn says(case: &Value, findings: &[Finding]) -> Result<(), String> {
+    let all: Vec<String> = findings.iter().map(Finding::one_line).collect();
+    let wanted = case.get("message_contains").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let missing: Vec<&str> = wanted.filter(|w| !all.iter().any(|line| line.contains(w))).collect();
+    if missing.is_empty() { Ok(()) } else { Err(format!("`{}` is not said in: {}", missing.join("`, `"), all.join("; "))) }
+}
