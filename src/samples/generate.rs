@@ -191,7 +191,8 @@ mod tests {
             let same = written.bytes().zip(sample.json.bytes()).take_while(|(a, b)| a == b).count();
             assert!(written == sample.json, "{i}: {}", written.get(same.saturating_sub(200)..same + 40).unwrap_or_default());
             let template = templates.iter().find(|t| t.template_id == sample.template_id).unwrap();
-            let findings = crate::template::validate(tree.root().unwrap(), template);
+            let root = tree.root().unwrap();
+            let findings = [crate::rm::validate::validate(root), crate::template::validate(root, template)].concat();
             assert!(findings.is_empty(), "{i}: {findings:?}");
             bytes += sample.json.len();
         }

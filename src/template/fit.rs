@@ -35,7 +35,9 @@ pub(super) fn choose(object: NodeRef<'_>, attribute: &Attribute, template: &Temp
     let (slots, nodes): (Vec<Candidate<'_>>, Vec<Candidate<'_>>) = fits.filter(|c| c.fit != Fit::No).partition(|c| matches!(c.node.constraint, Constraint::Slot { .. }));
     let slot = slots.iter().find(|c| c.fit == Fit::Yes).map(|c| c.index);
     let name_decides = nodes.len() > 1 && nodes.iter().any(|c| is_named(c.node));
-    let own: Vec<&Candidate<'_>> = nodes.iter().filter(|c| !name_decides || has_name(object, c.node, template)).collect();
+    let mut own: Vec<&Candidate<'_>> = nodes.iter().filter(|c| !name_decides || has_name(object, c.node, template)).collect();
+    let full = object.text_along(&[Attr::NAME, Attr::VALUE]).unwrap_or_default();
+    own.sort_by_key(|c| !c.node.names().contains(&full));
     let has_room = |c: &&&Candidate<'_>| c.node.occurrences.upper.is_none_or(|u| counts.get(c.index).is_none_or(|n| u32::try_from(*n).is_ok_and(|n| n < u)));
     let fitting = || own.iter().filter(|c| c.fit == Fit::Yes);
     let best = fitting().find(has_room).or_else(|| fitting().next()).map(|c| c.index);
