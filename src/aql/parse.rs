@@ -25,13 +25,21 @@ pub fn parse(text: &str) -> (Option<Query>, Vec<Diagnostic>) {
         let message = format!("the query has {} bytes, more than {TEXT_LIMIT}", text.len());
         return (None, vec![Diagnostic::error("AQL0001", Span::new(0, 0), message)]);
     }
-    let (mut all, diagnostics) = tokens(text);
-    all.retain(|t| t.kind != TokenKind::Comment);
-    let mut parser = Parser { text, tokens: all, position: 0, depth: 0, clause: 0, expected: Vec::new(), diagnostics };
+    let mut parser = Parser::new(text);
     let query = parser.query();
     let mut diagnostics = parser.diagnostics;
     diagnostics.sort_by_key(|d| d.span.start);
     (query.filter(|_| diagnostics.is_empty()), diagnostics)
+}
+
+/// What could be written next, at the end of the beginning of a query: words in back-ticks and descriptions.
+pub(crate) fn expected_next(beginning: &str) -> Vec<&'static str> {
+    if beginning.len() > TEXT_LIMIT {
+        return Vec::new();
+    }
+    let mut parser = Parser::new(beginning);
+    let _ = parser.query();
+    parser.at_end
 }
 
 /// A problem that has been told already.
@@ -46,6 +54,8 @@ struct Parser<'a> {
     depth: usize,
     clause: usize,
     expected: Vec<&'static str>,
+    /// What was expected where the text ended.
+    at_end: Vec<&'static str>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -67,7 +77,13 @@ const CLAUSES: [(Keyword, &str); 5] = [
     (Keyword::Limit, "`LIMIT`"),
 ];
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
+    fn new(text: &'a str) -> Parser<'a> {
+        let (mut tokens, diagnostics) = tokens(text);
+        tokens.retain(|t| t.kind != TokenKind::Comment);
+        Parser { text, tokens, position: 0, depth: 0, clause: 0, expected: Vec::new(), at_end: Vec::new(), diagnostics }
+    }
+
     fn query(&mut self) -> Option<Query> {
         let mut clauses = Clauses::default();
         let mut next = 0;
@@ -81,6 +97,7 @@ impl Parser<'_> {
                     self.expected.push("the end of the query");
                 }
                 if kind == TokenKind::End && next >= 2 {
+                    self.note_end();
                     break;
                 }
                 if kind != TokenKind::End || self.diagnostics.is_empty() {
@@ -649,6 +666,12 @@ impl Parser<'_> {
         result
     }
 
+    fn note_end(&mut self) {
+        if self.kind() == TokenKind::End && self.at_end.is_empty() {
+            self.at_end.clone_from(&self.expected);
+        }
+    }
+
     /// Tells that `what` is missing here, beside all that was looked for.
     fn want<T>(&mut self, what: &'static str) -> Parsed<T> {
         if !self.expected.contains(&what) {
@@ -660,6 +683,7 @@ impl Parser<'_> {
     /// Tells what stands here and what should; silent where the lexer has spoken already.
     fn unexpected<T>(&mut self) -> Parsed<T> {
         let Token { kind, span } = self.token();
+        self.note_end();
         if kind == TokenKind::Invalid {
             return Err(Failed);
         }
