@@ -23,8 +23,11 @@ use corpus::Corpus;
 use report::Case;
 use std::process::ExitCode;
 
+/// What runs a suite.
+type Suite = fn(&Corpus) -> Vec<Case>;
+
 /// Every suite and what runs it.
-const SUITES: &[(&str, fn(&Corpus) -> Vec<Case>)] = &[
+const SUITES: &[(&str, Suite)] = &[
     ("aql.parse", aql_parse::run),
     ("gdl.parse", gdl::parse),
     ("gdl.cases", gdl::cases),
