@@ -23,21 +23,21 @@ CREATE TABLE shape (
   skeleton TEXT NOT NULL
 ) STRICT;
 
--- The shapes that a document is made of: what a query prunes by.
-CREATE TABLE shape_set (
+-- What the shapes of a document tell: what a query prunes by. Never removed either.
+CREATE TABLE profile (
   id INTEGER PRIMARY KEY,
   kind INTEGER NOT NULL,      -- of object: 1 composition, 2 EHR status, 3 directory, 4 party
-  shapes TEXT NOT NULL,       -- ids of shapes, ascending, as a JSON array
-  archetypes TEXT,            -- archetype ids that stand in them, as a JSON array; NULL: the shapes do not tell
-  UNIQUE (shapes, kind)
+  archetypes TEXT NOT NULL,   -- archetype ids that stand in them, ascending, as a JSON array; null: the shapes do not tell
+  UNIQUE (archetypes, kind)
 ) STRICT;
 
--- Change sets, as canonical JSON.
+-- Change sets.
 CREATE TABLE contribution (
   id INTEGER PRIMARY KEY,
   uid TEXT NOT NULL UNIQUE,
   ehr INTEGER NOT NULL,
-  document TEXT NOT NULL
+  shapes TEXT,                -- ids of shapes as a JSON array; NULL: the document is canonical JSON
+  document TEXT NOT NULL      -- packed CONTRIBUTION
 ) STRICT;
 
 -- Versions of objects. The id is the commit order; the version uid is object || '::' || system || '::' || number.
@@ -54,14 +54,15 @@ CREATE TABLE version (
   time_committed TEXT NOT NULL,
   lifecycle TEXT NOT NULL,    -- code; 523: deleted
   template TEXT,
-  shape_set INTEGER NOT NULL REFERENCES shape_set (id),
+  profile INTEGER NOT NULL REFERENCES profile (id),
+  shapes TEXT NOT NULL,       -- ids of shapes as a JSON array
   digest TEXT NOT NULL,       -- SHA-256 of the canonical JSON
   chunks INTEGER NOT NULL,    -- pieces of the document in `chunk`
   document TEXT NOT NULL,     -- packed ORIGINAL_VERSION
   UNIQUE (object, number)
 ) STRICT;
-CREATE INDEX version_by_ehr ON version (ehr, kind, shape_set);
-CREATE INDEX version_by_shape ON version (shape_set);
+CREATE INDEX version_by_ehr ON version (ehr, kind, profile);
+CREATE INDEX version_by_profile ON version (profile);
 CREATE UNIQUE INDEX version_directory ON version (ehr) WHERE kind = 3 AND successor IS NULL AND lifecycle <> '523';
 
 -- Templates (1), stored queries (2) and guides (3).

@@ -62,7 +62,7 @@ impl Version {
 pub struct Commit {
     /// The EHR to create first; absent when it exists.
     pub new_ehr: Option<Ehr>,
-    /// The EHR that is written to.
+    /// The EHR that is written to; empty for demographic parties.
     pub ehr_id: String,
     /// CONTRIBUTION.uid.value.
     pub contribution_uid: String,
@@ -137,10 +137,10 @@ pub enum StoreError {
     NoSuchEhr,
     /// The preceding version is not the latest one (or, for a first version, the object exists): the latest version uid.
     Stale {
-        /// The latest version uid of the object.
+        /// The latest version uid of the object; empty when there is no such object.
         latest: String,
     },
-    /// A contribution or version with this uid exists.
+    /// A contribution with this uid exists, or the object of this version uid belongs to another EHR.
     UidExists(String),
     /// The EHR has a directory already.
     DirectoryExists,

@@ -16,6 +16,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail by panicking, as tests do")]
 
+use crate::sqlite::Sqlite;
 use aqlite::service::{Auth, Config, Limits, Moment, Request, Response, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::block_on;
@@ -51,6 +52,11 @@ impl Moment for Ticks {
 #[test]
 fn the_cases_hold_in_memory() {
     run_all(&|config| Box::new(Synchronous(Service::new(Memory::new(), config))));
+}
+
+#[test]
+fn the_cases_hold_on_sqlite() {
+    run_all(&|config| Box::new(Synchronous(Service::new(Sqlite::in_memory().repository(), config))));
 }
 
 /// A service whose futures never wait.

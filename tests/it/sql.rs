@@ -1,8 +1,6 @@
 //! What the SQL repository promises beyond the suite of `store.rs`: guards between writers, round trips, rows written,
 //! pruning, one moment for a whole scan, and no patient's text in what is shared.
 
-#![allow(clippy::expect_used, reason = "helpers of tests fail by panicking, as tests do")]
-
 use crate::sqlite::Sqlite;
 use crate::store::{Draft, EHR, OTHER, PRESSURE, PULSE, creation, done, found, refused};
 use aqlite::document::ObjectKind;
@@ -166,13 +164,13 @@ fn a_scan_sees_one_moment() {
 }
 
 #[test]
-fn population_queries_use_the_index_of_shapes() {
+fn population_queries_use_the_index_of_profiles() {
     let database = Sqlite::in_memory();
     let store = database.repository();
     fill(&[&|commit| done(store.commit(commit))]);
     found(&store, &Scan { archetypes: holding(CUFF), ..compositions() });
     let plan = database.last_plan();
-    assert!(plan.contains("USING INDEX version_by_shape (shape_set=? AND rowid>? AND rowid<?)"), "{plan}");
+    assert!(plan.contains("USING INDEX version_by_profile (profile=? AND rowid>? AND rowid<?)"), "{plan}");
     found(&store, &Scan { ehr: Some(EHR.into()), ..compositions() });
     let plan = database.last_plan();
     assert!(plan.contains("USING INDEX version_by_ehr (ehr=?"), "{plan}");
@@ -192,8 +190,7 @@ fn no_text_of_a_patient_is_shared_and_none_survives_deletion() {
     done(store.commit(Draft { text: secret, ..Draft::composition("a", 1) }.commit()));
     done(store.commit(Draft { text: &long, ..Draft::composition("b", 1) }.commit()));
     done(store.commit(Draft { text: secret, ..Draft::of(ObjectKind::Folder, "f", 1) }.commit()));
-    let shared =
-        "SELECT skeleton FROM shape UNION ALL SELECT coalesce(archetypes, '') FROM shape_set UNION ALL SELECT body FROM chunk WHERE owner LIKE 's/%'";
+    let shared = "SELECT skeleton FROM shape UNION ALL SELECT archetypes FROM profile UNION ALL SELECT body FROM chunk WHERE owner LIKE 's/%'";
     assert!(database.texts(shared).iter().all(|text| !text.contains("Zebulon")));
     let holds = || std::fs::read(&file).expect("file").windows(7).any(|w| w == b"Zebulon");
     assert!(holds());

@@ -1,7 +1,5 @@
 //! SQLite as the host of the repository, with the limits that D1 sets.
 
-#![allow(clippy::expect_used, reason = "helpers of tests fail by panicking, as tests do")]
-
 use aqlite::store::sql::{Catalogue, Row, Sql, SqlError, SqlRepository, SqlValue, Statement};
 use rusqlite::Connection;
 use rusqlite::types::{Value, ValueRef};

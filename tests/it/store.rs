@@ -1,7 +1,5 @@
 //! One suite that every repository passes.
 
-#![allow(clippy::expect_used, reason = "helpers of tests fail by panicking, as tests do")]
-
 use crate::sqlite::Sqlite;
 use aqlite::document::{Batch, NothingKnown, ObjectKind, Shapes, pack};
 use aqlite::rm::class::Cls;

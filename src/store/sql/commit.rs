@@ -1,44 +1,54 @@
 //! Writing: a change set is one batch under guards of the database.
 
+use super::catalogue::Profile;
 use super::large::Large;
 use super::value::{Fields, Sql, SqlError, Statement, json_list, kind_number, unexpected};
 use super::{SqlRepository, next_revision};
-use crate::document::digest_of;
+use crate::document::{Packed, Shape, digest_of};
 use crate::store::conflict::{self, Head};
 use crate::store::repository::{Commit, Ehr, EhrFlags, StoreError, Version};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 const CREATE_EHR: &str = "INSERT INTO ehr (ehr_id, system_id, time_created, subject_id, subject_namespace, is_queryable, is_modifiable)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 const FLAG_EHR: &str = "UPDATE ehr SET subject_id = ?2, subject_namespace = ?3, is_queryable = ?4, is_modifiable = ?5 WHERE ehr_id = ?1";
 /// No EHR: `ehr` would be NULL, which fails.
-const CONTRIBUTE: &str = "INSERT INTO contribution (uid, ehr, document) VALUES (?1, (SELECT id FROM ehr WHERE ehr_id = ?2), ?3)";
+const CONTRIBUTE: &str = "INSERT INTO contribution (uid, ehr, shapes, document)
+    VALUES (?1, (SELECT id FROM ehr WHERE ehr_id = ?2), ?3, ?4)";
 /// The version that is about to be written gets the next id; it becomes the successor of the latest one.
 const SUPERSEDE: &str = "UPDATE version SET successor = (SELECT max(id) + 1 FROM version)
     WHERE object = ?1 AND number = ?2 AND system = ?3 AND successor IS NULL";
 /// A first version opens an object: there must be none. A later one inherits the EHR of the version that it has just
 /// superseded. Otherwise `ehr` would be NULL, which fails.
 const ADD_VERSION: &str = "INSERT INTO version (id, ehr, kind, object, number, system, preceding, contribution, time_committed, lifecycle,
-      template, shape_set, digest, chunks, document)
+      template, profile, shapes, digest, chunks, document)
     VALUES ((SELECT coalesce(max(id), 0) + 1 FROM version),
       CASE WHEN ?5 IS NULL
         THEN (SELECT e.id FROM ehr e WHERE e.ehr_id = ?1 AND NOT EXISTS (SELECT 1 FROM version o WHERE o.object = ?3))
         ELSE (SELECT e.id FROM version p JOIN ehr e ON e.id = p.ehr
               WHERE p.object = ?3 AND p.successor = (SELECT max(id) + 1 FROM version) AND e.ehr_id = ?1)
       END,
-      ?2, ?3, ?4, ?6, ?5, (SELECT id FROM contribution WHERE uid = ?7), ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
+      ?2, ?3, ?4, ?6, ?5, (SELECT id FROM contribution WHERE uid = ?7), ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
 const HEADS: &str = "SELECT v.object, e.ehr_id, v.object || '::' || v.system || '::' || v.number
     FROM json_each(?1) j CROSS JOIN version v ON v.object = j.value AND v.successor IS NULL CROSS JOIN ehr e ON e.id = v.ehr";
 
 impl<S: Sql> SqlRepository<S> {
     pub(super) async fn write_commit(&self, commit: &Commit) -> Result<(), StoreError> {
         conflict::check_form(commit)?;
-        let sets = self.intern(&commit.versions).await?;
+        let contribution = self.catalogue.pack_contribution(&commit.contribution);
+        let shapes: Vec<Vec<Arc<Shape>>> = commit.versions.iter().map(|v| v.packed.shapes()).collect();
+        let shapes_of_contribution = contribution.as_ref().map(Packed::shapes).unwrap_or_default();
+        self.intern_shapes(shapes.iter().flatten().chain(&shapes_of_contribution)).await?;
+        let profiles: Vec<Profile> = commit.versions.iter().zip(&shapes).map(|(v, shapes)| Profile::of(v.kind, shapes)).collect();
+        let profiles = self.intern_profiles(&profiles).await?;
         let mut batch = Vec::new();
         open_ehr(commit, &mut batch);
-        contribute(commit, &mut batch);
-        for (version, set) in commit.versions.iter().zip(sets) {
-            self.add_version(commit, version, set, &mut batch)?;
+        let packed = contribution.map(|packed| self.catalogue.pack(&packed, &shapes_of_contribution)).transpose()?;
+        contribute(commit, packed, &mut batch);
+        for (version, (shapes, profile)) in commit.versions.iter().zip(shapes.iter().zip(profiles)) {
+            let packed = self.catalogue.pack(&version.packed, shapes)?;
+            add_version(commit, version, profile, packed, &mut batch)?;
         }
         batch.push(next_revision());
         match self.sql.batch(batch).await {
@@ -46,33 +56,6 @@ impl<S: Sql> SqlRepository<S> {
             Err(SqlError::Constraint(what)) => Err(self.reason(commit, &what).await),
             Err(error) => Err(error.into()),
         }
-    }
-
-    fn add_version(&self, commit: &Commit, version: &Version, set: u64, batch: &mut Vec<Statement>) -> Result<(), StoreError> {
-        if let Some((object, system, number)) = version.preceding.as_deref().and_then(conflict::split_uid) {
-            batch.push(Statement::new(SUPERSEDE).bind(object).bind(u64::from(number)).bind(system));
-        }
-        let (_, system, number) = conflict::split_uid(&version.version_uid).ok_or_else(unexpected)?;
-        let tree = version.packed.unpack();
-        let document = Large::of(self.catalogue.pack(&version.packed)?);
-        let insert = Statement::new(ADD_VERSION)
-            .bind(commit.ehr_id.as_str())
-            .bind(kind_number(version.kind))
-            .bind(version.object_id.as_str())
-            .bind(u64::from(number))
-            .bind(version.preceding.as_deref())
-            .bind(system)
-            .bind(commit.contribution_uid.as_str())
-            .bind(version.time_committed.as_str())
-            .bind(version.lifecycle.as_str())
-            .bind(version.template_id.as_deref())
-            .bind(set)
-            .bind(tree.root().map(digest_of))
-            .bind(document.chunks())
-            .bind(document.first.as_str());
-        batch.push(insert);
-        batch.extend(document.write_rest(&format!("v/{}", version.version_uid)));
-        Ok(())
     }
 
     /// The rule that a failed guard stands for.
@@ -125,7 +108,7 @@ impl<S: Sql> SqlRepository<S> {
         Ok(answers.get(OF_EHR.len() - 1).is_some_and(|rows| !rows.is_empty()))
     }
 
-    /// Removes everything but shapes and shape sets, whose ids other readers of the database may still hold.
+    /// Removes everything but shapes and profiles, whose ids other readers of the database may still hold.
     pub(super) async fn remove_all(&self) -> Result<(), StoreError> {
         const ALL: [&str; 5] = [
             "DELETE FROM chunk WHERE substr(owner, 1, 2) <> 's/'",
@@ -162,9 +145,39 @@ fn bind_flags(statement: Statement, flags: &EhrFlags) -> Statement {
     statement.bind(id).bind(namespace).bind(flags.is_queryable).bind(flags.is_modifiable)
 }
 
-fn contribute(commit: &Commit, batch: &mut Vec<Statement>) {
-    let text = Large::of(commit.contribution.clone());
-    let insert = Statement::new(CONTRIBUTE).bind(commit.contribution_uid.as_str()).bind(commit.ehr_id.as_str()).bind(text.first.as_str());
-    batch.push(insert);
+/// `packed`: the text form and its shapes; without it the JSON is stored.
+fn contribute(commit: &Commit, packed: Option<(String, String)>, batch: &mut Vec<Statement>) {
+    let (text, shapes) = packed.map_or_else(|| (commit.contribution.clone(), None), |(text, shapes)| (text, Some(shapes)));
+    let text = Large::of(text);
+    let insert = Statement::new(CONTRIBUTE).bind(commit.contribution_uid.as_str()).bind(commit.ehr_id.as_str()).bind(shapes);
+    batch.push(insert.bind(text.first.as_str()));
     batch.extend(text.write_rest(&format!("c/{}", commit.contribution_uid)));
+}
+
+/// `packed`: the text form and its shapes.
+fn add_version(commit: &Commit, version: &Version, profile: u64, packed: (String, String), batch: &mut Vec<Statement>) -> Result<(), StoreError> {
+    if let Some((object, system, number)) = version.preceding.as_deref().and_then(conflict::split_uid) {
+        batch.push(Statement::new(SUPERSEDE).bind(object).bind(u64::from(number)).bind(system));
+    }
+    let (_, system, number) = conflict::split_uid(&version.version_uid).ok_or_else(unexpected)?;
+    let (document, shapes) = (Large::of(packed.0), packed.1);
+    let insert = Statement::new(ADD_VERSION)
+        .bind(commit.ehr_id.as_str())
+        .bind(kind_number(version.kind))
+        .bind(version.object_id.as_str())
+        .bind(u64::from(number))
+        .bind(version.preceding.as_deref())
+        .bind(system)
+        .bind(commit.contribution_uid.as_str())
+        .bind(version.time_committed.as_str())
+        .bind(version.lifecycle.as_str())
+        .bind(version.template_id.as_deref())
+        .bind(profile)
+        .bind(shapes)
+        .bind(version.packed.unpack().root().map(digest_of))
+        .bind(document.chunks())
+        .bind(document.first.as_str());
+    batch.push(insert);
+    batch.extend(document.write_rest(&format!("v/{}", version.version_uid)));
+    Ok(())
 }

@@ -20,7 +20,7 @@ macro_rules! ehr {
 macro_rules! version {
     ($condition:literal) => {
         concat!(
-            "SELECT e.ehr_id, v.kind, v.object, v.number, v.system, v.preceding, c.uid, v.time_committed, v.lifecycle, v.template, v.shape_set,
+            "SELECT e.ehr_id, v.kind, v.object, v.number, v.system, v.preceding, c.uid, v.time_committed, v.lifecycle, v.template, v.shapes,
                v.digest, v.chunks, v.document
              FROM version v JOIN ehr e ON e.id = v.ehr JOIN contribution c ON c.id = v.contribution WHERE e.ehr_id = ?1 AND v.object = ?2",
             $condition
@@ -36,7 +36,7 @@ const BY_UID: &str = version!(" AND v.number = ?3 AND v.system = ?4");
 const AT: &str = version!(" AND v.time_committed <= ?3 ORDER BY v.number DESC LIMIT 1");
 pub(super) const OBJECTS: &str = "SELECT object FROM version WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) AND kind = ?2 AND preceding IS NULL
     ORDER BY id LIMIT ?3 OFFSET ?4";
-const CONTRIBUTION: &str = "SELECT c.document FROM contribution c JOIN ehr e ON e.id = c.ehr WHERE c.uid = ?2 AND e.ehr_id = ?1";
+const CONTRIBUTION: &str = "SELECT c.shapes, c.document FROM contribution c JOIN ehr e ON e.id = c.ehr WHERE c.uid = ?2 AND e.ehr_id = ?1";
 
 /// A row of a version, its document still as text.
 struct Line {
@@ -50,7 +50,7 @@ struct Line {
     time_committed: String,
     lifecycle: String,
     template_id: Option<String>,
-    shape_set: u64,
+    shapes: Vec<u64>,
     digest: String,
     chunks: u64,
     document: String,
@@ -85,7 +85,7 @@ impl<S: Sql> SqlRepository<S> {
 
     pub(super) async fn read_versions(&self, query: Statement) -> Result<Vec<Version>, StoreError> {
         let lines = self.rows(query).await?.into_iter().map(Line::of).collect::<Result<Vec<Line>, StoreError>>()?;
-        self.load(&lines.iter().map(|line| line.shape_set).collect::<BTreeSet<u64>>()).await?;
+        self.load(&lines.iter().flat_map(|line| &line.shapes).copied().collect::<BTreeSet<u64>>()).await?;
         let rest = self.read_document_rests(lines.iter().filter(|l| l.chunks > 0).map(Line::uid)).await?;
         lines.into_iter().map(|line| self.whole(line, &rest)).collect()
     }
@@ -128,7 +128,12 @@ impl<S: Sql> SqlRepository<S> {
         let mut answers = self.batch(vec![read, read_rests(std::slice::from_ref(&owner))]).await?.into_iter();
         let Some(row) = answers.next().and_then(|rows| rows.into_iter().next()) else { return Ok(None) };
         let rest = rests(answers.next().unwrap_or_default())?;
-        Ok(Some(Fields::of(row).text()? + rest.get(&owner).map_or("", String::as_str)))
+        let mut fields = Fields::of(row);
+        let shapes = fields.optional_numbers()?;
+        let text = fields.text()? + rest.get(&owner).map_or("", String::as_str);
+        let Some(shapes) = shapes else { return Ok(Some(text)) };
+        self.load(&shapes.into_iter().collect::<BTreeSet<u64>>()).await?;
+        Ok(Some(self.catalogue.unpack(&text)?.to_json()))
     }
 }
 
@@ -146,7 +151,7 @@ impl Line {
             time_committed: fields.text()?,
             lifecycle: fields.text()?,
             template_id: fields.optional_text()?,
-            shape_set: fields.number()?,
+            shapes: fields.numbers()?,
             digest: fields.text()?,
             chunks: fields.number()?,
             document: fields.text()?,

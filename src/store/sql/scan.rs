@@ -1,4 +1,4 @@
-//! Scans: pages of rows, pruned by shape, made into batches.
+//! Scans: pages of rows, pruned by profile, made into batches.
 //!
 //! A scan sees the repository as it was when it began: versions that are committed meanwhile are left out, and those
 //! that they supersede still count as the latest ones.
@@ -21,13 +21,13 @@ const NO_BOUND: u64 = 1 << 52;
 
 const BOUNDS: &str = "SELECT (SELECT coalesce(max(id), 0) FROM version), (SELECT coalesce(max(id), 0) FROM ehr)";
 
-/// `?1` matching sets, `?2` the last judged set, `?3` all versions, `?4` behind this id, `?5` up to this id, `?6` the newest
+/// `?1` matching profiles, `?2` the last judged one, `?3` all versions, `?4` behind this id, `?5` up to this id, `?6` the newest
 /// version of the scan, `?7` most rows; for one EHR `?8` its id, `?9` whether it may be unqueryable.
 macro_rules! page {
     ($from:literal, $condition:literal, $rest:literal) => {
         concat!(
             "SELECT e.id, e.ehr_id, e.system_id, e.time_created, e.is_queryable, v.id, v.kind, v.object, v.system, v.number,
-               v.successor IS NULL OR v.successor > ?6, v.lifecycle = '523', v.shape_set, v.chunks, v.document
+               v.successor IS NULL OR v.successor > ?6, v.lifecycle = '523', v.shapes, v.chunks, v.document
              FROM ",
             $from,
             " AND (?3 OR ((v.successor IS NULL OR v.successor > ?6) AND v.lifecycle <> '523')) AND ",
@@ -40,28 +40,21 @@ macro_rules! page {
 /// The documents of one EHR.
 const OF_EHR: &str = page!(
     "ehr e LEFT JOIN version v ON v.ehr = e.id AND v.id > ?4 AND v.id <= ?5",
-    "(v.shape_set > ?2 OR v.shape_set IN (SELECT value FROM json_each(?1)))",
+    "(v.profile > ?2 OR v.profile IN (SELECT value FROM json_each(?1)))",
     " WHERE e.ehr_id = ?8 AND e.id > 0 AND (e.is_queryable OR ?9) ORDER BY v.id LIMIT ?7"
 );
 /// EHRs of a range of ids with their documents.
 const BY_EHR: &str = page!(
     "ehr e LEFT JOIN version v ON v.ehr = e.id AND v.id <= ?6",
-    "v.shape_set IN (SELECT value FROM json_each(?1))",
+    "v.profile IN (SELECT value FROM json_each(?1))",
     " WHERE e.id > ?4 AND e.id <= ?5 AND e.is_queryable ORDER BY e.id, v.id LIMIT ?7"
 );
-/// Documents of a range of ids, found by their shapes.
-const BY_SHAPE: &str = page!(
-    "json_each(?1) s CROSS JOIN version v CROSS JOIN ehr e WHERE v.shape_set = s.value AND v.id > ?4 AND v.id <= ?5",
+/// Documents of a range of ids, found by their profiles.
+const BY_PROFILE: &str = page!(
+    "json_each(?1) s CROSS JOIN version v CROSS JOIN ehr e WHERE v.profile = s.value AND v.id > ?4 AND v.id <= ?5",
     "e.id = v.ehr",
     " AND e.is_queryable ORDER BY v.id LIMIT ?7"
 );
-/// Documents of a range of ids, read in order: for more shape sets than a page has rows.
-const BY_ORDER: &str = page!(
-    "version v CROSS JOIN ehr e WHERE +v.shape_set IN (SELECT value FROM json_each(?1)) AND v.id > ?4 AND v.id <= ?5",
-    "e.id = v.ehr",
-    " AND e.is_queryable ORDER BY v.id LIMIT ?7"
-);
-
 /// The ends of the repository when a scan began.
 #[derive(Clone, Copy)]
 struct Bounds {
@@ -87,7 +80,7 @@ struct Line {
 struct Stored {
     row: DocRow,
     system: String,
-    shape_set: u64,
+    shapes: Vec<u64>,
     chunks: u64,
     text: String,
 }
@@ -100,7 +93,7 @@ impl<S: Sql> SqlRepository<S> {
         }
     }
 
-    /// One EHR: a single round trip when its shapes are known and it has no more than a page.
+    /// One EHR: a single round trip when its profiles and shapes are known and it has no more than a page.
     async fn send_ehr(&self, scan: &Scan, ehr_id: &str, sink: Sink<'_>) -> Result<(), StoreError> {
         let mut bounds = Bounds { version: NO_BOUND, ehr: 0 };
         let mut after = 0;
@@ -134,12 +127,10 @@ impl<S: Sql> SqlRepository<S> {
         let bounds = Bounds::of(answers.next().unwrap_or_default())?;
         let matching = self.catalogue.matching(scan);
         let by_ehr = scan.whole_ehrs || scan.empty_ehrs;
-        let query = match matching.sets.len() as u64 {
-            0 if !scan.empty_ehrs => return Ok(()),
-            _ if by_ehr => BY_EHR,
-            few if few <= PAGE_ROWS => BY_SHAPE,
-            _ => BY_ORDER,
-        };
+        if matching.profiles.is_empty() && !scan.empty_ehrs {
+            return Ok(());
+        }
+        let query = if by_ehr { BY_EHR } else { BY_PROFILE };
         let end = if by_ehr { bounds.ehr } else { bounds.version };
         let mut pace = if by_ehr { Pace { range: 16, rows: NO_BOUND } } else { Pace { range: PAGE_ROWS, rows: PAGE_ROWS / 4 } };
         let mut after = 0;
@@ -160,7 +151,7 @@ impl<S: Sql> SqlRepository<S> {
     /// The batch of a page.
     async fn batch_of(&self, lines: Vec<Line>, empty_ehrs: bool) -> Result<Batch, StoreError> {
         let docs = || lines.iter().filter_map(|line| line.doc.as_ref());
-        self.load(&docs().map(|doc| doc.shape_set).collect::<BTreeSet<u64>>()).await?;
+        self.load(&docs().flat_map(|doc| &doc.shapes).copied().collect::<BTreeSet<u64>>()).await?;
         let rest = self.read_document_rests(docs().filter(|d| d.chunks > 0).map(Stored::uid)).await?;
         let mut batch = Batch::new();
         let mut numbers: HashMap<u64, u32> = HashMap::new();
@@ -180,7 +171,7 @@ impl<S: Sql> SqlRepository<S> {
 
 fn page(query: &'static str, scan: &Scan, matching: &Matching, range: (u64, u64), bounds: Bounds, rows: u64) -> Statement {
     Statement::new(query)
-        .bind(json_list(&matching.sets))
+        .bind(json_list(&matching.profiles))
         .bind(matching.judged_to)
         .bind(scan.all_versions)
         .bind(range.0)
@@ -228,7 +219,7 @@ impl Stored {
         let (kind, object_id, system) = (kind_of(fields.number()?)?, fields.text()?, fields.text()?);
         let number = u32::try_from(fields.number()?).map_err(|_| unexpected())?;
         let row = DocRow { kind, object_id, number, ordinal, latest: fields.flag()?, deleted: fields.flag()? };
-        Ok(Stored { row, system, shape_set: fields.number()?, chunks: fields.number()?, text: fields.text()? })
+        Ok(Stored { row, system, shapes: fields.numbers()?, chunks: fields.number()?, text: fields.text()? })
     }
 
     fn uid(&self) -> String {

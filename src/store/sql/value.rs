@@ -153,6 +153,15 @@ impl Fields {
         self.optional_number()?.ok_or_else(unexpected)
     }
 
+    /// A JSON array of integers.
+    pub(super) fn optional_numbers(&mut self) -> Result<Option<Vec<u64>>, StoreError> {
+        self.optional_text()?.map(|text| serde_json::from_str(&text).map_err(|_| unexpected())).transpose()
+    }
+
+    pub(super) fn numbers(&mut self) -> Result<Vec<u64>, StoreError> {
+        self.optional_numbers()?.ok_or_else(unexpected)
+    }
+
     pub(super) fn flag(&mut self) -> Result<bool, StoreError> {
         Ok(self.number()? != 0)
     }
