@@ -10,6 +10,7 @@ use super::value::{Coded, Ordinal, Proportion, Quantity, Value, integer};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::tree::NodeRef;
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -60,7 +61,7 @@ pub enum QueryColumn {
         /// The gt-code.
         variable: Option<String>,
     },
-    /// The time that dates the instance.
+    /// The time that dates the instance, where no value column does.
     Time,
     /// The uid of the composition.
     Source,
@@ -85,7 +86,7 @@ impl CompiledGuide {
             let variable = column.slot.and_then(|s| self.slots.get(s)).map(|s| s.code.to_string());
             columns.push(QueryColumn::Value { path: column.path.clone(), variable });
         }
-        columns.extend([QueryColumn::Time, QueryColumn::Source]);
+        let is_dated = plan.columns.iter().any(|c| c.path == super::gdl1::time_path(&binding.model_id));
         let time = match super::gdl1::time_path(&binding.model_id) {
             path if is_composition => format!("o{path}"),
             path @ "/context/start_time" => format!("c{path}"),
@@ -93,7 +94,12 @@ impl CompiledGuide {
         };
         let composition = if is_composition { 'o' } else { 'c' };
         let separator = if select.is_empty() { "" } else { ", " };
-        let _ = write!(select, "{separator}{time}, {composition}/uid/value");
+        if !is_dated {
+            columns.push(QueryColumn::Time);
+            let _ = write!(select, "{separator}{time}");
+        }
+        columns.push(QueryColumn::Source);
+        let _ = write!(select, ", {composition}/uid/value");
         let from = match is_composition {
             true => format!("COMPOSITION o[{}]", binding.model_id),
             false => format!("COMPOSITION c CONTAINS {class} o[{}]", binding.model_id),
@@ -136,11 +142,27 @@ impl BindingQuery {
         instances
     }
 
+    /// The same for [`BindingQuery::population_aql`]: the instances of each EHR by its id.
+    pub fn instances_by_ehr(&self, rows: impl IntoIterator<Item = Vec<Value>>, now: Moment) -> HashMap<Arc<str>, Vec<Instance>> {
+        let mut by_ehr: HashMap<Arc<str>, Vec<Vec<Value>>> = HashMap::new();
+        for mut row in rows {
+            if let Some(Value::Text(ehr_id)) = row.pop() {
+                by_ehr.entry(ehr_id).or_default().push(row);
+            }
+        }
+        by_ehr.into_iter().map(|(ehr_id, rows)| (ehr_id, self.instances(rows, now))).collect()
+    }
+
     fn instance(&self, row: Vec<Value>) -> Instance {
         let mut instance = Instance { values: Vec::with_capacity(row.len()), ..Instance::default() };
         for (column, value) in self.columns.iter().zip(row) {
             match (column, value) {
-                (QueryColumn::Value { .. }, value) => instance.values.push(value),
+                (QueryColumn::Value { path, .. }, value) => {
+                    if let (Value::Moment(moment), true) = (&value, path == super::gdl1::time_path(&self.model_id)) {
+                        instance.time = Some(*moment);
+                    }
+                    instance.values.push(value);
+                }
                 (QueryColumn::Time, Value::Moment(moment)) => instance.time = Some(moment),
                 (QueryColumn::Source, Value::Text(uid)) => instance.source = Some(uid),
                 _ => {}

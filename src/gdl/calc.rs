@@ -41,7 +41,7 @@ pub(crate) fn arithmetic(operator: Operator, a: &Value, b: &Value, now: Moment) 
     if let Some(result) = with_time(operator, a, b, now) {
         return result;
     }
-    if operator == Operator::Plus && (is_words(a) || is_words(b)) {
+    if operator == Operator::Plus && is_joined(a, b) {
         return Ok(Value::text(&format!("{}{}", shown(a), shown(b))));
     }
     let (x, y) = (a.number().ok_or(Trouble::Types)?, b.number().ok_or(Trouble::Types)?);
@@ -111,13 +111,10 @@ fn period_millis(value: &Value, now: Moment) -> Option<f64> {
     Some(real(end.millis) - real(now.millis))
 }
 
-/// True for a text that is not a number, and for values that only have a text.
-fn is_words(value: &Value) -> bool {
-    match value {
-        Value::Text(_) => value.number().is_none(),
-        Value::Coded(_) | Value::Boolean(_) => true,
-        _ => false,
-    }
+/// True when `+` joins texts: one side is a text, and not both sides are numbers.
+fn is_joined(a: &Value, b: &Value) -> bool {
+    let is_text = |v: &Value| matches!(v, Value::Text(_));
+    (is_text(a) || is_text(b)) && (a.number().is_none() || b.number().is_none())
 }
 
 /// A value as part of a text.

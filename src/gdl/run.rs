@@ -1,6 +1,6 @@
 //! One run of a guide: predicates, pre-conditions, default actions, rules by priority, results.
 
-use super::bind::Instance;
+use super::bind::{DataInstance, Instance};
 use super::compile::{CompiledGuide, Predicate};
 use super::eval::{Machine, Place};
 use super::fill;
@@ -218,6 +218,20 @@ impl CompiledGuide {
         }
     }
 
+    /// Hands the results of earlier guides on to this one: each becomes one more, latest, instance of every binding of
+    /// its model, dated `now`. A chain of guides is run in the order given, each fed with the results of all before it.
+    pub fn feed(&self, instances: &mut Vec<Vec<Instance>>, earlier: &[Output], now: Moment) {
+        instances.resize_with(self.bindings.len(), Vec::new);
+        for output in earlier {
+            let mut values: Vec<(String, Value)> = output.values.iter().map(|v| (v.path.clone(), v.value.clone())).collect();
+            values.insert(0, (super::gdl1::time_path(&output.model_id).to_owned(), Value::Moment(now)));
+            let data = DataInstance { model_id: output.model_id.clone(), values };
+            for (own, new) in instances.iter_mut().zip(self.instances_of(&[data])) {
+                own.extend(new.into_iter().map(|instance| Instance { time: Some(now), ..instance }));
+            }
+        }
+    }
+
     /// Which instances of a binding its predicates keep, as indexes: what a run would read.
     pub fn select(&self, binding: usize, input: &RunInput<'_>) -> Vec<usize> {
         Machine::new(self, input).selected(binding)
@@ -352,7 +366,7 @@ impl Machine<'_> {
                 indicator: card.indicator.clone(),
                 source,
                 suggestions,
-                links: card.links.iter().map(link).collect(),
+                links: card.links.iter().map(|l| LinkOut { label: text(&l.label), ..link(l) }).collect(),
             });
         }
     }
@@ -361,7 +375,8 @@ impl Machine<'_> {
         let local: Vec<(String, Vec<Value>)> = values.iter().map(|(name, id)| (name.clone(), vec![self.eval(*id, None).into_owned()])).collect();
         let template = action.template.as_ref().and_then(|(id, _)| self.guide.guide.templates.iter().find(|t| t.id == *id));
         let resource = template.and_then(|t| fill::filled(&t.object, &|code, attribute| self.place_value(code, attribute, &local)));
-        ActionOut { kind: action.kind.clone(), description: action.description.clone(), resource }
+        let description = fill::filled_text(&action.description, &|code, attribute| self.place_value(code, attribute, &local));
+        ActionOut { kind: action.kind.clone(), description, resource }
     }
 
     fn outputs(&self, created: Vec<Output>, objects: Vec<(String, Arc<serde_json::Value>)>, used: &[Vec<usize>]) -> Vec<Output> {

@@ -47,9 +47,6 @@ pub fn cases(corpus: &Corpus) -> Vec<Case> {
                     compared += 1;
                     let expected: Vec<&str> = expected.iter().filter_map(Value::as_str).collect();
                     same_rules += usize::from(expected == fired);
-                    if expected != fired && std::env::var_os("AQLITE_SHOW_FIRED").is_some() {
-                        println!("  {id}: expected {expected:?}, fired {fired:?}");
-                    }
                 }
                 if differences.is_empty() { Ok(()) } else { Err(format!("{}; fired {}", differences.join("; "), fired.join(" "))) }
             })

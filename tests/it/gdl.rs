@@ -1,0 +1,398 @@
+//! Guides by example: `tests/cases/gdl/expressions.txt`, `guides.txt` and the guides with templates and cards beside them.
+
+use aqlite::gdl::fixture::{self, agrees, text_form};
+use aqlite::gdl::time::Moment;
+use aqlite::gdl::value::Value;
+use aqlite::gdl::{self, CompiledGuide, DataInstance, Instance, Options, Run, RunInput, Terminology, output};
+use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
+
+const NOW: &str = "2024-02-29T12:00:00+01:00";
+
+fn compiled(guide: &Json) -> CompiledGuide {
+    let text = guide.to_string();
+    gdl::parse(&text).unwrap_or_else(|p| panic!("{}", p[0].one_line(&text))).compile()
+}
+
+fn run(guide: &CompiledGuide, instances: &[Vec<Instance>], now: &str) -> Run {
+    let options = Options { trace: true, ..Options::default() };
+    guide.run(&RunInput { instances, now: Moment::parse(now, 0).unwrap(), language: "en", options, terminology: None })
+}
+
+fn ontology() -> Json {
+    json!({
+        "term_definitions": {"en": {"terms": {
+            "gt0001": {"text": "Concept of the guide"}, "gt2001": {"text": "ACE inhibitor"}, "gt2002": {"text": "Statin"}}}},
+        "term_bindings": {"ATC": {"bindings": {"gt2001": {"codes": ["ATC::C09AA", "ATC::C09B"]}, "gt2002": {"codes": ["ATC::C10AA"]}}}},
+    })
+}
+
+#[test]
+fn expressions_have_their_values() {
+    let text = std::fs::read_to_string("tests/cases/gdl/expressions.txt").unwrap();
+    let lines = || text.lines().enumerate().map(|(i, l)| (i + 1, l.trim())).filter(|(_, l)| !l.is_empty() && !l.starts_with('#'));
+    let given = lines().filter_map(|(_, l)| l.strip_prefix("given ")).map(|l| l.split_once('=').unwrap());
+    let given: Vec<(String, Value)> = given.map(|(name, v)| (name.trim().to_owned(), fixture::literal(v))).collect();
+    let (mut count, mut wrong) = (0, Vec::new());
+    for (number, line) in lines().filter(|(_, l)| !l.starts_with("given ")) {
+        let (expression, expected) = line.rsplit_once("=>").unwrap();
+        let found = value_of(expression.trim(), &given);
+        count += 1;
+        if !same(expected.trim(), &found) {
+            wrong.push(format!("line {number}: `{}`: expected `{}`, found `{found}`", expression.trim(), expected.trim()));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    assert!(count > 200, "{count}");
+}
+
+fn same(expected: &str, found: &str) -> bool {
+    expected == found || !matches!(expected, "null" | "unknown" | "refused" | "true" | "false") && agrees(expected, &fixture::literal(found))
+}
+
+/// The truth of an expression as a condition, or else its value when it is assigned.
+fn value_of(expression: &str, given: &[(String, Value)]) -> String {
+    let elements = |names: &mut dyn Iterator<Item = String>| -> Map<String, Json> {
+        names.map(|n| (n.clone(), json!({"path": format!("/data[at0001]/items[{n}]")}))).collect()
+    };
+    let inputs = elements(&mut given.iter().map(|(n, _)| n.clone()).chain(["nothing".into(), "nowhere".into()]));
+    let outputs = elements(&mut ["result".to_owned()].into_iter());
+    let guide = json!({
+        "id": "expression",
+        "description": {"references": [{"label": "The paper", "url": "https://example.org/paper"}]},
+        "definition": {
+            "data_bindings": {
+                "in": {"model_id": "openEHR-EHR-OBSERVATION.in.v1", "type": "INPUT", "elements": inputs},
+                "out": {"model_id": "openEHR-EHR-OBSERVATION.out.v1", "type": "OUTPUT", "elements": outputs}},
+            "default_actions": [format!("$result={expression}")],
+            "rules": {"r": {"priority": 1, "when": [expression]}},
+        },
+        "ontology": ontology(),
+    });
+    let guide = compiled(&guide);
+    if guide.problems.iter().any(|p| p.code.starts_with("GDL02")) {
+        return "refused".to_owned();
+    }
+    let run = run(&guide, &fixture::instances(&guide, given), NOW);
+    let condition = &run.trace.as_ref().unwrap().rules[0].conditions[0];
+    match (condition.result, run.value(&guide, "result")) {
+        (Some(truth), _) => truth.to_string(),
+        (None, Some(Value::Boolean(_)) | None) if is_condition(expression) => "unknown".to_owned(),
+        (None, Some(Value::Quantity(q))) if q.precision.is_none() => q.magnitude.to_string(),
+        (None, Some(value)) => text_form(value),
+        (None, None) => "null".to_owned(),
+    }
+}
+
+fn is_condition(expression: &str) -> bool {
+    let text: String = expression.split('\'').step_by(2).collect();
+    ["<", ">", "==", "!=", "&&", "||", "!", "is_a", "any", "for_all", "max(/"].iter().any(|o| text.contains(o))
+}
+
+/// A case of `guides.txt`.
+#[derive(Default)]
+struct Case {
+    line: usize,
+    title: String,
+    bindings: BTreeMap<String, (String, Vec<String>, Vec<String>)>,
+    internal: Vec<Json>,
+    pre_conditions: Vec<String>,
+    defaults: Vec<String>,
+    rules: Vec<(String, i64, Vec<String>, Vec<String>)>,
+    data: Vec<(String, Vec<(String, String)>)>,
+    expect: Vec<(String, String)>,
+    fired: Option<String>,
+    instances: BTreeMap<String, usize>,
+    notes: Vec<String>,
+    now: Option<String>,
+}
+
+fn statements(text: &str) -> Vec<String> {
+    text.split(";;").map(|s| s.trim().to_owned()).filter(|s| !s.is_empty()).collect()
+}
+
+fn pairs(text: &str) -> Vec<(String, String)> {
+    let pair = |s: String| s.split_once('=').map(|(a, b)| (a.trim().to_owned(), b.trim().to_owned())).unwrap();
+    statements(text).into_iter().map(pair).collect()
+}
+
+fn cases(text: &str) -> Vec<Case> {
+    let mut cases: Vec<Case> = Vec::new();
+    for (number, line) in text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty() && !l.starts_with('#')) {
+        let (key, rest) = line.split_once(':').unwrap_or_else(|| panic!("line {}: no `:`", number + 1));
+        let words: Vec<&str> = key.split_whitespace().collect();
+        if words[0] == "case" {
+            cases.push(Case { line: number + 1, title: rest.trim().to_owned(), ..Case::default() });
+            continue;
+        }
+        let case = cases.last_mut().expect("a case comes first");
+        match words[0] {
+            "input" | "output" => {
+                let elements = rest.split_whitespace().map(str::to_owned).collect();
+                case.bindings.insert(words[1].to_owned(), (words[0].to_uppercase(), elements, Vec::new()));
+            }
+            "predicate" => case.bindings.get_mut(words[1]).unwrap().2.push(rest.trim().to_owned()),
+            "internal" => case.internal.push(json!({"id": words[1], "data_type": rest.trim()})),
+            "before" => case.pre_conditions = statements(rest),
+            "default" => case.defaults = statements(rest),
+            "rule" => {
+                let (when, then) = rest.split_once("=>").unwrap();
+                case.rules.push((words[1].to_owned(), words[2].parse().unwrap(), statements(when), statements(then)));
+            }
+            "data" => case.data.push((words[1].to_owned(), pairs(rest))),
+            "expect" => case.expect = pairs(rest),
+            "fired" => case.fired = Some(rest.trim().to_owned()),
+            "instances" => drop(case.instances.insert(words[1].to_owned(), rest.trim().parse().unwrap())),
+            "note" => case.notes.push(rest.trim().to_owned()),
+            "now" => case.now = Some(rest.trim().to_owned()),
+            other => panic!("line {}: `{other}`?", number + 1),
+        }
+    }
+    cases
+}
+
+#[test]
+fn guides_do_as_told() {
+    let text = std::fs::read_to_string("tests/cases/gdl/guides.txt").unwrap();
+    let wrong: Vec<String> = cases(&text).iter().flat_map(|case| case.problems()).collect();
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+impl Case {
+    fn guide(&self) -> CompiledGuide {
+        let binding = |(name, (direction, elements, predicates)): (&String, &(String, Vec<String>, Vec<String>))| {
+            let path = |e: &String| if e == "time" { "/data/events/time".to_owned() } else { format!("/data[at0001]/items[{e}]") };
+            let elements: Map<String, Json> = elements.iter().map(|e| (e.clone(), json!({"path": path(e)}))).collect();
+            let model_id = format!("openEHR-EHR-OBSERVATION.{}.v1", name.split('_').next().unwrap());
+            (name.clone(), json!({"model_id": model_id, "type": direction, "elements": elements, "predicates": predicates}))
+        };
+        let rule = |(id, priority, when, then): &(String, i64, Vec<String>, Vec<String>)| {
+            (id.clone(), json!({"id": id, "priority": priority, "when": when, "then": then}))
+        };
+        compiled(&json!({
+            "id": "case",
+            "definition": {
+                "data_bindings": self.bindings.iter().map(binding).collect::<Map<_, _>>(),
+                "internal_variables": self.internal,
+                "pre_conditions": self.pre_conditions,
+                "default_actions": self.defaults,
+                "rules": self.rules.iter().map(rule).collect::<Map<_, _>>(),
+            },
+            "ontology": ontology(),
+        }))
+    }
+
+    fn problems(&self) -> Vec<String> {
+        let guide = self.guide();
+        let data: Vec<DataInstance> = self
+            .data
+            .iter()
+            .map(|(model, values)| DataInstance {
+                model_id: format!("openEHR-EHR-OBSERVATION.{model}.v1"),
+                values: values.iter().map(|(name, v)| (path_of(name), fixture::literal(v))).collect(),
+            })
+            .collect();
+        let run = run(&guide, &guide.instances_of(&data), self.now.as_deref().unwrap_or(NOW));
+        let mut wrong: Vec<String> = guide.problems.iter().filter(|p| p.code.starts_with("GDL02")).map(|p| p.message.clone()).collect();
+        for (name, expected) in &self.expect {
+            let found = run.value(&guide, name).map_or("nothing".to_owned(), text_form);
+            if !(expected == &found || run.value(&guide, name).is_some_and(|v| expected != "nothing" && agrees(expected, v))) {
+                wrong.push(format!("{name}: expected `{expected}`, found `{found}`"));
+            }
+        }
+        let fired = run.fired.join(" ");
+        if self.fired.as_ref().is_some_and(|f| *f != fired) {
+            wrong.push(format!("fired: `{fired}`"));
+        }
+        for (binding, count) in &self.instances {
+            let found = run.outputs.iter().filter(|o| o.id == *binding).count();
+            if found != *count {
+                wrong.push(format!("{binding}: {found} instances instead of {count}"));
+            }
+        }
+        let notes = &run.trace.as_ref().unwrap().notes;
+        wrong.extend(self.notes.iter().filter(|n| !notes.iter().any(|m| m.contains(*n))).map(|n| format!("no note `{n}` in {notes:?}")));
+        wrong.iter().map(|w| format!("line {}: {}: {w}", self.line, self.title)).collect()
+    }
+}
+
+fn path_of(name: &str) -> String {
+    if name == "time" { "/data/events/time".to_owned() } else { format!("/data[at0001]/items[{name}]") }
+}
+
+fn file(name: &str) -> (String, CompiledGuide) {
+    let text = std::fs::read_to_string(format!("tests/cases/gdl/{name}")).unwrap();
+    let guide = gdl::parse(&text).unwrap_or_else(|p| panic!("{}", p[0].one_line(&text))).compile();
+    (text, guide)
+}
+
+fn instance(model_id: &str, values: &[(&str, &str)]) -> DataInstance {
+    let values = values.iter().map(|(path, v)| ((*path).to_owned(), fixture::literal(v))).collect();
+    DataInstance { model_id: model_id.to_owned(), values }
+}
+
+#[test]
+fn cards_and_templates_are_filled() {
+    let (_, guide) = file("statin_advice.gdl2.json");
+    assert!(guide.problems.is_empty(), "{:?}", guide.problems);
+    let path = "/data[at0001]/events[at0002]/data[at0003]/items[at0004]";
+    let data = [
+        instance("openEHR-EHR-OBSERVATION.lipids_demo.v1", &[(path, "4.84,mmol/l"), ("/data/events/time", "2024-01-05T08:00:00Z")]),
+        instance("openEHR-EHR-OBSERVATION.lipids_demo.v1", &[(path, "3.1,mmol/l"), ("/data/events/time", "2023-01-05T08:00:00Z")]),
+    ];
+    let run = run(&guide, &guide.instances_of(&data), NOW);
+    assert_eq!(run.fired.join(" "), "gt0020 gt0021");
+    let card = serde_json::to_value(&run.cards[0]).unwrap();
+    assert_eq!(card["summary"], "LDL cholesterol is 4.8 mmol/l");
+    assert_eq!(card["detail"], "Goal: below 3; {$gt0099} is unknown");
+    assert_eq!(card["source"], json!({"label": "Lipid guideline", "url": "https://example.org/lipids"}));
+    assert_eq!(card["links"][0], json!({"label": "Lipid guideline", "url": "https://example.org/lipids", "type": "absolute"}));
+    assert_eq!(card["suggestions"][0]["actions"][0]["resource"]["dosageInstruction"], json!([{"text": "40 mg daily", "value": 40}]));
+    let objects: Vec<&Value> = run.outputs.iter().filter(|o| o.id == "gt1002").map(|o| &o.values[0].value).collect();
+    let expected = json!({"start": "2024-05-29T12:00:00+01:00", "note": ["Lipid guideline"], "none": null});
+    let found = objects.iter().map(|v| output::rm_json(v)).collect::<Vec<_>>();
+    assert_eq!(found[0]["start"], expected["start"]);
+    assert_eq!(found[0]["note"], expected["note"]);
+    assert_eq!(found[0]["none"], expected["none"]);
+    assert_eq!(objects.len(), 1 + 2, "one by itself, two by index");
+    assert_eq!(found[1], json!({"start": "2024-01-01T00:00:00Z", "note": [], "all": [], "none": null}));
+}
+
+#[test]
+fn a_chain_of_guides_passes_results_on() {
+    let (_, score) = file("chain_score.gdl2.json");
+    let (_, advice) = file("chain_advice.gdl");
+    let data = [instance("openEHR-EHR-OBSERVATION.answers_demo.v1", &[("/data[at0001]/items[at0002]", "3|local::at0010|Often|")])];
+    let first = run(&score, &score.instances_of(&data), NOW);
+    let mut instances = advice.instances_of(&data);
+    advice.feed(&mut instances, &first.outputs, Moment::parse(NOW, 0).unwrap());
+    let second = run(&advice, &instances, NOW);
+    assert_eq!(second.value(&advice, "gt0007").map(text_form).as_deref(), Some("refer"));
+}
+
+#[test]
+fn bindings_become_queries_and_rows_instances() {
+    let (_, guide) = file("chain_advice.gdl");
+    let queries = guide.queries();
+    assert_eq!(queries.len(), 1, "OUTPUT bindings are not asked for");
+    let expected = "SELECT o/data[at0001]/items[at0003]/value, o/data/events/time, c/uid/value FROM EHR e[ehr_id/value=$ehr_id] \
+                    CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.score_demo.v1] \
+                    WHERE c/archetype_details/template_id/value='Scores'";
+    assert_eq!(queries[0].aql, expected);
+    assert!(aqlite::aql::parse(&queries[0].aql).1.is_empty());
+    assert!(aqlite::aql::parse(&queries[0].population_aql).1.is_empty());
+    let row = |score: &str, time: &str| {
+        let cells = [
+            format!(r#"{{"_type":"DV_COUNT","magnitude":{score}}}"#),
+            format!(r#"{{"_type":"DV_DATE_TIME","value":"{time}"}}"#),
+            "\"u::s::1\"".into(),
+        ];
+        cells.iter().map(|c| gdl::bind::value_of_json(c, 0)).collect::<Vec<_>>()
+    };
+    let rows = [row("9", "2024-01-02T00:00:00Z"), row("1", "2024-01-01T00:00:00Z"), row("7", "2025-01-01T00:00:00Z")];
+    let instances = queries[0].instances(rows, Moment::parse(NOW, 0).unwrap());
+    assert_eq!(instances.iter().map(|i| text_form(&i.values[0])).collect::<Vec<_>>(), ["1", "9"], "by time, the future left out");
+    let of_all = [row("9", "2024-01-02T00:00:00Z"), row("2", "2024-01-02T00:00:00Z")].into_iter().zip(["e1", "e2"]);
+    let of_all = of_all.map(|(mut row, ehr)| {
+        row.push(Value::text(ehr));
+        row
+    });
+    let by_ehr = queries[0].instances_by_ehr(of_all, Moment::parse(NOW, 0).unwrap());
+    assert_eq!(text_form(&by_ehr["e2"][0].values[0]), "2");
+    let run = run(&guide, &[instances], NOW);
+    assert_eq!(run.value(&guide, "gt0007").map(text_form).as_deref(), Some("refer"));
+    let trace = serde_json::to_value(run.trace.as_ref().unwrap()).unwrap();
+    assert_eq!(trace["inputs"][0]["used"], json!([{"composition": "u::s::1", "time": "2024-01-02T00:00:00Z"}]));
+    assert_eq!(trace["rules"][0]["conditions"][0]["variables"][0], json!({"variable": "gt0005", "name": "Score", "value": "9"}));
+    let queries =
+        vec![output::QueryRun { id: "gt0004".into(), aql: queries[0].aql.clone(), time: 1.0, value: vec![("gt0005".into(), Value::Count(9))] }];
+    let response = output::response(&guide, vec![output::EhrRun { ehr_id: "e1".into(), run, queries }], 2.0);
+    let response = serde_json::to_value(&response).unwrap();
+    let details = &response["execution_details"];
+    assert_eq!(details["rules_executed"], json!(["gt0008"]));
+    assert_eq!([&details["number_of_in_arguments"], &details["number_of_out_arguments"], &details["number_of_constants"]], [1, 1, 2]);
+    assert_eq!(details["query_execution_details"]["queries"][0]["value"], json!({"gt0005": {"_type": "DV_COUNT", "magnitude": 9}}));
+    let result = json!([{"archetype_id": "openEHR-EHR-EVALUATION.advice_demo.v1", "_ehr_id": "e1",
+        "rm_values": [{"path": "/data[at0001]/items[at0002]", "value": {"_type": "DV_TEXT", "value": "refer"}}]}]);
+    assert_eq!(response["results"], result);
+}
+
+#[test]
+fn a_terminology_from_outside_decides_first() {
+    struct Snomed;
+    impl Terminology for Snomed {
+        fn subsumes(&self, terminology: &str, ancestor: &str, code: &str) -> Option<bool> {
+            (terminology == "ATC").then_some(ancestor == "C10AA" && code == "X1")
+        }
+    }
+    let given = [("drug".to_owned(), Value::coded("ATC", "X1", ""))];
+    let guide = compiled(&json!({"id": "t", "definition": {
+        "data_bindings": {"in": {"model_id": "m", "type": "INPUT", "elements": {"drug": {"path": "/a"}}}},
+        "rules": {"r": {"priority": 1, "when": ["$drug is_a local::gt2002|Statin|"]}}}, "ontology": ontology()}));
+    let instances = fixture::instances(&guide, &given);
+    let now = Moment::parse(NOW, 0).unwrap();
+    let with =
+        |terminology| guide.run(&RunInput { instances: &instances, now, language: "en", options: Options::default(), terminology }).fired.len();
+    assert_eq!((with(None), with(Some(&Snomed as &dyn Terminology))), (0, 1));
+}
+
+#[test]
+fn broken_guides_say_where() {
+    let places = [
+        ("{", "line 1, column 1"),
+        ("[1,2]", "not a guide"),
+        ("{\"resourceType\": \"Patient\"}", "not a guide"),
+        ("(GUIDE) <\n id = <\"x\n>", "line 2, column 8"),
+        ("(GUIDE) <\n id = <5>\n definition = 5", "line 3, column 15"),
+        ("", "not a guide"),
+    ];
+    for (text, expected) in places {
+        let problems = gdl::parse(text).unwrap_err();
+        let lines: Vec<String> = problems.iter().map(|p| p.one_line(text)).collect();
+        assert!(lines.iter().any(|l| l.contains(expected)), "{text}: {lines:?}");
+    }
+    let (text, _) = file("chain_score.gdl2.json");
+    let broken = text.replace("$gt0003!=null", "$gt0003 != = null");
+    let guide = gdl::parse(&broken).unwrap().compile();
+    let problem = guide.problems.iter().find(|p| p.code == "GDL0201").unwrap();
+    assert_eq!(broken.get(problem.span.start..).map(|t| &t[..6]), Some("= null"));
+    assert!(guide.problems.iter().any(|p| p.code == "GDL0404"), "{:?}", guide.problems);
+    let unknown = gdl::parse(&text.replace("\"$gt0003!=null", "\"$gt0033!=null")).unwrap().compile();
+    assert!(unknown.problems.iter().any(|p| p.code == "GDL0401" && p.message.contains("gt0033")));
+}
+
+/// Any damage to a guide ends in problems or in a run, never in a panic.
+#[test]
+fn damaged_guides_do_not_panic() {
+    let mut seed = 0x2545_F491_4F6C_DD1D_u64;
+    let mut next = |n: usize| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        usize::try_from(seed % 1_000_003).unwrap() % n
+    };
+    let pieces = ["\"", "|", "(", ")", "'", "$", "<", ">", "=", "\\", "\u{e9}", "9e999", "null", "/", "[", "]", "{", "}", ",", "max(", "any[", "::"];
+    for name in ["statin_advice.gdl2.json", "chain_score.gdl2.json", "chain_advice.gdl"] {
+        let (text, _) = file(name);
+        for _ in 0..300 {
+            let mut chars: Vec<char> = text.chars().collect();
+            for _ in 0..1 + next(4) {
+                let at = next(chars.len());
+                match next(3) {
+                    0 => drop(chars.remove(at)),
+                    1 => chars.splice(at..at, pieces[next(pieces.len())].chars()).for_each(drop),
+                    _ => chars[at] = pieces[next(pieces.len())].chars().next().unwrap(),
+                }
+            }
+            let damaged: String = chars.into_iter().collect();
+            match gdl::parse(&damaged) {
+                Ok(guide) => {
+                    let guide = guide.compile();
+                    guide.problems.iter().for_each(|p| drop(p.one_line(&damaged)));
+                    drop(run(&guide, &guide.instances_of(&[]), NOW));
+                }
+                Err(problems) => problems.iter().for_each(|p| drop(p.one_line(&damaged))),
+            }
+        }
+    }
+}
