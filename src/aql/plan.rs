@@ -20,7 +20,7 @@ pub struct Plan {
     pub(super) tries: Vec<Trie>,
     /// The plans of the EXISTS conditions, in the order in which the conditions stand.
     pub(super) exists: Vec<(IdentifiedPath, ExistsPlan)>,
-    /// Columns of a row: all paths, then captured steps.
+    /// Columns of a row: all paths, then captured steps; at least one, so that a row without paths is one.
     pub(super) width: usize,
     /// True when each row speaks of one document only.
     pub(super) single: bool,
@@ -73,7 +73,7 @@ pub fn plan(query: Query, ehr: Option<&str>, exact: bool) -> Result<Plan, Vec<Di
             tries.push(Trie::build(path.variable, class_of(&query, path.variable), &query.paths, &of_variable));
         }
     }
-    let mut width = query.paths.len();
+    let mut width = query.paths.len().max(1);
     let mut exists = Vec::new();
     for path in query.condition.iter().flat_map(exists_paths) {
         if !tries.iter().any(|t| t.variable == path.variable) {

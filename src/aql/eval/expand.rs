@@ -21,7 +21,7 @@ impl Rows {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &[Node]> {
-        self.nodes.chunks_exact(self.width.max(1))
+        self.nodes.chunks_exact(self.width)
     }
 
     fn is_empty(&self) -> bool {
@@ -38,11 +38,11 @@ impl Rows {
 
     /// Every row of `self` with every row of `other`; the columns of both are disjoint.
     pub fn product(&mut self, other: &Rows) {
-        if let ([row], [more]) = (self.nodes.chunks_exact_mut(self.width.max(1)).collect::<Vec<_>>().as_mut_slice(), other.iter().collect::<Vec<_>>().as_slice()) {
+        if let ([row], [more]) = (self.nodes.chunks_exact_mut(self.width).collect::<Vec<_>>().as_mut_slice(), other.iter().collect::<Vec<_>>().as_slice()) {
             merge(row, more);
             return;
         }
-        let mut nodes = Vec::with_capacity(self.nodes.len() * (other.nodes.len() / self.width.max(1)));
+        let mut nodes = Vec::with_capacity(self.nodes.len() * (other.nodes.len() / self.width));
         for row in self.iter() {
             for more in other.iter() {
                 let start = nodes.len();

@@ -1,0 +1,154 @@
+//! The benchmark: synthetic compositions packed, and the six questions asked; native and in wasm alike.
+
+use aqlite::aql::{Budget, Parameter, Parameters, QueryOptions, ResultSet, Run, prepare};
+use aqlite::document::{Batch, DocRow, EhrRow, ObjectKind, Shapes, pack};
+use aqlite::rm::class::{Attr, Cls};
+use aqlite::rm::json;
+use aqlite::rm::tree::{Kind, NodeId, Tree};
+use aqlite::samples::{self, Generator};
+use aqlite::template::Template;
+use std::collections::HashSet;
+use std::fmt::Write;
+use wasm_bindgen::prelude::wasm_bindgen;
+
+/// The six questions: name, what is asked, AQL.
+pub const QUESTIONS: [(&str, &str, &str); 6] = [
+    ("Q1", "latest blood pressure of an EHR", samples::Q1),
+    ("Q2", "systolic ≥ 140, all EHRs, 4 columns", samples::Q2),
+    ("Q3", "count of compositions with body temperature", samples::Q3),
+    ("Q4", "mean and maximum systolic of all", samples::Q4),
+    ("Q5", "last 20 compositions of an EHR", samples::Q5),
+    ("Q6", "systolic ≥ 160 and pulse ≥ 100 in one composition", samples::Q6),
+];
+
+/// Compositions in columns, ready to be asked.
+pub struct Loaded {
+    /// The columns.
+    pub batch: Batch,
+    /// The generator that made the data.
+    pub generator: Generator,
+    /// Bytes of the canonical JSON of all compositions.
+    pub json_bytes: usize,
+    /// Bytes of all packed documents in their text form, versions included.
+    pub packed_bytes: usize,
+    /// Bytes of the skeletons of all shapes.
+    pub shape_bytes: usize,
+    /// How many shapes there are.
+    pub shapes: usize,
+    /// Milliseconds for reading JSON and packing.
+    pub load_ms: f64,
+    ehr: usize,
+}
+
+/// Ten compositions an EHR, seed 1; `clock` gives milliseconds.
+pub fn load(compositions: usize, clock: &dyn Fn() -> f64) -> Loaded {
+    let generator = Generator::new(1, compositions.div_ceil(10), compositions);
+    let known: HashSet<String> = samples::templates().iter().filter_map(|t| Template::parse(t.text).ok()).flat_map(|t| t.texts().into_iter().map(str::to_owned).collect::<Vec<_>>()).collect();
+    let (mut batch, shapes) = (Batch::new(), Shapes::new());
+    let (mut json_bytes, mut packed_bytes, mut load_ms, mut ordinal) = (0, 0, 0.0, 0u64);
+    for ehr in 0..generator.ehrs() {
+        let sample = generator.ehr(ehr);
+        let row = EhrRow { ehr_id: sample.ehr_id, system_id: "bench".to_owned(), time_created: sample.time_created, is_queryable: sample.is_queryable };
+        let number = batch.add_ehr(row);
+        for index in generator.compositions_of(ehr) {
+            let sample = generator.composition(index);
+            json_bytes += sample.json.len();
+            let begin = clock();
+            if let Some(version) = version(&sample.json, &sample.uid) {
+                let Some(root) = version.root() else { continue };
+                let packed = pack(root, &known, &shapes);
+                ordinal += 1;
+                let row = DocRow { kind: ObjectKind::Composition, object_id: sample.uid, number: 1, ordinal, latest: true, deleted: false };
+                batch.add(number, row, &packed);
+                load_ms += clock() - begin;
+                packed_bytes += packed.to_text(&|_| 100).len();
+            }
+        }
+    }
+    let ehr = (0..generator.ehrs()).max_by_key(|e| generator.compositions_of(*e).len().min(60)).unwrap_or_default();
+    let shape_bytes = batch.tables().iter().map(|t| t.shape().to_text().len()).sum();
+    Loaded { shapes: shapes.len(), shape_bytes, batch, generator, json_bytes, packed_bytes, load_ms, ehr }
+}
+
+/// The ORIGINAL_VERSION that a repository stores around a composition.
+fn version(composition: &str, uid: &str) -> Option<Tree> {
+    let data = json::read(composition, Cls::COMPOSITION).ok()?;
+    let mut tree = Tree::with_capacity(composition.len() * 2);
+    let root = tree.push_object(None, None, Cls::ORIGINAL_VERSION);
+    let leaf = |tree: &mut Tree, parent: NodeId, attr: Attr, text: &str| {
+        tree.push_leaf(Some(parent), Some(attr), Cls::STRING, Kind::Text, text);
+    };
+    let id = tree.push_object(Some(root), Some(Attr::UID), Cls::OBJECT_VERSION_ID);
+    leaf(&mut tree, id, Attr::VALUE, &format!("{uid}::bench::1"));
+    let audit = tree.push_object(Some(root), Some(Attr::COMMIT_AUDIT), Cls::AUDIT_DETAILS);
+    leaf(&mut tree, audit, Attr::SYSTEM_ID, "bench");
+    let time = tree.push_object(Some(audit), Some(Attr::TIME_COMMITTED), Cls::DV_DATE_TIME);
+    leaf(&mut tree, time, Attr::VALUE, "2026-01-01T00:00:00.000Z");
+    tree.close(audit);
+    tree.graft(Some(root), Some(Attr::DATA), data.root()?);
+    tree.close(root);
+    Some(tree)
+}
+
+impl Loaded {
+    /// The EHR that Q1 and Q5 ask about.
+    pub fn ehr_id(&self) -> String {
+        self.generator.ehr(self.ehr).ehr_id
+    }
+
+    /// The index of that EHR.
+    pub fn ehr(&self) -> usize {
+        self.ehr
+    }
+
+    /// Asks one question.
+    pub fn ask(&self, aql: &str) -> ResultSet {
+        let parameters = Parameters::from([("ehr_id".to_owned(), Parameter::Text(self.ehr_id()))]);
+        let Ok(plan) = prepare(aql, &parameters, &QueryOptions::default()) else { return ResultSet::default() };
+        let go_on = || false;
+        let mut run = Run::new(&plan, "2026-01-01T00:00:00Z", Budget::default(), &go_on);
+        run.push(&self.batch);
+        run.finish().unwrap_or_default()
+    }
+
+    /// Median milliseconds of each question, as rows and as the JSON text of the rows.
+    pub fn times(&self, clock: &dyn Fn() -> f64) -> Vec<(f64, f64)> {
+        QUESTIONS.iter().map(|(_, _, aql)| {
+            let mut rows: Vec<f64> = Vec::new();
+            let mut texts: Vec<f64> = Vec::new();
+            for _ in 0..7 {
+                let begin = clock();
+                let result = self.ask(aql);
+                let middle = clock();
+                let mut out = String::new();
+                result.write_rows(&mut out);
+                rows.push(middle - begin);
+                texts.push(clock() - begin);
+            }
+            (median(&mut rows), median(&mut texts))
+        }).collect()
+    }
+}
+
+/// The middle of some measurements.
+pub fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+#[wasm_bindgen]
+extern "C" {
+    #[wasm_bindgen(js_namespace = performance, js_name = now)]
+    fn now() -> f64;
+}
+
+/// In wasm: loads and measures; gives `load ms, rows ms of Q1…Q6` as text, numbers separated by blanks.
+#[wasm_bindgen]
+pub fn measure(compositions: usize) -> String {
+    let loaded = load(compositions, &now);
+    let mut out = format!("{}", loaded.load_ms);
+    for (rows, _) in loaded.times(&now) {
+        let _ = write!(out, " {rows}");
+    }
+    out
+}
