@@ -80,6 +80,7 @@ pub struct Fragment {
 pub struct Table {
     shape: Arc<Shape>,
     docs: Vec<u32>,
+    places: Vec<u32>,
     columns: Vec<Column>,
     runs: Vec<Run>,
 }
@@ -99,6 +100,7 @@ pub struct Batch {
     ehr_numbers: HashMap<String, u32>,
     ehr_fragments: Vec<Fragment>,
     by_ehr: Vec<Vec<u32>>,
+    fragments: u32,
     shapes: Shapes,
     tables: Vec<Table>,
     by_address: HashMap<usize, (Arc<Shape>, u32)>,
@@ -166,11 +168,14 @@ impl Batch {
     }
 
     fn add_part(&mut self, doc: u32, packed: &Packed, part: &Part) -> Fragment {
+        let place = self.fragments;
+        self.fragments += 1;
         let runs: Vec<Vec<Fragment>> = part.runs.iter().map(|run| run.iter().map(|inner| self.add_part(doc, packed, inner)).collect()).collect();
         let number = self.table_of(&part.shape);
         let Some(table) = self.tables.get_mut(number as usize) else { return Fragment { table: number, row: 0 } };
         let row = table.docs.len() as u32;
         table.docs.push(doc);
+        table.places.push(place);
         for (slot, column) in table.columns.iter_mut().enumerate() {
             column.push(packed.slot(part, slot as u32));
         }
@@ -303,7 +308,7 @@ impl Table {
         };
         let columns = shape.slots().iter().map(|i| Column::new(kind(i))).collect();
         let runs = shape.parts().iter().map(|_| Run::default()).collect();
-        Table { shape, docs: Vec::new(), columns, runs }
+        Table { shape, docs: Vec::new(), places: Vec::new(), columns, runs }
     }
 
     /// The shape of every fragment in it.
@@ -326,6 +331,11 @@ impl Table {
         &self.docs
     }
 
+    /// Where each fragment stands among all fragments of the batch, in document order.
+    pub fn places(&self) -> &[u32] {
+        &self.places
+    }
+
     /// The column of a slot.
     pub fn column(&self, slot: u32) -> Option<&Column> {
         self.columns.get(slot as usize)
@@ -346,7 +356,7 @@ impl Table {
     fn bytes(&self) -> usize {
         let columns: usize = self.columns.iter().map(Column::bytes).sum();
         let runs: usize = self.runs.iter().map(|r| r.ends.capacity() * 4 + r.parts.capacity() * 8).sum();
-        columns + runs + self.docs.capacity() * 4 + std::mem::size_of_val(self.shape.items())
+        columns + runs + self.docs.capacity() * 8 + std::mem::size_of_val(self.shape.items())
     }
 }
 

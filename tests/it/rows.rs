@@ -44,7 +44,11 @@ struct Case {
 impl Case {
     fn check(&self) -> Result<(), String> {
         let batch = load(&self.data)?;
-        let mut found = run(&self.query, &batch)?;
+        let plain = run(&self.query, &batch, true)?;
+        let mut found = run(&self.query, &batch, false)?;
+        if found != plain {
+            return Err(format!("  {}\n  plain {plain:#?}\n  optimised {found:#?}", self.query));
+        }
         let mut expected = self.expected.clone();
         if self.unordered {
             found.sort();
@@ -54,11 +58,11 @@ impl Case {
     }
 }
 
-fn run(query: &str, batch: &Batch) -> Result<Vec<String>, String> {
+fn run(query: &str, batch: &Batch, plain: bool) -> Result<Vec<String>, String> {
     let told = |problems: Vec<aqlite::diag::Diagnostic>| problems.iter().map(|d| d.one_line(query)).collect::<Vec<_>>().join("\n");
     let plan = prepare(query, &Parameters::new(), &QueryOptions::default()).map_err(told)?;
     let go_on = || false;
-    let mut run = Run::new(&plan, "2026-01-02T03:04:05.678Z", Budget::default(), &go_on);
+    let mut run = Run::new(&plan, "2026-01-02T03:04:05.678Z", Budget { plain, ..Budget::default() }, &go_on);
     run.push(batch);
     let result = run.finish().map_err(|e| e.to_string())?;
     Ok(result.rows.iter().map(|row| {

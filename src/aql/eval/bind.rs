@@ -238,7 +238,8 @@ impl<'p, 'b> Binder<'p, 'b> {
     }
 }
 
-fn is_current(doc: &Doc) -> bool {
+/// True for the latest version of an object that is not deleted.
+pub(super) fn is_current(doc: &Doc) -> bool {
     doc.row.latest && !doc.row.deleted
 }
 

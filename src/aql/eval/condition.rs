@@ -24,7 +24,7 @@ impl<'p: 'b, 'b> Judge<'p, 'b> {
     }
 
     /// The truth of a condition; `None` is unknown. `exists` counts the EXISTS conditions passed so far.
-    fn truth(self, condition: &'p Condition, row: &[Node], exists: &mut usize) -> Option<bool> {
+    pub fn truth(self, condition: &'p Condition, row: &[Node], exists: &mut usize) -> Option<bool> {
         match condition {
             Condition::And(terms) => self.all(terms, row, exists, false),
             Condition::Or(terms) => self.all(terms, row, exists, true),

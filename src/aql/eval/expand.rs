@@ -2,7 +2,7 @@
 
 use super::node::{Node, View};
 use super::predicate::Tester;
-use crate::aql::plan::{Plan, PathSet};
+use crate::aql::plan::{PathSet, Plan};
 use crate::aql::trie::{Mode, Trie};
 
 /// Rows of nodes, one column a path or captured step.
@@ -80,7 +80,8 @@ impl Expander<'_, '_> {
         rows
     }
 
-    fn of_variable(self, trie: &Trie, node: Node) -> Rows {
+    /// The rows of one variable, bound to a node.
+    pub fn of_variable(self, trie: &Trie, node: Node) -> Rows {
         let Some(root) = trie.nodes.first() else { return Rows::single(self.plan.width) };
         let mut alive = PathSet::default();
         for (path, predicate) in &root.paths {

@@ -10,6 +10,7 @@ mod function;
 mod node;
 mod output;
 mod predicate;
+mod templates;
 mod value;
 
 use super::plan::Plan;
@@ -20,6 +21,7 @@ use condition::Judge;
 use expand::Expander;
 use node::{Node, View};
 use output::Output;
+use templates::{Anchors, ByTemplate};
 use std::cell::RefCell;
 use std::fmt;
 use std::ops::ControlFlow;
@@ -29,11 +31,13 @@ use std::ops::ControlFlow;
 pub struct Budget {
     /// The most rows (or groups) that may be held at once.
     pub rows: usize,
+    /// Evaluates document by document, without templates: slower, and the measure of everything faster.
+    pub plain: bool,
 }
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { rows: 1_000_000 }
+        Budget { rows: 1_000_000, plain: false }
     }
 }
 
@@ -75,7 +79,11 @@ impl<'p> Run<'p> {
     pub fn push(&mut self, batch: &Batch) -> bool {
         if self.failure.is_none() {
             let candidates = RefCell::new(Candidates::default());
-            let done = if self.plan.single { self.each_document(batch, &candidates) } else { self.each_ehr(batch, &candidates) };
+            let done = match Anchors::of(self.plan).filter(|_| !self.budget.plain && !self.stops_early()) {
+                Some(anchors) => self.by_template(batch, &anchors),
+                None if self.plan.single => self.each_document(batch, &candidates),
+                None => self.each_ehr(batch, &candidates),
+            };
             if done.is_continue() && !self.is_full() {
                 return true;
             }
@@ -91,6 +99,19 @@ impl<'p> Run<'p> {
         match self.failure {
             Some(failure) => Err(failure),
             None => Ok(self.output.finish(&self.plan.query)),
+        }
+    }
+
+    /// True for queries that need only their first rows in default order: walking document by document can stop early.
+    fn stops_early(&self) -> bool {
+        self.plan.query.order.is_empty() && self.plan.query.window.is_some()
+    }
+
+    fn by_template(&mut self, batch: &Batch, anchors: &Anchors<'_>) -> ControlFlow<()> {
+        let (plan, now, budget, stopped) = (self.plan, self.now, self.budget, self.stopped);
+        match (ByTemplate { plan, anchors, batch, now, budget, stopped }).run(&mut self.output) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(failure) => self.fail(failure),
         }
     }
 
@@ -148,15 +169,15 @@ impl<'p> Run<'p> {
 
     fn bind(&mut self, batch: &Batch, ehr: u32, parent: Parent<'_>, candidates: &RefCell<Candidates>) -> ControlFlow<()> {
         let (plan, now) = (self.plan, self.now);
-        let view = View { batch };
+        let view = View::new(batch);
         let binder = Binder { plan, view, ehr, candidates };
         let mut assignment = vec![Node::NONE; plan.query.variables.len()];
         let flow = binder.bind(&plan.query.from, parent, &mut assignment, &mut |a| {
             let judge = Judge { plan, view, now };
-            let order = if plan.single { Vec::new() } else { ordinals(batch, ehr, a) };
+            let order = if plan.single { 0 } else { join_order(batch, ehr, a) };
             let expander = Expander { plan, view };
             for row in expander.rows(a).iter().filter(|row| judge.keeps(row)) {
-                self.output.take(judge, row, order.clone());
+                self.output.take(judge, row, order);
             }
             if self.output.len() > self.budget.rows { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
@@ -172,9 +193,9 @@ impl<'p> Run<'p> {
     }
 }
 
-/// The commit ordinal of the first bound document in the order of the class expressions, unbound ones before it last; without
-/// any, the number of the EHR. Within one EHR rows come in the right order by themselves.
-fn ordinals(batch: &Batch, ehr: u32, assignment: &[Node]) -> Vec<u64> {
+/// The default order of a row whose assignment joins documents: the first bound document of the class expressions decides,
+/// unbound ones before it come last; without any, the EHR. Within one EHR rows come in the right order by themselves.
+fn join_order(batch: &Batch, ehr: u32, assignment: &[Node]) -> u128 {
     let ordinal = |node: &Node| {
         let table = batch.table(node.fragment.table)?;
         let is_ehr = table.shape().class() == crate::rm::class::Cls::EHR;
@@ -182,7 +203,7 @@ fn ordinals(batch: &Batch, ehr: u32, assignment: &[Node]) -> Vec<u64> {
         (!is_ehr).then(|| batch.doc(number).map(|d| d.row.ordinal)).flatten()
     };
     match assignment.iter().enumerate().find_map(|(i, node)| ordinal(node).map(|o| (i, o))) {
-        Some((before, ordinal)) => std::iter::repeat_n(u64::MAX, before).chain([ordinal]).collect(),
-        None => vec![u64::from(ehr)],
+        Some((before, ordinal)) => ((before as u128) << 64) | u128::from(ordinal),
+        None => u128::from(ehr),
     }
 }

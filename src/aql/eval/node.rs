@@ -4,6 +4,7 @@ use crate::document::{Batch, Doc, Fragment, ItemKind, Leaf, ObjectKind, Table};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json::quote_into;
 use crate::rm::tree::Kind;
+use std::cell::Cell;
 
 /// A node of a stored document: an object or a leaf.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,9 +31,26 @@ impl Node {
 #[derive(Clone, Copy)]
 pub(super) struct View<'b> {
     pub batch: &'b Batch,
+    /// Set when something is read that differs between fragments of one shape: a slot, or a run of parts.
+    differs: Option<&'b Cell<bool>>,
 }
 
 impl<'b> View<'b> {
+    pub fn new(batch: &'b Batch) -> View<'b> {
+        View { batch, differs: None }
+    }
+
+    /// A view that tells whether what was read holds for all fragments of the shape.
+    pub fn watched(self, differs: &'b Cell<bool>) -> View<'b> {
+        View { differs: Some(differs), ..self }
+    }
+
+    fn note_difference(self) {
+        if let Some(differs) = self.differs {
+            differs.set(true);
+        }
+    }
+
     pub fn table(self, node: Node) -> Option<&'b Table> {
         self.batch.table(node.fragment.table)
     }
@@ -44,7 +62,11 @@ impl<'b> View<'b> {
 
     /// The value of a leaf.
     pub fn leaf(self, node: Node) -> Option<Leaf<'b>> {
-        self.table(node)?.leaf(node.item, node.fragment.row)
+        let table = self.table(node)?;
+        if let Some(ItemKind::Slot(..)) = table.shape().item(node.item).map(|i| i.kind) {
+            self.note_difference();
+        }
+        table.leaf(node.item, node.fragment.row)
     }
 
     /// The object that a leaf belongs to, within its fragment: its class and the attribute of the leaf.
@@ -96,7 +118,10 @@ impl<'b> View<'b> {
 
     fn element(self, table: &Table, fragment: Fragment, item: u32, visit: &mut dyn FnMut(Node) -> bool) -> bool {
         match table.shape().item(item).map(|i| i.kind) {
-            Some(ItemKind::Parts(run)) => self.batch.parts(fragment, run).iter().all(|part| visit(Node::root(*part))),
+            Some(ItemKind::Parts(run)) => {
+                self.note_difference();
+                self.batch.parts(fragment, run).iter().all(|part| visit(Node::root(*part)))
+            }
             Some(_) => visit(Node { fragment, item }),
             None => true,
         }

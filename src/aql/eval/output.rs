@@ -15,8 +15,8 @@ use std::collections::{HashMap, HashSet};
 struct OutRow {
     cells: Vec<Cell>,
     keys: Vec<SortKey>,
-    /// The commit ordinals of the bound documents: the default order where rows of different EHRs meet.
-    order: Vec<u64>,
+    /// The default order, where rows do not come in it.
+    order: u128,
 }
 
 /// What a value sorts by: numbers, temporal values, texts, booleans, objects, and NULL last.
@@ -34,7 +34,7 @@ enum SortKey {
 struct Group {
     cells: Vec<Cell>,
     keys: Vec<SortKey>,
-    order: Vec<u64>,
+    order: u128,
     sums: Vec<Tally>,
 }
 
@@ -74,7 +74,7 @@ impl Output {
     }
 
     /// Takes a row that WHERE kept.
-    pub fn take<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, row: &[Node], order: Vec<u64>) {
+    pub fn take<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, row: &[Node], order: u128) {
         let query = &judge.plan.query;
         let keys: Vec<SortKey> = query.order.iter().map(|k| order_key(judge, &k.key, row)).collect();
         if self.grouped {
@@ -96,7 +96,7 @@ impl Output {
         }
     }
 
-    fn add_to_group<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, row: &[Node], keys: Vec<SortKey>, order: Vec<u64>) {
+    fn add_to_group<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, row: &[Node], keys: Vec<SortKey>, order: u128) {
         let query = &judge.plan.query;
         let cells: Vec<Cell> = query.select.iter().map(|c| plain_cell(judge, &c.value, row)).collect();
         let mut key = String::new();
@@ -122,7 +122,7 @@ impl Output {
         if self.grouped {
             self.close_groups(query);
         }
-        self.rows.sort_by(|a, b| a.order.cmp(&b.order));
+        self.rows.sort_by_key(|r| r.order);
         sort(&mut self.rows, &query.order);
         let mut rows: Vec<Vec<Cell>> = self.rows.into_iter().map(|r| r.cells).collect();
         if query.distinct {
@@ -143,7 +143,7 @@ impl Output {
         if self.groups.is_empty() && !has_keys {
             let sums = query.select.iter().map(|_| Tally::default()).collect();
             let cells = query.select.iter().map(|c| constant_cell(&c.value)).collect();
-            self.groups.push(Group { cells, keys: query.order.iter().map(|_| SortKey::Null).collect(), order: Vec::new(), sums });
+            self.groups.push(Group { cells, keys: query.order.iter().map(|_| SortKey::Null).collect(), order: 0, sums });
         }
         for mut group in std::mem::take(&mut self.groups) {
             for ((column, tally), cell) in query.select.iter().zip(&group.sums).zip(&mut group.cells) {
