@@ -85,7 +85,7 @@ fn identifies(object: NodeRef<'_>, node: &Node) -> bool {
             let is_root = crate::rm::id::is_archetype_id(archetype);
             let refused = excludes.iter().any(|e| e.matches(archetype));
             let welcome = includes.iter().any(|i| i.matches(archetype));
-            is_root && (welcome || (includes.is_empty() && !refused)) && !(refused && !welcome)
+            is_root && (welcome || (includes.is_empty() && !refused))
         }
         (_, Some(root)) => id == root || archetype == root,
         (_, None) => node.node_id.is_empty() || id == node.node_id,

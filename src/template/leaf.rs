@@ -118,10 +118,9 @@ fn quantity<'a>(check: &mut Check<'a>, value: NodeRef<'a>, list: &[QuantityItem]
         (precision >= 0.0 && !range.contains(&precision)).then(|| ("precision", text.to_owned(), range.to_string()))
     };
     let problems: Vec<_> = alternatives.iter().map(|item| outside(item).or_else(|| imprecise(item))).collect();
-    if problems.iter().all(Option::is_some) {
-        if let Some((attribute, found, expected)) = problems.into_iter().flatten().next() {
-            at(check, attribute, |c| wrong(c, &found, expected));
-        }
+    let is_met = problems.iter().any(Option::is_none);
+    if let Some((attribute, found, expected)) = problems.into_iter().flatten().next().filter(|_| !is_met) {
+        at(check, attribute, |c| wrong(c, &found, expected));
     }
 }
 
