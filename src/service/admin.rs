@@ -102,7 +102,7 @@ impl<R: Repository> Service<R> {
         }
         let kind = record.kind()?;
         let data = match (record.data, kind) {
-            (Some(tree), ObjectKind::Composition) => Some(self.check_composition(call, tree).await?),
+            (Some(tree), ObjectKind::Composition) => Some(self.check_loaded(call, tree).await?),
             (Some(tree), _) => Some(check_plain(call, tree, super::commit::class_name(kind))?),
             (None, _) => None,
         };

@@ -3,6 +3,7 @@
 use super::Service;
 use super::call::Call;
 use super::error::Failure;
+use super::library::Compiled;
 use super::negotiate::{Format, body_format};
 use crate::diag::{Finding, Severity};
 use crate::rm::class::{Attr, Cls};
@@ -11,6 +12,7 @@ use crate::rm::tree::{NodeRef, Tree};
 use crate::rm::validate::{is_unreadable, validate};
 use crate::rm::xml;
 use crate::store::repository::Repository;
+use crate::template;
 use std::collections::HashSet;
 use std::rc::Rc;
 
@@ -64,6 +66,19 @@ fn root_name(class: Cls) -> String {
 impl<R: Repository> Service<R> {
     /// Checks a COMPOSITION against the model and against its template, which must be known.
     pub(crate) async fn check_composition(&self, call: &Call<'_>, tree: Tree) -> Result<Checked, Failure> {
+        let (checked, compiled) = self.with_template(call, tree).await?;
+        let findings = checked.tree.root().map(|root| template::validate(root, &compiled.template)).unwrap_or_default();
+        let errors: Vec<Finding> = findings.into_iter().filter(|f| f.severity == Severity::Error).collect();
+        if errors.is_empty() { Ok(checked) } else { Err(Failure::invalid(call.dialect, "composition", &errors)) }
+    }
+
+    /// The same for a document that another repository has already accepted: its template must be known, and is not
+    /// applied again.
+    pub(crate) async fn check_loaded(&self, call: &Call<'_>, tree: Tree) -> Result<Checked, Failure> {
+        Ok(self.with_template(call, tree).await?.0)
+    }
+
+    async fn with_template(&self, call: &Call<'_>, tree: Tree) -> Result<(Checked, Rc<Compiled>), Failure> {
         let what = "composition";
         check_model(call, &tree, what)?;
         let template_id = tree.root().and_then(|r| r.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE])).map(str::to_owned);
@@ -77,7 +92,8 @@ impl<R: Repository> Service<R> {
                 Finding::error("SVC0202", "/archetype_details/template_id/value", "the template is unknown: upload it first").found(template_id);
             return Err(Failure::invalid(call.dialect, what, &[finding]));
         };
-        Ok(Checked { tree, template_id: Some(template_id), known: Rc::clone(&compiled.known) })
+        let checked = Checked { tree, template_id: Some(template_id), known: Rc::clone(&compiled.known) };
+        Ok((checked, compiled))
     }
 }
 
