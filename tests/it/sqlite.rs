@@ -81,6 +81,8 @@ impl Sqlite {
         assert_eq!(prepared.parameter_count(), statement.params.len(), "parameters of {}", statement.sql);
         self.last.replace(statement.sql.to_string());
         let columns = prepared.column_count();
+        let names: std::collections::BTreeSet<&str> = prepared.column_names().into_iter().collect();
+        assert_eq!(names.len(), columns, "D1 gives rows by name, so names must differ: {}", statement.sql);
         let mut rows = prepared.query(rusqlite::params_from_iter(statement.params.iter().map(bound)))?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {

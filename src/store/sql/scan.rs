@@ -26,7 +26,7 @@ const BOUNDS: &str = "SELECT (SELECT coalesce(max(id), 0) FROM version), (SELECT
 macro_rules! page {
     ($from:literal, $condition:literal, $rest:literal) => {
         concat!(
-            "SELECT e.id, e.ehr_id, e.system_id, e.time_created, e.is_queryable, v.id, v.kind, v.object, v.system, v.number,
+            "SELECT e.id, e.ehr_id, e.system_id, e.time_created, e.is_queryable, v.id AS version_id, v.kind, v.object, v.system, v.number,
                v.successor IS NULL OR v.successor > ?6, v.lifecycle = '523', v.shapes, v.chunks, v.document
              FROM ",
             $from,

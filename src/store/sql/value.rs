@@ -45,6 +45,8 @@ pub enum SqlError {
 pub trait Sql {
     /// Executes the statements in order in one transaction, and gives the rows of each.
     ///
+    /// The columns of a SELECT have different names: D1 gives a row as an object by name.
+    ///
     /// # Errors
     /// When a statement fails: then none of them has had an effect.
     async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Row>>, SqlError>;
