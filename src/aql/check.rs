@@ -8,9 +8,9 @@ mod path;
 mod value;
 
 use super::ast;
-use super::query::{Aggregate, Column, ColumnValue, Condition, Expr, IdentifiedPath, OrderBy, OrderKey, Query, Variable, Window};
+use super::query::{Aggregate, Column, ColumnValue, Condition, Expr, IdentifiedPath, Literal, OrderBy, OrderKey, Query, Variable, Window};
 use super::suggest::nearest;
-use super::token::Keyword;
+use super::token::{DIAGNOSTICS_LIMIT, Keyword};
 use crate::diag::{Diagnostic, Severity, Span};
 use std::collections::{BTreeMap, HashMap};
 
@@ -86,6 +86,13 @@ pub struct CheckOptions<'a> {
 
 /// Checks a query and lowers it; the diagnostics are in the order of the text.
 pub fn check(ast: &ast::Query, parameters: &Parameters, options: &CheckOptions<'_>) -> Result<Query, Vec<Diagnostic>> {
+    let (query, mut diagnostics) = examine(ast, parameters, options);
+    diagnostics.retain(|d| d.severity == Severity::Error);
+    query.ok_or(diagnostics)
+}
+
+/// Like [`check`], and tells warnings too: what works, but hardly as meant (AQL06xx). Without a query there is an error.
+pub fn examine(ast: &ast::Query, parameters: &Parameters, options: &CheckOptions<'_>) -> (Option<Query>, Vec<Diagnostic>) {
     let mut checker = Checker {
         parameters,
         options,
@@ -101,10 +108,8 @@ pub fn check(ast: &ast::Query, parameters: &Parameters, options: &CheckOptions<'
     checker.tell_unbound();
     let mut diagnostics = checker.diagnostics;
     diagnostics.sort_by_key(|d| d.span.start);
-    match query {
-        Some(query) if !diagnostics.iter().any(|d| d.severity == Severity::Error) => Ok(query),
-        _ => Err(diagnostics),
-    }
+    let wrong = diagnostics.iter().any(|d| d.severity == Severity::Error);
+    (query.filter(|_| !wrong), diagnostics)
 }
 
 /// Every call of a terminology in a query, for a host that must fetch the answers first.
@@ -183,8 +188,21 @@ impl<'a> Checker<'a> {
     }
 
     fn error<T>(&mut self, code: &'static str, span: Span, message: impl Into<String>, help: impl Into<String>) -> Option<T> {
-        self.diagnostics.push(Diagnostic::error(code, span, message).with_help(help));
+        if !self.is_full() {
+            self.diagnostics.push(Diagnostic::error(code, span, message).with_help(help));
+        }
         None
+    }
+
+    fn warn(&mut self, code: &'static str, span: Span, message: impl Into<String>, help: impl Into<String>) {
+        if !self.is_full() {
+            self.diagnostics.push(Diagnostic::warning(code, span, message).with_help(help));
+        }
+    }
+
+    /// True when enough has been told.
+    fn is_full(&self) -> bool {
+        self.diagnostics.len() >= DIAGNOSTICS_LIMIT
     }
 
     fn column(&mut self, index: usize, column: &ast::Column) -> Option<Column> {
@@ -223,6 +241,11 @@ impl<'a> Checker<'a> {
             ast::Condition::Exists(path) => Condition::Exists(self.identified(path)?),
             ast::Condition::Compare(compare) => {
                 let (left, right) = (self.expr(&compare.left), self.expr(&compare.right));
+                if right == Some(Expr::Literal(Literal::Null))
+                    && let ast::Expr::Literal(null) = &compare.right
+                {
+                    self.warn("AQL0603", null.at.0, "a comparison with NULL is never true", "ask `EXISTS path` or `NOT EXISTS path`");
+                }
                 Condition::Compare(left?, compare.op, right?)
             }
             ast::Condition::Like(path, operand) => {

@@ -1,6 +1,6 @@
 //! The editor's questions about a text that may be half written: what could come next, what a word means, what is wrong.
 
-use super::check::{CheckOptions, Parameters, check};
+use super::check::{CheckOptions, Parameters, examine};
 use super::classes::{Classes, archetype_class};
 use super::labels::{Label, Labels};
 use super::parse::{expected_next, parse};
@@ -94,7 +94,7 @@ pub fn diagnose(text: &str) -> Vec<Diagnostic> {
     match parse(text) {
         (Some(query), mut diagnostics) => {
             let options = CheckOptions { draft: true, ..CheckOptions::default() };
-            diagnostics.extend(check(&query, &Parameters::new(), &options).err().unwrap_or_default());
+            diagnostics.extend(examine(&query, &Parameters::new(), &options).1);
             diagnostics
         }
         (None, diagnostics) => diagnostics,

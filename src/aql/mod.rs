@@ -22,7 +22,7 @@ mod suggest;
 mod token;
 mod trie;
 
-pub use check::{CheckOptions, Parameter, Parameters, Terminology, TerminologyAnswer, TerminologyCall, TerminologyError, check, terminology_calls};
+pub use check::{CheckOptions, Parameter, Parameters, Terminology, TerminologyAnswer, TerminologyCall, TerminologyError, check, examine, terminology_calls};
 pub use complete::{Completion, CompletionKind, complete, diagnose};
 pub use eval::{Budget, QueryError, Run};
 pub use hover::{Hover, hover};

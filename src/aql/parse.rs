@@ -7,7 +7,7 @@ use super::ast::*;
 use super::hint::{Place, hint};
 use super::query::CompareOp;
 use super::suggest::nearest;
-use super::token::{Keyword, Token, TokenKind, keyword, tokens};
+use super::token::{DIAGNOSTICS_LIMIT, Keyword, Token, TokenKind, keyword, tokens};
 use crate::diag::{Diagnostic, Span};
 
 /// The longest text that is read, in bytes.
@@ -684,7 +684,7 @@ impl Parser<'_> {
     fn unexpected<T>(&mut self) -> Parsed<T> {
         let Token { kind, span } = self.token();
         self.note_end();
-        if kind == TokenKind::Invalid {
+        if kind == TokenKind::Invalid || self.diagnostics.len() >= DIAGNOSTICS_LIMIT {
             return Err(Failed);
         }
         let found = if kind == TokenKind::End { "the end of the query".to_owned() } else { format!("`{}`", shorten(self.slice(span))) };

@@ -12,6 +12,9 @@ use nom::multi::{many0_count, many1_count};
 use nom::sequence::{delimited, pair, preceded};
 use nom::{IResult, Parser};
 
+/// So many problems of one text are told at most.
+pub(crate) const DIAGNOSTICS_LIMIT: usize = 50;
+
 /// One word of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
@@ -121,12 +124,14 @@ pub fn tokens(text: &str) -> (Vec<Token>, Vec<Diagnostic>) {
             Ok((after, kind)) => (kind, rest.len() - after.len()),
             Err(_) => {
                 let (len, diagnostic) = foreign(rest, start);
-                diagnostics.push(diagnostic);
+                if diagnostics.len() < DIAGNOSTICS_LIMIT {
+                    diagnostics.push(diagnostic);
+                }
                 (TokenKind::Invalid, len)
             }
         };
         let len = len.max(1);
-        if kind == TokenKind::Text {
+        if kind == TokenKind::Text && diagnostics.len() < DIAGNOSTICS_LIMIT {
             let raw = rest.get(..len).unwrap_or_default();
             diagnostics.extend(unescape(raw, Escapes::Text).1.into_iter().map(|e| e.at(start)));
         }

@@ -3,8 +3,8 @@
 //! A case is a title behind `==`, JSON parameters behind `with` if it has any, the query, and behind `=>` what is told.
 //! `AQLITE_BLESS=1` writes down what is told now; read the difference before you commit it.
 
-use aqlite::aql::{CheckOptions, Parameter, Parameters, check, parse};
-use aqlite::diag::{Diagnostic, LineIndex};
+use aqlite::aql::{CheckOptions, Parameter, Parameters, examine, parse};
+use aqlite::diag::{Diagnostic, LineIndex, Severity};
 use serde_json::Value;
 use std::fmt::Write;
 use std::fs;
@@ -65,7 +65,7 @@ fn parameter(value: &Value) -> Parameter {
 
 fn told(query: &str, parameters: &Parameters) -> String {
     let diagnostics = match parse(query) {
-        (Some(tree), _) => check(&tree, parameters, &CheckOptions::default()).err().unwrap_or_default(),
+        (Some(tree), _) => examine(&tree, parameters, &CheckOptions::default()).1,
         (None, diagnostics) => diagnostics,
     };
     if diagnostics.is_empty() {
@@ -79,7 +79,8 @@ fn shown(query: &str, diagnostic: &Diagnostic) -> String {
     let source = query.lines().nth(line - 1).unwrap_or_default();
     let marked = query.get(diagnostic.span.start..diagnostic.span.end).unwrap_or_default().lines().next().unwrap_or_default();
     let carets = "^".repeat(marked.chars().count().max(1));
-    let mut out = format!("{line}:{column} {} {}\n", diagnostic.code, diagnostic.message);
+    let warning = if diagnostic.severity == Severity::Warning { "warning: " } else { "" };
+    let mut out = format!("{line}:{column} {} {warning}{}\n", diagnostic.code, diagnostic.message);
     if !source.is_empty() {
         let _ = writeln!(out, "  {source}\n  {}{carets}", " ".repeat(column - 1));
     }

@@ -6,6 +6,9 @@ use crate::aql::classes::Classes;
 use crate::aql::query::{ClassExpr, Contains, Source, Variable, Versions};
 use crate::rm::class::Cls;
 
+/// So many class expressions may stand in FROM.
+const CLASSES_LIMIT: usize = 1000;
+
 impl Checker<'_> {
     pub(super) fn source(&mut self, containment: &ast::Containment) -> Option<Source> {
         match containment {
@@ -21,6 +24,9 @@ impl Checker<'_> {
     }
 
     fn class_expr(&mut self, expr: &ast::ClassExpr) -> Option<ClassExpr> {
+        if self.variables.len() >= CLASSES_LIMIT {
+            return self.error("AQL0003", expr.class.span(), format!("the query names more than {CLASSES_LIMIT} classes"), "ask in several queries");
+        }
         let class = self.class(&expr.class);
         let name = expr.variable.as_ref().map(|v| v.text.clone());
         if let Some(variable) = &expr.variable
@@ -44,6 +50,9 @@ impl Checker<'_> {
             Some(contains) if contains.negated => self.source(&contains.inner).map(Contains::None),
             Some(contains) => self.source(&contains.inner).map(Contains::Some),
         };
+        if let (Some(contains), Some(Cls::COMPOSITION)) = (&expr.contains, class) {
+            self.warn_of_roots(&contains.inner);
+        }
         let versions = match (&expr.predicate, class == Some(Cls::VERSION)) {
             (Some(ast::ClassPredicate::AllVersions), _) | (Some(ast::ClassPredicate::Node(_)), true) => Versions::All,
             _ => Versions::Latest,
@@ -58,6 +67,25 @@ impl Checker<'_> {
             },
             contains: contains?,
         })
+    }
+
+    /// A composition never contains what is a root of its own (aql 3.14).
+    fn warn_of_roots(&mut self, inner: &ast::Containment) {
+        match inner {
+            ast::Containment::And(all) | ast::Containment::Or(all) => all.iter().for_each(|c| self.warn_of_roots(c)),
+            ast::Containment::Class(inner) => {
+                let class = Cls::parse_any_case(&inner.class.text);
+                if let Some(class @ (Cls::EHR | Cls::EHR_STATUS | Cls::FOLDER | Cls::COMPOSITION | Cls::VERSION)) = class {
+                    let message = format!("a COMPOSITION never contains {class}");
+                    self.warn(
+                        "AQL0604",
+                        inner.class.span(),
+                        message,
+                        format!("join them in the EHR: `EHR e CONTAINS (COMPOSITION c AND {class} x)`"),
+                    );
+                }
+            }
+        }
     }
 
     fn class(&mut self, name: &ast::Name) -> Option<Cls> {

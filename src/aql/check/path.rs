@@ -46,6 +46,9 @@ impl Checker<'_> {
 
     fn resolved(&mut self, path: &ast::Path) -> Option<(IdentifiedPath, Classes)> {
         let Some(variable) = self.variable(&path.variable.text) else {
+            if self.is_full() {
+                return None;
+            }
             return self.unknown_variable(&path.variable);
         };
         if self.doubtful.contains(&variable) {
@@ -99,6 +102,9 @@ impl Checker<'_> {
         {
             return Some((attr, behind));
         }
+        if self.is_full() {
+            return None;
+        }
         let known = classes.attributes();
         let help = did_you_mean(&name.text, known.iter().map(|a| a.name()), || {
             let names: Vec<&str> = known.iter().take(24).map(|a| a.name()).collect();
@@ -125,7 +131,7 @@ impl Checker<'_> {
                 let any: Vec<Option<Predicate>> = any.iter().map(|p| self.predicate(p, classes)).collect();
                 Some(vec![Predicate::Or(any.into_iter().collect::<Option<Vec<_>>>()?)])
             }
-            ast::Predicate::Node(node) => self.node(node),
+            ast::Predicate::Node(node) => self.node(node, classes),
             ast::Predicate::Compare(compare) => {
                 let (path, value) = (self.steps(&compare.path, classes), self.predicate_value(&compare.value, classes));
                 Some(vec![Predicate::Compare(path?.0, compare.op, value?)])
@@ -146,7 +152,13 @@ impl Checker<'_> {
         })
     }
 
-    fn node(&mut self, node: &ast::NodePredicate) -> Option<Vec<Predicate>> {
+    fn node(&mut self, node: &ast::NodePredicate, classes: &Classes) -> Option<Vec<Predicate>> {
+        if let Some(class) = pinned(node)
+            && !classes.possible().any(|c| c.is_a(class))
+        {
+            let message = format!("an archetype on {class} never stands at {}", classes.describe());
+            self.warn("AQL0601", node.at.0, message, "the class in the archetype id and the class of the node must agree");
+        }
         let id = match &node.id {
             ast::NodeId::Code(id) | ast::NodeId::Archetype(id) => Some(id.clone()),
             ast::NodeId::Parameter(name) => self.node_id(name),

@@ -30,6 +30,9 @@ impl Checker<'_> {
         let name = &call.name;
         let arguments: Vec<Option<Expr>> = call.arguments.iter().map(|a| self.expr(a)).collect();
         let Some(signature) = signature(&name.text) else {
+            if self.is_full() {
+                return None;
+            }
             let help = did_you_mean(&name.text, SIGNATURES.iter().map(|s| s.name), || {
                 format!("the functions are {}", SIGNATURES.iter().map(|s| s.name).collect::<Vec<_>>().join(", "))
             });
@@ -80,6 +83,9 @@ impl Checker<'_> {
                 }
             },
         };
+        if text.contains('%') && !text.contains(['*', '?']) {
+            self.warn("AQL0602", span, "`%` is no wildcard", "in AQL `*` is any run of characters, `?` one character");
+        }
         match pattern(&text) {
             Ok(pattern) => Some(Some(pattern)),
             Err(bad) => self.error(

@@ -1,8 +1,10 @@
 //! Texts with a cursor `|` and what is offered there.
 
 use super::*;
+use crate::aql::arbitrary::Generator;
 use crate::aql::hover::hover;
 use crate::aql::labels::{LabelStep, NoLabels};
+use crate::aql::print::format;
 
 /// One archetype with one measured value.
 struct Pressure;
@@ -139,6 +141,29 @@ fn no_cursor_breaks_it() {
         for offset in 0..=text.len() + 1 {
             let _ = complete(&text, offset, &Pressure);
             let _ = hover(&text, offset, &Pressure);
+        }
+    }
+}
+
+#[test]
+fn no_damage_breaks_it() {
+    const SPLINTERS: [&str; 16] = ["'", "\"", "[", "]", "(", ")", "{", "}", "/", "--", "\\", "ä", "$", "SELECT", "\u{a0}", "-"];
+    for seed in 0..600u64 {
+        let mut text = Generator::new(seed).query();
+        for round in 0..3 {
+            let mut at = usize::try_from(seed.wrapping_mul(2_654_435_761).rotate_left(round * 7)).unwrap() % (text.len() + 1);
+            while !text.is_char_boundary(at) {
+                at -= 1;
+            }
+            if (seed + u64::from(round)) % 3 == 0 {
+                text.truncate(at);
+            } else {
+                text.insert_str(at, SPLINTERS[usize::try_from(seed).unwrap() % SPLINTERS.len()]);
+            }
+            for diagnostic in diagnose(&text) {
+                assert!(text.get(diagnostic.span.start..diagnostic.span.end).is_some(), "{text}: {diagnostic:?}");
+            }
+            let _ = (complete(&text, at, &Pressure), hover(&text, at, &Pressure), format(&text));
         }
     }
 }
