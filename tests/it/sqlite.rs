@@ -4,6 +4,7 @@ use aqlite::store::sql::{Catalogue, Row, Sql, SqlError, SqlRepository, SqlValue,
 use rusqlite::Connection;
 use rusqlite::types::{Value, ValueRef};
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -80,9 +81,9 @@ impl Sqlite {
         let mut prepared = self.connection.prepare_cached(&statement.sql)?;
         assert_eq!(prepared.parameter_count(), statement.params.len(), "parameters of {}", statement.sql);
         self.last.replace(statement.sql.to_string());
+        let names: HashSet<&str> = prepared.column_names().into_iter().collect();
         let columns = prepared.column_count();
-        let names: std::collections::BTreeSet<&str> = prepared.column_names().into_iter().collect();
-        assert_eq!(names.len(), columns, "D1 gives rows by name, so names must differ: {}", statement.sql);
+        assert_eq!(names.len(), columns, "rows are objects on D1, so the names of columns must differ: {}", statement.sql);
         let mut rows = prepared.query(rusqlite::params_from_iter(statement.params.iter().map(bound)))?;
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {

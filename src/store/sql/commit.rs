@@ -30,7 +30,7 @@ const ADD_VERSION: &str = "INSERT INTO version (id, ehr, kind, object, number, s
               WHERE p.object = ?3 AND p.successor = (SELECT max(id) + 1 FROM version) AND e.ehr_id = ?1)
       END,
       ?2, ?3, ?4, ?6, ?5, (SELECT id FROM contribution WHERE uid = ?7), ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
-const HEADS: &str = "SELECT v.object, e.ehr_id, v.object || '::' || v.system || '::' || v.number
+const HEADS: &str = "SELECT v.object, e.ehr_id, v.object || '::' || v.system || '::' || v.number AS uid
     FROM json_each(?1) j CROSS JOIN version v ON v.object = j.value AND v.successor IS NULL CROSS JOIN ehr e ON e.id = v.ehr";
 
 impl<S: Sql> SqlRepository<S> {

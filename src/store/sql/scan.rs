@@ -19,15 +19,15 @@ const PAGE_BYTES: u64 = 2 << 20;
 /// Above every id.
 const NO_BOUND: u64 = 1 << 52;
 
-const BOUNDS: &str = "SELECT (SELECT coalesce(max(id), 0) FROM version), (SELECT coalesce(max(id), 0) FROM ehr)";
+const BOUNDS: &str = "SELECT (SELECT coalesce(max(id), 0) FROM version) AS version, (SELECT coalesce(max(id), 0) FROM ehr) AS ehr";
 
 /// `?1` matching profiles, `?2` the last judged one, `?3` all versions, `?4` behind this id, `?5` up to this id, `?6` the newest
 /// version of the scan, `?7` most rows; for one EHR `?8` its id, `?9` whether it may be unqueryable.
 macro_rules! page {
     ($from:literal, $condition:literal, $rest:literal) => {
         concat!(
-            "SELECT e.id, e.ehr_id, e.system_id, e.time_created, e.is_queryable, v.id AS version_id, v.kind, v.object, v.system, v.number,
-               v.successor IS NULL OR v.successor > ?6, v.lifecycle = '523', v.shapes, v.chunks, v.document
+            "SELECT e.id AS ehr, e.ehr_id, e.system_id, e.time_created, e.is_queryable, v.id AS ordinal, v.kind, v.object, v.system, v.number,
+               v.successor IS NULL OR v.successor > ?6 AS latest, v.lifecycle = '523' AS deleted, v.shapes, v.chunks, v.document
              FROM ",
             $from,
             " AND (?3 OR ((v.successor IS NULL OR v.successor > ?6) AND v.lifecycle <> '523')) AND ",

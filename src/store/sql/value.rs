@@ -24,7 +24,7 @@ pub type Row = Vec<SqlValue>;
 /// One statement with its parameters, `?1` first.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Statement {
-    /// The text; it never contains a value.
+    /// The text; it never contains a value, and the columns of its rows have different names.
     pub sql: Cow<'static, str>,
     /// What is bound; at most 100, each at most 2 MB.
     pub params: Vec<SqlValue>,
