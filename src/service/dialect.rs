@@ -42,7 +42,7 @@ impl Dialect {
         }
     }
 
-    /// The status for `offset`/`fetch` beside LIMIT, or `offset` without `fetch`; `None` where the page is a window on the result.
+    /// The status for `offset` and `fetch` beside LIMIT; `None` where the page is a window on the result.
     pub fn page_beside_limit(self) -> Option<u16> {
         match self {
             Dialect::V1 => None,

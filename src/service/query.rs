@@ -122,9 +122,6 @@ impl<R: Repository> Service<R> {
             if paged && ast.limit.is_some() {
                 return Err(Failure::new(status, "the query contains a LIMIT clause: the parameters `fetch` and `offset` must not be used with it"));
             }
-            if asked.offset.is_some() && asked.fetch.is_none() {
-                return Err(Failure::new(status, "the parameter `offset` is given without `fetch`"));
-            }
         }
         match asked.fetch {
             Some(fetch) if fetch > self.config.limits.fetch_maximum => {

@@ -10,6 +10,7 @@
 //! is named but missing fails the run; without one the run is skipped, loudly.
 
 mod aql_parse;
+mod aql_service;
 mod corpus;
 mod gdl;
 mod raw;
@@ -18,6 +19,8 @@ mod rm_json;
 mod rm_opt;
 mod rm_validation;
 mod rm_xml;
+mod rows;
+mod server;
 
 use corpus::Corpus;
 use report::Case;
@@ -29,6 +32,9 @@ type Suite = fn(&Corpus) -> Vec<Case>;
 /// Every suite and what runs it.
 const SUITES: &[(&str, Suite)] = &[
     ("aql.parse", aql_parse::run),
+    ("aql.result", aql_service::result),
+    ("aql.error", aql_service::error),
+    ("aql.no_oracle", aql_service::no_oracle),
     ("gdl.parse", gdl::parse),
     ("gdl.cases", gdl::cases),
     ("rm.json", rm_json::run),

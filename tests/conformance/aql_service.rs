@@ -1,0 +1,248 @@
+//! Suites `aql.result`, `aql.error`, `aql.no_oracle`: queries over REST in the ITS dialect, on the data of their set-up.
+//!
+//! Each set-up fills an empty server once; its cases only read. Set-ups that need FLAT documents are skipped.
+
+use crate::corpus::{Corpus, text_of};
+use crate::report::Case;
+use crate::rows::{Rules, is_time, short};
+use crate::server::Server;
+use aqlite::service::Response;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// Queries with trusted results.
+pub fn result(corpus: &Corpus) -> Vec<Case> {
+    run(corpus, &["result", "result_flat"], &check_result)
+}
+
+/// Queries that must be refused.
+pub fn error(corpus: &Corpus) -> Vec<Case> {
+    run(corpus, &["error"], &check_error)
+}
+
+/// Queries without a trusted result: an answer or a clean refusal.
+pub fn no_oracle(corpus: &Corpus) -> Vec<Case> {
+    run(corpus, &["no_oracle", "executes"], &check_clean)
+}
+
+type Check = dyn Fn(&Value, &Response) -> Result<(), String>;
+
+fn run(corpus: &Corpus, classes: &[&str], check: &Check) -> Vec<Case> {
+    let file = |name: &str| corpus.text(name).ok().and_then(|t| serde_json::from_str::<Value>(&t).ok()).unwrap_or_default();
+    let (cases, setups) = (file("aql/cases.json"), file("aql/setups.json"));
+    let system_id = setups.get("system_id").and_then(Value::as_str).unwrap_or("cdr.example.org");
+    let list = |value: &Value, key: &str| value.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut by_setup: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for case in list(&cases, "cases").into_iter().filter(|c| classes.contains(&text_of(c, "class"))) {
+        by_setup.entry(text_of(&case, "setup").to_owned()).or_default().push(case);
+    }
+    let setups = list(&setups, "setups");
+    let mut out = Vec::new();
+    for (id, cases) in by_setup {
+        let steps = setups.iter().find(|s| text_of(s, "id") == id).map(|s| list(s, "steps")).unwrap_or_default();
+        if steps.iter().any(|s| text_of(s, "format") == "FLAT") {
+            out.extend(cases.iter().map(|c| Case::skipped(text_of(c, "id"), "the set-up needs FLAT documents")));
+            continue;
+        }
+        let server = filled(corpus, system_id, &steps);
+        out.extend(cases.iter().map(|case| {
+            Case::check(text_of(case, "id"), || {
+                let server = server.as_ref().map_err(Clone::clone)?;
+                check(case, &ask(server, case)?)
+            })
+        }));
+    }
+    out
+}
+
+/// A server with the data of a set-up, which may upload a template twice.
+fn filled(corpus: &Corpus, system_id: &str, steps: &[Value]) -> Result<Server, String> {
+    let server = Server::empty(corpus.via.as_deref(), system_id)?;
+    for step in steps {
+        let response = step_of(corpus, &server, step)?;
+        let again = text_of(step, "op") == "upload_template" && response.status == 409;
+        if !again && !(200..300).contains(&response.status) {
+            let body: String = String::from_utf8_lossy(&response.body).chars().take(500).collect();
+            return Err(format!("set-up: {} {} {}: {} {body}", text_of(step, "op"), text_of(step, "file"), text_of(step, "uid"), response.status));
+        }
+    }
+    Ok(server)
+}
+
+fn step_of(corpus: &Corpus, server: &Server, step: &Value) -> Result<Response, String> {
+    let ehr = text_of(step, "ehr_id");
+    let file = |key: &str| corpus.text(&format!("aql/{}", text_of(step, key)));
+    let load = |kind: &str, uid: &str, data: Option<String>, more: &str| {
+        let data = data.map(|d| format!(",\"data\":{d}")).unwrap_or_default();
+        let preceding = step.get("preceding").map(|p| format!(",\"preceding\":{p}")).unwrap_or_default();
+        let line = format!("{{\"ehr_id\":\"{ehr}\",\"kind\":\"{kind}\",\"version_uid\":\"{uid}\"{preceding}{more}{data}}}");
+        server.send("POST", "/admin/load", &[("Content-Type", "application/json")], &line)
+    };
+    let uid = text_of(step, "uid");
+    match text_of(step, "op") {
+        "upload_template" => server.send("POST", "/definition/template/adl1.4", &[("Content-Type", "application/xml")], &file("file")?),
+        "create_ehr" => load("EHR_STATUS", text_of(step, "ehr_status_uid"), Some(with_subject(&file("ehr_status_file")?, step)?), ""),
+        "commit_composition" | "update_composition" => load("COMPOSITION", uid, Some(file("file")?), ""),
+        "update_ehr_status" => load("EHR_STATUS", uid, Some(file("file")?), ""),
+        "delete_composition" => load("COMPOSITION", uid, None, ""),
+        "create_directory" => load("FOLDER", uid, Some(file("file")?), ""),
+        "delete_ehr" => server.send("DELETE", &format!("/admin/ehr/{ehr}"), &[], ""),
+        "commit_contribution" => {
+            let contribution: Value = serde_json::from_str(&file("file")?).map_err(|e| e.to_string())?;
+            let uids = step.get("version_uids").and_then(Value::as_array).cloned().unwrap_or_default();
+            let versions = contribution.get("versions").and_then(Value::as_array).cloned().unwrap_or_default();
+            let lines: Vec<String> =
+                versions.iter().zip(&uids).map(|(version, version_uid)| member(ehr, uid, version, version_uid).to_string()).collect();
+            server.send("POST", "/admin/load", &[("Content-Type", "application/x-ndjson")], &lines.join("\n"))
+        }
+        other => Err(format!("set-up: unknown step `{other}`")),
+    }
+}
+
+/// A member of a contribution as a line of a load.
+fn member(ehr: &str, contribution: &str, version: &Value, version_uid: &Value) -> Value {
+    json!({
+        "ehr_id": ehr,
+        "version_uid": version_uid,
+        "contribution_uid": contribution,
+        "change": version.pointer("/commit_audit/change_type/defining_code/code_string"),
+        "preceding": version.pointer("/preceding_version_uid/value"),
+        "audit": version.get("commit_audit"),
+        "data": version.get("data"),
+    })
+}
+
+/// An EHR_STATUS with the subject of the step.
+fn with_subject(text: &str, step: &Value) -> Result<String, String> {
+    let mut status: Value = serde_json::from_str(text).map_err(|e| e.to_string())?;
+    for (pointer, key) in [("/subject/external_ref/id/value", "subject_id"), ("/subject/external_ref/namespace", "subject_namespace")] {
+        if let (Some(place), Some(value)) = (status.pointer_mut(pointer), step.get(key)) {
+            *place = value.clone();
+        }
+    }
+    Ok(status.to_string())
+}
+
+/// Sends the request of a case; a stored query is stored first.
+fn ask(server: &Server, case: &Value) -> Result<Response, String> {
+    let request = case.get("request").ok_or("the case has no request")?;
+    let (method, path) = text_of(request, "via").split_once(' ').ok_or("the case does not say how to ask")?;
+    let q = text_of(request, "q");
+    let stored = !path.ends_with("/aql");
+    if stored {
+        let path = if path.matches('/').count() > 2 { path.to_owned() } else { format!("{path}/1.0.0") };
+        let answer = server.send("PUT", &format!("/definition{path}"), &[("Content-Type", "text/plain")], q)?;
+        if ![200, 409].contains(&answer.status) {
+            return Ok(answer);
+        }
+    }
+    let mut headers: Vec<(&str, &str)> = vec![("Accept", "application/json")];
+    for (name, value) in request.get("headers").and_then(Value::as_object).into_iter().flatten() {
+        headers.extend(value.as_str().filter(|_| !name.eq_ignore_ascii_case("content-type")).map(|v| (name.as_str(), v)));
+    }
+    if method == "GET" {
+        return server.send("GET", &format!("{path}?{}", query_string(request, stored)), &headers, "");
+    }
+    headers.push(("Content-Type", "application/json"));
+    let mut body = json!({});
+    for key in ["q", "query_parameters", "offset", "fetch", "ehr_id"] {
+        if let Some(value) = request.get(key).filter(|v| !v.is_null() && !(stored && key == "q")) {
+            body[key] = value.clone();
+        }
+    }
+    server.send("POST", path, &headers, &body.to_string())
+}
+
+fn query_string(request: &Value, stored: bool) -> String {
+    let mut pairs: BTreeMap<&str, String> = BTreeMap::new();
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    for key in ["q", "offset", "fetch", "ehr_id"] {
+        if let Some(value) = request.get(key).filter(|v| !v.is_null() && !(stored && key == "q")) {
+            pairs.insert(key, text(value));
+        }
+    }
+    for key in ["query_parameters", "url_params"] {
+        for (name, value) in request.get(key).and_then(Value::as_object).into_iter().flatten() {
+            pairs.insert(name, text(value));
+        }
+    }
+    let encoded = |text: &str| {
+        text.bytes().map(|b| if b.is_ascii_alphanumeric() { char::from(b).to_string() } else { format!("%{b:02X}") }).collect::<String>()
+    };
+    pairs.iter().map(|(k, v)| format!("{}={}", encoded(k), encoded(v))).collect::<Vec<_>>().join("&")
+}
+
+fn check_result(case: &Value, response: &Response) -> Result<(), String> {
+    let text = String::from_utf8_lossy(&response.body);
+    if response.status != 200 {
+        return Err(format!("{}: {}", response.status, text.chars().take(400).collect::<String>()));
+    }
+    let body: Value = serde_json::from_str(&text).map_err(|e| format!("the answer is not JSON: {e}"))?;
+    let expect = case.get("expect").ok_or("the case expects nothing")?;
+    let rows = body.get("rows").and_then(Value::as_array).ok_or("the answer has no rows")?;
+    let count = |key: &str, found: usize| match expect.get(key).and_then(Value::as_u64) {
+        Some(wanted) if usize::try_from(wanted) != Ok(found) => {
+            Err(format!("{key} is {found} instead of {wanted}: {}", short(&Value::from(rows.clone()))))
+        }
+        _ => Ok(()),
+    };
+    count("row_count", rows.len())?;
+    count("column_count", body.get("columns").and_then(Value::as_array).map_or(0, Vec::len))?;
+    if let Some(columns) = expect.get("columns").and_then(Value::as_array) {
+        let names = |columns: &[Value]| columns.iter().map(|c| text_of(c, "name").to_owned()).collect::<Vec<_>>();
+        let found = names(body.get("columns").and_then(Value::as_array).map_or(&[], Vec::as_slice));
+        if names(columns) != found {
+            return Err(format!("the columns are {found:?} instead of {:?}", names(columns)));
+        }
+    }
+    let rules = Rules::of(case);
+    if let Some(expected) = expect.get("rows").and_then(Value::as_array) {
+        rules.compare(expected, rows)?;
+    }
+    for extra in expect.get("extra_compare").and_then(Value::as_array).into_iter().flatten() {
+        rules.compare_filtered(extra.get("rows").and_then(Value::as_array).map_or(&[], Vec::as_slice), rows)?;
+    }
+    expect.get("asserts").and_then(Value::as_array).into_iter().flatten().try_for_each(|assert| holds(assert, &body, &text))
+}
+
+/// One assertion on the answer.
+fn holds(assert: &Value, body: &Value, text: &str) -> Result<(), String> {
+    let (op, wanted) = (text_of(assert, "op"), assert.get("value").unwrap_or(&Value::Null));
+    let said = wanted.as_str().map_or_else(|| wanted.to_string(), str::to_owned);
+    let Some(path) = assert.get("path").and_then(Value::as_str) else {
+        return if text.contains(&said) { Ok(()) } else { Err(format!("the answer does not contain {said}")) };
+    };
+    let pointer = format!("/{}", path.replace("][", "/").replace('[', "/").replace("].", "/").replace(']', "").replace('.', "/"));
+    let found = body.pointer(&pointer);
+    let shown = found.map_or_else(String::new, |f| f.as_str().map_or_else(|| f.to_string(), str::to_owned));
+    let good = match op {
+        "equal" | "equal_str" => shown == said || shown.parse::<f64>().is_ok_and(|a| said.parse::<f64>() == Ok(a)),
+        "contains" | "list_contains" => shown.contains(&said),
+        "length" => found.and_then(Value::as_array).map_or(shown.len(), Vec::len).to_string() == said,
+        "has_key" => found.is_some_and(|f| f.get(&said).is_some()),
+        "has_no_key" => found.is_none_or(|f| f.get(&said).is_none()),
+        "regexp" => is_time(&shown) && shown.contains('.') == said.contains("\\."),
+        other => return Err(format!("unknown assertion `{other}`")),
+    };
+    if good { Ok(()) } else { Err(format!("{path} {op} {said}: found `{}`", shown.chars().take(200).collect::<String>())) }
+}
+
+fn check_error(case: &Value, response: &Response) -> Result<(), String> {
+    let wanted = case.pointer("/expect/http_status").and_then(Value::as_u64).unwrap_or(400);
+    let text = String::from_utf8_lossy(&response.body);
+    let explained = serde_json::from_str::<Value>(&text).is_ok_and(|b| !text_of(&b, "message").is_empty());
+    match response.status {
+        status if !(400..500).contains(&status) => Err(format!("{status} instead of {wanted}: {}", text.chars().take(300).collect::<String>())),
+        _ if !explained => Err(format!("the error says nothing: {text}")),
+        _ => Ok(()),
+    }
+}
+
+fn check_clean(case: &Value, response: &Response) -> Result<(), String> {
+    let text = String::from_utf8_lossy(&response.body);
+    let clean = match text_of(case, "class") {
+        "executes" => response.status == 200,
+        _ => response.status == 200 || (400..500).contains(&response.status) || response.status == 501,
+    };
+    if clean { Ok(()) } else { Err(format!("{}: {}", response.status, text.chars().take(300).collect::<String>())) }
+}

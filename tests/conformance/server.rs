@@ -1,0 +1,110 @@
+//! The service that the AQL suites ask: in this process on a memory repository, or over HTTP.
+
+use aqlite::service::{Auth, Config, Moment, Request, Response, Service};
+use aqlite::store::memory::Memory;
+use aqlite::store::ready::block_on;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The mount of the ITS dialect.
+const MOUNT: &str = "/rest/openehr/v1";
+
+/// A server with administration switched on.
+pub enum Server {
+    /// In this process.
+    Local(Box<Service<Memory>>),
+    /// At `host:port`, below a path.
+    Remote {
+        /// `host:port`
+        authority: String,
+        /// The path of the ITS mount.
+        mount: String,
+    },
+}
+
+impl Server {
+    /// An empty server; a remote one is emptied.
+    pub fn empty(via: Option<&str>, system_id: &str) -> Result<Server, String> {
+        let Some(base) = via else {
+            let config = Config { system_id: system_id.to_owned(), auth: Auth::Open, admin: true, debug: true, ..Config::default() };
+            return Ok(Server::Local(Box::new(Service::new(Memory::new(), config))));
+        };
+        let rest = base.trim_end_matches('/').strip_prefix("http://").ok_or("the address must begin with http://")?;
+        let (authority, mount) = rest.split_once('/').unwrap_or((rest, MOUNT.trim_start_matches('/')));
+        let authority = if authority.contains(':') { authority.to_owned() } else { format!("{authority}:80") };
+        let server = Server::Remote { authority, mount: format!("/{mount}") };
+        match server.send("POST", "/admin/reset", &[], "")?.status {
+            204 => Ok(server),
+            status => Err(format!("the server cannot be emptied ({status}): start it with --admin")),
+        }
+    }
+
+    /// Sends a request below the ITS mount.
+    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Result<Response, String> {
+        match self {
+            Server::Local(service) => {
+                let request = Request::new(method, &format!("{MOUNT}{path}"));
+                let mut request = headers.iter().fold(request, |r, (name, value)| r.with_header(name, value));
+                request.body = body.as_bytes().to_vec();
+                block_on(service.handle(&request, &mut Clock::default())).map_err(|e| e.to_string())
+            }
+            Server::Remote { authority, mount } => {
+                over_http(authority, method, &format!("{mount}{path}"), headers, body).map_err(|e| format!("{authority}: {e}"))
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Clock(u64);
+
+impl Moment for Clock {
+    fn now(&mut self) -> i64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+    }
+
+    fn new_uuid(&mut self) -> String {
+        self.0 += 1;
+        let now = u64::try_from(self.now()).unwrap_or_default();
+        format!("{:08x}-{:04x}-4000-8000-{:012x}", now >> 32 & 0xffff_ffff, now >> 16 & 0xffff, (now & 0xffff) << 32 | self.0)
+    }
+}
+
+fn over_http(authority: &str, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> std::io::Result<Response> {
+    let mut stream = TcpStream::connect(authority)?;
+    stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+    let mut head = format!("{method} {target} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
+    for (name, value) in headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    stream.write_all(format!("{head}\r\n").as_bytes())?;
+    stream.write_all(body.as_bytes())?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer)?;
+    parse(&answer).ok_or_else(|| std::io::Error::other("the answer is not HTTP"))
+}
+
+fn parse(answer: &[u8]) -> Option<Response> {
+    let end = answer.windows(4).position(|w| w == b"\r\n\r\n")?;
+    let head = String::from_utf8_lossy(answer.get(..end)?).into_owned();
+    let mut lines = head.lines();
+    let status = lines.next()?.split_whitespace().nth(1)?.parse().ok()?;
+    let headers: Vec<(String, String)> = lines.filter_map(|l| l.split_once(':')).map(|(n, v)| (n.to_owned(), v.trim().to_owned())).collect();
+    let body = answer.get(end + 4..)?;
+    let chunked = headers.iter().any(|(n, v)| n.eq_ignore_ascii_case("transfer-encoding") && v.eq_ignore_ascii_case("chunked"));
+    Some(Response { status, headers, body: if chunked { joined(body) } else { body.to_vec() } })
+}
+
+/// The chunks of a body, joined.
+fn joined(mut rest: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Some(end) = rest.windows(2).position(|w| w == b"\r\n") {
+        let size = rest.get(..end).and_then(|s| std::str::from_utf8(s).ok()).and_then(|s| usize::from_str_radix(s.trim(), 16).ok());
+        let Some(chunk) = size.filter(|s| *s > 0).and_then(|s| rest.get(end + 2..end + 2 + s)) else { break };
+        body.extend_from_slice(chunk);
+        rest = rest.get(end + 4 + chunk.len()..).unwrap_or_default();
+    }
+    body
+}
