@@ -5,6 +5,7 @@
 
 mod from;
 mod path;
+mod uid;
 mod value;
 
 use super::ast;
@@ -109,7 +110,9 @@ pub fn examine(ast: &ast::Query, parameters: &Parameters, options: &CheckOptions
     let mut diagnostics = checker.diagnostics;
     diagnostics.sort_by_key(|d| d.span.start);
     let wrong = diagnostics.iter().any(|d| d.severity == Severity::Error);
-    (query.filter(|_| !wrong), diagnostics)
+    let mut query = query.filter(|_| !wrong);
+    query.iter_mut().for_each(uid::widen);
+    (query, diagnostics)
 }
 
 /// Every call of a terminology in a query, for a host that must fetch the answers first.

@@ -340,12 +340,17 @@ fn check_uids(query: &Query, system_id: &str, status: u16) -> Result<(), Failure
         }
     }
     let check = |text: &str| match VersionUid::parse(text) {
-        _ if is_uuid(text) => Ok(()),
+        _ if is_uuid(text) || without_system(text) => Ok(()),
         Some(uid) if uid.system_id == system_id => Ok(()),
         Some(uid) => Err(Failure::new(status, format!("the system id `{}` does not match this server ({system_id})", uid.system_id))),
         None => Err(Failure::new(status, format!("`{}` is not a valid OBJECT_VERSION_ID/UID", text.chars().take(80).collect::<String>()))),
     };
     query.condition.as_ref().map_or(Ok(()), |condition| visit(query, condition, &check))
+}
+
+/// True for `uuid::::2`.
+fn without_system(text: &str) -> bool {
+    text.split_once("::::").is_some_and(|(object, number)| is_uuid(object) && number.parse::<u32>().is_ok())
 }
 
 fn is_composition_uid(query: &Query, path: usize) -> bool {
