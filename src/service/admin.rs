@@ -13,7 +13,9 @@
 //! | `audit` | an AUDIT_DETAILS with committer and description; time and system are the server's |
 //! | `data` | the document; absent for a deletion |
 //!
-//! Everything else is as in an ordinary commit: documents are checked, versions follow their predecessors.
+//! Versions follow their predecessors as in any commit. A document comes from a system that has accepted it, so what the
+//! model or its template finds wrong in it is told (`findings` of the answer, the first hundred) but does not refuse it,
+//! as long as it can be read and its template is known.
 
 use super::Service;
 use super::call::Call;
@@ -25,12 +27,16 @@ use super::error::Failure;
 use super::http::Response;
 use super::ids::{VersionUid, is_uuid};
 use super::negotiate::{Format, is_ndjson, json_body};
+use crate::diag::Finding;
 use crate::document::ObjectKind;
 use crate::rm::class::Cls;
 use crate::rm::json::members;
 use crate::rm::tree::Tree;
 use crate::store::repository::{DefinitionKind, Repository};
-use serde_json::json;
+use serde_json::{Value, json};
+
+/// How many findings a load tells.
+const FINDINGS: usize = 100;
 
 impl<R: Repository> Service<R> {
     /// POST /admin/load
@@ -42,10 +48,12 @@ impl<R: Repository> Service<R> {
             json_body(call.request)?;
             vec![text]
         };
-        let mut pending: Option<ChangeSet> = None;
+        let (mut pending, mut found): (Option<ChangeSet>, Vec<Value>) = (None, Vec::new());
         for (index, line) in lines.iter().enumerate() {
             let at_line = |f: Failure| f.within(&format!("line {}", index + 1));
-            let next = self.load_line(call, line).await.map_err(at_line)?;
+            let (next, findings) = self.load_line(call, line).await.map_err(at_line)?;
+            let room = FINDINGS.saturating_sub(found.len());
+            found.extend(findings.iter().take(room).map(|f| json!({ "line": index + 1, "finding": f.one_line() })));
             pending = match pending {
                 Some(mut set) if belongs(&set, &next) => {
                     set.changes.extend(next.changes);
@@ -61,7 +69,7 @@ impl<R: Repository> Service<R> {
         if let Some(set) = pending {
             self.commit(call, set).await?;
         }
-        Ok(Response::json(200, json!({ "loaded": lines.len() })))
+        Ok(Response::json(200, json!({ "loaded": lines.len(), "findings": found })))
     }
 
     /// POST /admin/reset
@@ -94,22 +102,26 @@ impl<R: Repository> Service<R> {
         if removed { Ok(Response::new(204)) } else { Err(Failure::missing("there is no definition with this name and version")) }
     }
 
-    async fn load_line(&self, call: &Call<'_>, line: &str) -> Result<ChangeSet, Failure> {
+    async fn load_line(&self, call: &Call<'_>, line: &str) -> Result<(ChangeSet, Vec<Finding>), Failure> {
         let record = Record::read(line)?;
         let uid = VersionUid::read(&record.version_uid, "version_uid")?;
         if !is_uuid(&record.ehr_id) {
             return Err(Failure::bad("`ehr_id` is not a UUID"));
         }
         let kind = record.kind()?;
-        let data = match (record.data, kind) {
-            (Some(tree), ObjectKind::Composition) => Some(self.check_loaded(call, tree).await?),
-            (Some(tree), _) => Some(check_plain(call, tree, super::commit::class_name(kind))?),
-            (None, _) => None,
+        let (data, findings) = match (record.data, kind) {
+            (Some(tree), ObjectKind::Composition) => {
+                let (checked, findings) = self.examine_composition(call, tree).await?;
+                (Some(checked), findings)
+            }
+            (Some(tree), _) => (Some(check_plain(call, tree, super::commit::class_name(kind))?), Vec::new()),
+            (None, _) => (None, Vec::new()),
         };
         let audit = audit_of(record.change.as_deref(), record.audit.as_ref(), record.preceding.is_some(), data.as_ref())?;
         let creates_ehr = kind == ObjectKind::EhrStatus && uid.number == 1;
         let change = Change { kind, uid, preceding: record.preceding, audit, content: data, extra: None };
-        Ok(ChangeSet { creates_ehr, contribution_uid: record.contribution_uid, ..ChangeSet::of(&record.ehr_id.to_ascii_lowercase(), change) })
+        let set = ChangeSet { creates_ehr, contribution_uid: record.contribution_uid, ..ChangeSet::of(&record.ehr_id.to_ascii_lowercase(), change) };
+        Ok((set, findings))
     }
 }
 

@@ -3,7 +3,6 @@
 use super::Service;
 use super::call::Call;
 use super::error::Failure;
-use super::library::Compiled;
 use super::negotiate::{Format, body_format};
 use crate::diag::{Finding, Severity};
 use crate::rm::class::{Attr, Cls};
@@ -64,54 +63,59 @@ fn root_name(class: Cls) -> String {
 }
 
 impl<R: Repository> Service<R> {
-    /// Checks a COMPOSITION against the model and against its template, which must be known.
+    /// Checks a COMPOSITION against the model and against its template, which must be known; all errors are told together.
     pub(crate) async fn check_composition(&self, call: &Call<'_>, tree: Tree) -> Result<Checked, Failure> {
-        let (checked, compiled) = self.with_template(call, tree).await?;
-        let findings = checked.tree.root().map(|root| template::validate(root, &compiled.template)).unwrap_or_default();
-        let errors: Vec<Finding> = findings.into_iter().filter(|f| f.severity == Severity::Error).collect();
-        if errors.is_empty() { Ok(checked) } else { Err(Failure::invalid(call.dialect, "composition", &errors)) }
+        let (checked, findings) = self.examine_composition(call, tree).await?;
+        refuse_errors(call, COMPOSITION, &findings)?;
+        Ok(checked)
     }
 
-    /// The same for a document that another repository has already accepted: its template must be known, and is not
-    /// applied again.
-    pub(crate) async fn check_loaded(&self, call: &Call<'_>, tree: Tree) -> Result<Checked, Failure> {
-        Ok(self.with_template(call, tree).await?.0)
-    }
-
-    async fn with_template(&self, call: &Call<'_>, tree: Tree) -> Result<(Checked, Rc<Compiled>), Failure> {
-        let what = "composition";
-        check_model(call, &tree, what)?;
-        let template_id = tree.root().and_then(|r| r.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE])).map(str::to_owned);
-        let Some(template_id) = template_id else {
-            let finding = Finding::error("SVC0201", "/archetype_details/template_id", "a composition must name its template")
-                .expected("the id of an uploaded template");
-            return Err(Failure::invalid(call.dialect, what, &[finding]));
+    /// The same, where the content is not refused for what is found: that is given back.
+    pub(crate) async fn examine_composition(&self, call: &Call<'_>, tree: Tree) -> Result<(Checked, Vec<Finding>), Failure> {
+        let mut findings = model_findings(&tree, COMPOSITION)?;
+        let path = [Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE];
+        let template_id = tree.root().and_then(|r| r.text_along(&path)).map(str::to_owned);
+        let compiled = match &template_id {
+            Some(id) => self.template(id).await?,
+            None => None,
         };
-        let Some(compiled) = self.template(&template_id).await? else {
-            let finding =
-                Finding::error("SVC0202", "/archetype_details/template_id/value", "the template is unknown: upload it first").found(template_id);
-            return Err(Failure::invalid(call.dialect, what, &[finding]));
+        let Some(compiled) = compiled else {
+            findings.insert(0, without_template(template_id.as_deref()));
+            return Err(Failure::invalid(call.dialect, COMPOSITION, &findings));
         };
-        let checked = Checked { tree, template_id: Some(template_id), known: Rc::clone(&compiled.known) };
-        Ok((checked, compiled))
+        findings.extend(tree.root().map(|root| template::validate(root, &compiled.template)).unwrap_or_default());
+        Ok((Checked { tree, template_id, known: Rc::clone(&compiled.known) }, findings))
     }
 }
+
+fn without_template(id: Option<&str>) -> Finding {
+    match id {
+        Some(id) => Finding::error("SVC0202", "/archetype_details/template_id/value", "the template is unknown: upload it first").found(id),
+        None => {
+            let finding = Finding::error("SVC0201", "/archetype_details/template_id", "a composition must name its template");
+            finding.expected("the id of an uploaded template")
+        }
+    }
+}
+
+/// What errors call a composition.
+const COMPOSITION: &str = "composition";
 
 /// Checks a document that has no template: EHR_STATUS, FOLDER.
 pub(crate) fn check_plain(call: &Call<'_>, tree: Tree, what: &str) -> Result<Checked, Failure> {
-    check_model(call, &tree, what)?;
+    refuse_errors(call, what, &model_findings(&tree, what)?)?;
     Ok(Checked { tree, template_id: None, known: Rc::default() })
 }
 
-/// Checks what the Reference Model itself asks of any document: a bad date cannot be read, a broken rule is not valid.
-fn check_model(call: &Call<'_>, tree: &Tree, what: &str) -> Result<(), Failure> {
+/// What the Reference Model itself finds in a document; a bad date cannot even be read.
+fn model_findings(tree: &Tree, what: &str) -> Result<Vec<Finding>, Failure> {
     let findings = tree.root().map(validate).unwrap_or_default();
-    let errors: Vec<Finding> = findings.into_iter().filter(|f| f.severity == Severity::Error).collect();
-    match errors.iter().any(is_unreadable) {
-        true => Err(Failure::unreadable(what, &errors)),
-        false if errors.is_empty() => Ok(()),
-        false => Err(Failure::invalid(call.dialect, what, &errors)),
-    }
+    if findings.iter().any(|f| f.severity == Severity::Error && is_unreadable(f)) { Err(Failure::unreadable(what, &findings)) } else { Ok(findings) }
+}
+
+/// A broken rule is not valid; warnings alone do no harm.
+fn refuse_errors(call: &Call<'_>, what: &str, findings: &[Finding]) -> Result<(), Failure> {
+    if findings.iter().any(|f| f.severity == Severity::Error) { Err(Failure::invalid(call.dialect, what, findings)) } else { Ok(()) }
 }
 
 /// The answer to JSON that is none.

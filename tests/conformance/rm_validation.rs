@@ -39,7 +39,8 @@ fn problems(corpus: &Corpus, case: &Value) -> Result<Vec<Finding>, String> {
     let text = corpus.text(&format!("rm/{}", text_of(case, "opt")))?;
     let template = Template::parse(&text).map_err(|errors| errors.iter().map(|e| e.one_line(&text)).collect::<Vec<_>>().join("; "))?;
     let document = corpus.text(&format!("rm/{}", text_of(case, "composition")))?;
-    let read = if text_of(case, "format") == "CANONICAL_XML" { xml::read(&document, Cls::COMPOSITION) } else { json::read(&document, Cls::COMPOSITION) };
+    let read =
+        if text_of(case, "format") == "CANONICAL_XML" { xml::read(&document, Cls::COMPOSITION) } else { json::read(&document, Cls::COMPOSITION) };
     let tree = match read {
         Ok(tree) => tree,
         Err(findings) => return Ok(findings),
