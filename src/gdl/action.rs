@@ -8,12 +8,23 @@ use super::value::{Coded, Ordinal, Proportion, Quantity, Value, integer, real};
 use super::{calc, fill};
 use std::sync::Arc;
 
+/// Which instance of a binding a value goes into.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Instance {
+    /// The one that the guide fills all along.
+    Standing,
+    /// One that `create` begins: the variable has no attributes yet.
+    New,
+    /// One that `create` has begun.
+    Created,
+}
+
 impl Machine<'_> {
     /// Carries out one action; what it makes beyond variables goes into `made`.
     pub fn act(&mut self, action: &Do, made: &mut Made) {
         match action {
             Do::Assign(assign) => {
-                self.assign(assign, false);
+                self.assign(assign, Instance::Standing);
             }
             Do::Create { binding, values } => self.create(*binding, values, made),
             Do::UseTemplate { template, values } => {
@@ -76,8 +87,8 @@ impl Machine<'_> {
         }
         let mut begun: Vec<usize> = Vec::new();
         for assign in values {
-            let first = !begun.contains(&assign.slot);
-            if self.assign(assign, first) {
+            let instance = if begun.contains(&assign.slot) { Instance::Created } else { Instance::New };
+            if self.assign(assign, instance) {
                 begun.push(assign.slot);
             }
         }
@@ -93,8 +104,8 @@ impl Machine<'_> {
         }
     }
 
-    /// Sets a variable; true when a value was stored. A new instance starts without the attributes of earlier values.
-    fn assign(&mut self, assign: &Assign, anew: bool) -> bool {
+    /// Sets a variable; true when a value was stored.
+    fn assign(&mut self, assign: &Assign, instance: Instance) -> bool {
         let value = self.eval(assign.value, None).into_owned();
         if value.is_null() {
             return false;
@@ -109,7 +120,7 @@ impl Machine<'_> {
             return false;
         }
         let pending = slot.pending.clone().map(Value::Quantity);
-        let base = pending.as_ref().unwrap_or(if anew { &Value::Null } else { &slot.last });
+        let base = pending.as_ref().unwrap_or(if instance == Instance::New { &Value::Null } else { &slot.last });
         let describes = matches!(assign.attribute, Attribute::Unit | Attribute::Precision);
         let has_number = pending.is_none() && base.number().is_some();
         let new = match self.changed(base, assign.attribute, value, is_quantity) {
@@ -129,18 +140,18 @@ impl Machine<'_> {
             Value::Quantity(q) if self.input.options.round_on_store => Value::Quantity(q.rounded()),
             other => other,
         };
-        self.store(assign, new, anew);
+        self.store(assign, new, instance);
         true
     }
 
-    fn store(&mut self, assign: &Assign, new: Value, created: bool) {
+    fn store(&mut self, assign: &Assign, new: Value, instance: Instance) {
         let Some(slot) = self.slots.get_mut(assign.slot) else { return };
         if slot.fresh && assign.attribute != Attribute::Whole {
             slot.last = new;
         } else {
             slot.push(new);
         }
-        slot.only_created = created && (slot.only_created || !slot.assigned) || slot.only_created && slot.fresh;
+        slot.only_created = instance != Instance::Standing && (slot.only_created || !slot.assigned);
         slot.pending = None;
         slot.fresh = true;
         slot.assigned = true;

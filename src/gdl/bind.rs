@@ -238,6 +238,7 @@ pub fn value_of(node: NodeRef<'_>, zone: i32) -> Value {
             .get(Attr::SYMBOL)
             .zip(number(Attr::VALUE).and_then(integer))
             .map(|(symbol, value)| Value::Ordinal(Arc::new(Ordinal { value, symbol: coded(symbol) }))),
+        Cls::DV_SCALE => number(Attr::VALUE).map(Value::Number),
         Cls::DV_CODED_TEXT => Some(Value::Coded(Arc::new(coded(node)))),
         Cls::CODE_PHRASE => Some(Value::Coded(Arc::new(phrase(node)))),
         Cls::DV_BOOLEAN => text(Attr::VALUE).map(|t| Value::Boolean(t == "true")),
