@@ -82,7 +82,8 @@ impl CompiledGuide {
         let mut select = String::new();
         for column in &plan.columns {
             let separator = if select.is_empty() { "" } else { ", " };
-            let _ = write!(select, "{separator}o{}", column_path(&column.path));
+            let variable = if column.path.starts_with("/context/") && !is_composition { 'c' } else { 'o' };
+            let _ = write!(select, "{separator}{variable}{}", column_path(&column.path));
             let variable = column.slot.and_then(|s| self.slots.get(s)).map(|s| s.code.to_string());
             columns.push(QueryColumn::Value { path: column.path.clone(), variable });
         }
