@@ -47,6 +47,11 @@ impl Sqlite {
         SqlRepository::new(self.clone(), Rc::new(Catalogue::default()))
     }
 
+    /// A repository that keeps no shapes.
+    pub fn forgetful_repository(&self) -> SqlRepository<Sqlite> {
+        SqlRepository::new(self.clone(), Rc::new(Catalogue::keeping(0)))
+    }
+
     /// The first column of a query's rows as text, for looking behind the repository.
     pub fn texts(&self, sql: &str) -> Vec<String> {
         let mut statement = self.connection.prepare(sql).expect("query");
@@ -81,7 +86,7 @@ impl Sqlite {
         let mut prepared = self.connection.prepare_cached(&statement.sql)?;
         assert_eq!(prepared.parameter_count(), statement.params.len(), "parameters of {}", statement.sql);
         self.last.replace(statement.sql.to_string());
-        let names: HashSet<&str> = prepared.column_names().into_iter().collect();
+        let names: HashSet<&str> = prepared.column_names().collect();
         let columns = prepared.column_count();
         assert_eq!(names.len(), columns, "rows are objects on D1, so the names of columns must differ: {}", statement.sql);
         let mut rows = prepared.query(rusqlite::params_from_iter(statement.params.iter().map(bound)))?;

@@ -17,6 +17,9 @@ macro_rules! suite {
         mod sqlite {
             $(#[test] fn $test() { super::$test(&super::Sqlite::in_memory().repository()); })*
         }
+        mod sqlite_without_memory {
+            $(#[test] fn $test() { super::$test(&super::Sqlite::in_memory().forgetful_repository()); })*
+        }
     };
 }
 

@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Bytes of skeletons that are kept; above, all are forgotten and read again when needed.
+/// Bytes of skeletons that are kept if the host does not say otherwise.
 const KEPT: usize = 24 << 20;
 
 const NEWS: &str = "SELECT id, kind, archetypes FROM profile WHERE id > ?1 ORDER BY id";
@@ -26,9 +26,17 @@ const SHAPE_IDS: &str = "SELECT id, digest FROM shape WHERE digest IN (SELECT va
 const ADD_SHAPE: &str = "INSERT INTO shape (digest, skeleton) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
 
 /// The shapes and profiles of one database that have been read so far.
-#[derive(Default)]
+///
+/// Operations that overlap may share it: each holds the shapes that it works with, whatever is forgotten meanwhile.
 pub struct Catalogue {
+    kept: usize,
     read: RefCell<Known>,
+}
+
+impl Default for Catalogue {
+    fn default() -> Catalogue {
+        Catalogue::keeping(KEPT)
+    }
 }
 
 #[derive(Default)]
@@ -58,6 +66,28 @@ pub(super) struct Matching {
     pub(super) judged_to: u64,
 }
 
+/// Shapes that an operation reads by.
+pub(super) struct Loaded(HashMap<u64, Arc<Shape>>);
+
+impl Loaded {
+    /// Reads a stored document of these shapes.
+    pub(super) fn unpack(&self, text: &str) -> Result<Packed, StoreError> {
+        Packed::from_text(text, &|id| self.0.get(&id).cloned()).map_err(StoreError::Failed)
+    }
+}
+
+/// The ids of shapes, by digest, that an operation writes by.
+pub(super) struct Interned(HashMap<String, u64>);
+
+impl Interned {
+    /// The text form of a document of these shapes, and the list of their ids.
+    pub(super) fn pack(&self, packed: &Packed, shapes: &[Arc<Shape>]) -> Result<(String, String), StoreError> {
+        let id_of = |shape: &Shape| self.0.get(shape.digest()).copied();
+        let ids = shapes.iter().map(|shape| id_of(shape).ok_or_else(unexpected)).collect::<Result<Vec<u64>, StoreError>>()?;
+        Ok((packed.to_text(&|shape| id_of(shape).unwrap_or_default()), json_list(&ids)))
+    }
+}
+
 impl Profile {
     /// The profile of a document of these shapes.
     pub(super) fn of(kind: ObjectKind, shapes: &[Arc<Shape>]) -> Profile {
@@ -70,6 +100,11 @@ impl Profile {
 }
 
 impl Catalogue {
+    /// A catalogue that forgets its shapes when their skeletons take more than `bytes`; they are read again when needed.
+    pub fn keeping(bytes: usize) -> Catalogue {
+        Catalogue { kept: bytes, read: RefCell::default() }
+    }
+
     /// Asks for the profiles that were made since the last time.
     pub(super) fn ask_news(&self) -> Statement {
         Statement::new(NEWS).bind(self.read.borrow().complete_to)
@@ -93,20 +128,6 @@ impl Catalogue {
         Matching { profiles: fitting.map(|(id, _)| *id).collect(), judged_to: known.complete_to }
     }
 
-    /// Reads a stored document; its shapes must have been loaded.
-    pub(super) fn unpack(&self, text: &str) -> Result<Packed, StoreError> {
-        let known = self.read.borrow();
-        Packed::from_text(text, &|id| known.by_id.get(&id).cloned()).map_err(StoreError::Failed)
-    }
-
-    /// The text form of a document whose shapes have been interned, and the list of their ids.
-    pub(super) fn pack(&self, packed: &Packed, shapes: &[Arc<Shape>]) -> Result<(String, String), StoreError> {
-        let known = self.read.borrow();
-        let id_of = |shape: &Shape| known.ids.get(shape.digest()).copied();
-        let ids = shapes.iter().map(|shape| id_of(shape).ok_or_else(unexpected)).collect::<Result<Vec<u64>, StoreError>>()?;
-        Ok((packed.to_text(&|shape| id_of(shape).unwrap_or_default()), json_list(&ids)))
-    }
-
     /// A CONTRIBUTION as a packed document; `None` when it would not come back as the same text.
     pub(super) fn pack_contribution(&self, text: &str) -> Option<Packed> {
         let tree = json::read(text, Cls::CONTRIBUTION).ok()?;
@@ -114,12 +135,13 @@ impl Catalogue {
         (packed.to_json() == text).then_some(packed)
     }
 
-    fn missing(&self, shapes: &BTreeSet<u64>) -> Vec<u64> {
+    /// Those of the shapes that are known.
+    fn known(&self, shapes: &BTreeSet<u64>) -> HashMap<u64, Arc<Shape>> {
         let mut known = self.read.borrow_mut();
-        if known.bytes > KEPT {
+        if known.bytes > self.kept {
             known.forget_shapes();
         }
-        shapes.iter().filter(|id| !known.by_id.contains_key(id)).copied().collect()
+        shapes.iter().filter_map(|id| known.by_id.get(id).map(|shape| (*id, Arc::clone(shape)))).collect()
     }
 }
 
@@ -150,18 +172,19 @@ impl Known {
 }
 
 impl<S: Sql> SqlRepository<S> {
-    /// Sees to it that these shapes are known: one round trip, or none.
-    pub(super) async fn load(&self, shapes: &BTreeSet<u64>) -> Result<(), StoreError> {
-        let missing = self.catalogue.missing(shapes);
+    /// These shapes: from memory, else from the database in one round trip.
+    pub(super) async fn load(&self, shapes: &BTreeSet<u64>) -> Result<Loaded, StoreError> {
+        let mut loaded = self.catalogue.known(shapes);
+        let missing: Vec<u64> = shapes.iter().filter(|id| !loaded.contains_key(id)).copied().collect();
         if missing.is_empty() {
-            return Ok(());
+            return Ok(Loaded(loaded));
         }
         let list = json_list(&missing);
         let batch = [SHAPES, SHAPE_RESTS].map(|query| Statement::new(query).bind(list.as_str()));
         let mut answers = self.batch(batch.to_vec()).await?.into_iter();
-        let (shapes, rest) = (answers.next().unwrap_or_default(), rests(answers.next().unwrap_or_default())?);
+        let (rows, rest) = (answers.next().unwrap_or_default(), rests(answers.next().unwrap_or_default())?);
         let mut known = self.catalogue.read.borrow_mut();
-        for row in shapes {
+        for row in rows {
             let mut fields = Fields::of(row);
             let (id, digest) = (fields.number()?, fields.text()?);
             let skeleton = fields.text()? + rest.get(&format!("s/{digest}")).map_or("", String::as_str);
@@ -169,18 +192,24 @@ impl<S: Sql> SqlRepository<S> {
             if shape.digest() != digest {
                 return Err(StoreError::Failed(format!("shape {id} does not match its digest")));
             }
+            loaded.insert(id, Arc::clone(&shape));
             known.add_shape(id, shape, skeleton.len());
         }
-        Ok(())
+        Ok(Loaded(loaded))
     }
 
     /// Gives shapes their ids; writes only new ones, in a batch of its own before the commit that needs them: shapes that
     /// no document uses do no harm.
-    pub(super) async fn intern_shapes(&self, shapes: impl Iterator<Item = &Arc<Shape>>) -> Result<(), StoreError> {
-        let is_new = |shape: &&Arc<Shape>| !self.catalogue.read.borrow().ids.contains_key(shape.digest());
-        let new: BTreeMap<&str, &Arc<Shape>> = shapes.filter(is_new).map(|s| (s.digest(), s)).collect();
+    pub(super) async fn intern_shapes(&self, shapes: impl Iterator<Item = &Arc<Shape>>) -> Result<Interned, StoreError> {
+        let (mut ids, mut new) = (HashMap::new(), BTreeMap::new());
+        for shape in shapes {
+            match self.catalogue.read.borrow().ids.get(shape.digest()) {
+                Some(id) => drop(ids.insert(shape.digest().to_owned(), *id)),
+                None => drop(new.insert(shape.digest(), shape)),
+            }
+        }
         if new.is_empty() {
-            return Ok(());
+            return Ok(Interned(ids));
         }
         let mut batch = Vec::new();
         let mut sizes = HashMap::new();
@@ -200,8 +229,9 @@ impl<S: Sql> SqlRepository<S> {
             if let Some(shape) = new.get(digest.as_str()) {
                 known.add_shape(id, Arc::clone(shape), sizes.get(digest.as_str()).copied().unwrap_or_default());
             }
+            ids.insert(digest, id);
         }
-        Ok(())
+        Ok(Interned(ids))
     }
 
     /// The ids of profiles; writes only new ones, as [`SqlRepository::intern_shapes`] does.

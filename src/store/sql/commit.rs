@@ -39,15 +39,15 @@ impl<S: Sql> SqlRepository<S> {
         let contribution = self.catalogue.pack_contribution(&commit.contribution);
         let shapes: Vec<Vec<Arc<Shape>>> = commit.versions.iter().map(|v| v.packed.shapes()).collect();
         let shapes_of_contribution = contribution.as_ref().map(Packed::shapes).unwrap_or_default();
-        self.intern_shapes(shapes.iter().flatten().chain(&shapes_of_contribution)).await?;
+        let interned = self.intern_shapes(shapes.iter().flatten().chain(&shapes_of_contribution)).await?;
         let profiles: Vec<Profile> = commit.versions.iter().zip(&shapes).map(|(v, shapes)| Profile::of(v.kind, shapes)).collect();
         let profiles = self.intern_profiles(&profiles).await?;
         let mut batch = Vec::new();
         open_ehr(commit, &mut batch);
-        let packed = contribution.map(|packed| self.catalogue.pack(&packed, &shapes_of_contribution)).transpose()?;
+        let packed = contribution.map(|packed| interned.pack(&packed, &shapes_of_contribution)).transpose()?;
         contribute(commit, packed, &mut batch);
         for (version, (shapes, profile)) in commit.versions.iter().zip(shapes.iter().zip(profiles)) {
-            let packed = self.catalogue.pack(&version.packed, shapes)?;
+            let packed = interned.pack(&version.packed, shapes)?;
             add_version(commit, version, profile, packed, &mut batch)?;
         }
         batch.push(next_revision());

@@ -1,6 +1,7 @@
 //! Reading EHRs, versions and contributions.
 
 use super::SqlRepository;
+use super::catalogue::Loaded;
 use super::large::{read_rests, rests};
 use super::value::{Fields, Row, Sql, Statement, kind_of, unexpected};
 use crate::document::{ObjectKind, digest_of};
@@ -85,9 +86,9 @@ impl<S: Sql> SqlRepository<S> {
 
     pub(super) async fn read_versions(&self, query: Statement) -> Result<Vec<Version>, StoreError> {
         let lines = self.rows(query).await?.into_iter().map(Line::of).collect::<Result<Vec<Line>, StoreError>>()?;
-        self.load(&lines.iter().flat_map(|line| &line.shapes).copied().collect::<BTreeSet<u64>>()).await?;
+        let shapes = self.load(&lines.iter().flat_map(|line| &line.shapes).copied().collect::<BTreeSet<u64>>()).await?;
         let rest = self.read_document_rests(lines.iter().filter(|l| l.chunks > 0).map(Line::uid)).await?;
-        lines.into_iter().map(|line| self.whole(line, &rest)).collect()
+        lines.into_iter().map(|line| line.whole(&shapes, &rest)).collect()
     }
 
     /// What follows the first pieces of the documents of these versions; no round trip when there are none.
@@ -97,29 +98,6 @@ impl<S: Sql> SqlRepository<S> {
             return Ok(HashMap::new());
         }
         rests(self.rows(read_rests(&owners)).await?)
-    }
-
-    /// The version with its document, which must have the digest that was stored with it.
-    fn whole(&self, line: Line, rest: &HashMap<String, String>) -> Result<Version, StoreError> {
-        let version_uid = line.uid();
-        let text = line.document + rest.get(&format!("v/{version_uid}")).map_or("", String::as_str);
-        let packed = self.catalogue.unpack(&text)?;
-        if packed.unpack().root().map(digest_of).as_deref() != Some(line.digest.as_str()) {
-            return Err(StoreError::Failed(format!("version {version_uid} does not match its digest")));
-        }
-        Ok(Version {
-            ehr_id: line.ehr_id,
-            kind: line.kind,
-            object_id: line.object_id,
-            version_uid,
-            number: line.number,
-            preceding: line.preceding,
-            contribution: line.contribution,
-            time_committed: line.time_committed,
-            lifecycle: line.lifecycle,
-            template_id: line.template_id,
-            packed,
-        })
     }
 
     pub(super) async fn read_contribution(&self, ehr_id: &str, uid: &str) -> Result<Option<String>, StoreError> {
@@ -132,8 +110,8 @@ impl<S: Sql> SqlRepository<S> {
         let shapes = fields.optional_numbers()?;
         let text = fields.text()? + rest.get(&owner).map_or("", String::as_str);
         let Some(shapes) = shapes else { return Ok(Some(text)) };
-        self.load(&shapes.into_iter().collect::<BTreeSet<u64>>()).await?;
-        Ok(Some(self.catalogue.unpack(&text)?.to_json()))
+        let shapes = self.load(&shapes.into_iter().collect::<BTreeSet<u64>>()).await?;
+        Ok(Some(shapes.unpack(&text)?.to_json()))
     }
 }
 
@@ -155,6 +133,29 @@ impl Line {
             digest: fields.text()?,
             chunks: fields.number()?,
             document: fields.text()?,
+        })
+    }
+
+    /// The version with its document, which must have the digest that was stored with it.
+    fn whole(self, shapes: &Loaded, rest: &HashMap<String, String>) -> Result<Version, StoreError> {
+        let version_uid = self.uid();
+        let text = self.document + rest.get(&format!("v/{version_uid}")).map_or("", String::as_str);
+        let packed = shapes.unpack(&text)?;
+        if packed.unpack().root().map(digest_of).as_deref() != Some(self.digest.as_str()) {
+            return Err(StoreError::Failed(format!("version {version_uid} does not match its digest")));
+        }
+        Ok(Version {
+            ehr_id: self.ehr_id,
+            kind: self.kind,
+            object_id: self.object_id,
+            version_uid,
+            number: self.number,
+            preceding: self.preceding,
+            contribution: self.contribution,
+            time_committed: self.time_committed,
+            lifecycle: self.lifecycle,
+            template_id: self.template_id,
+            packed,
         })
     }
 

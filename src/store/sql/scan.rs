@@ -151,7 +151,7 @@ impl<S: Sql> SqlRepository<S> {
     /// The batch of a page.
     async fn batch_of(&self, lines: Vec<Line>, empty_ehrs: bool) -> Result<Batch, StoreError> {
         let docs = || lines.iter().filter_map(|line| line.doc.as_ref());
-        self.load(&docs().flat_map(|doc| &doc.shapes).copied().collect::<BTreeSet<u64>>()).await?;
+        let shapes = self.load(&docs().flat_map(|doc| &doc.shapes).copied().collect::<BTreeSet<u64>>()).await?;
         let rest = self.read_document_rests(docs().filter(|d| d.chunks > 0).map(Stored::uid)).await?;
         let mut batch = Batch::new();
         let mut numbers: HashMap<u64, u32> = HashMap::new();
@@ -163,7 +163,7 @@ impl<S: Sql> SqlRepository<S> {
             let Some(doc) = doc else { continue };
             let behind = if doc.chunks > 0 { rest.get(&format!("v/{}", doc.uid())).map_or("", String::as_str) } else { "" };
             let text = doc.text + behind;
-            batch.add(number, doc.row, &self.catalogue.unpack(&text)?);
+            batch.add(number, doc.row, &shapes.unpack(&text)?);
         }
         Ok(batch)
     }
