@@ -110,3 +110,24 @@ pub(super) fn class_text(object: NodeRef<'_>) -> String {
         None => object.class().to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rm::json;
+
+    const NAMED: &str = include_str!("../../tests/cases/template/named.opt");
+
+    #[test]
+    fn names_tell_equal_siblings_apart() {
+        let template = Template::parse(NAMED).unwrap();
+        let attribute = template.definition.attribute("content").unwrap();
+        for (name, expected) in [("First", Some(0)), ("First #2", Some(0)), ("Second", Some(1)), ("Topic", Some(2)), ("Thema", Some(2)), ("Third", None)] {
+            let text = format!(
+                r#"{{"_type":"SECTION","archetype_node_id":"openEHR-EHR-SECTION.topic.v1","name":{{"_type":"DV_TEXT","value":"{name}"}}}}"#
+            );
+            let tree = json::read(&text, Cls::SECTION).unwrap();
+            assert_eq!(choose(tree.root().unwrap(), attribute, &template, &[0, 0, 0]), expected, "{name}");
+        }
+    }
+}

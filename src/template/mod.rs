@@ -2,6 +2,7 @@
 //! documents checked against it.
 
 mod fit;
+mod labels;
 mod leaf;
 mod opt;
 pub mod pattern;
@@ -9,5 +10,6 @@ pub mod tree;
 mod validate;
 mod xml;
 
+pub use labels::NodeLabel;
 pub use tree::Template;
 pub use validate::validate;

@@ -9,4 +9,5 @@ mod rows;
 mod sql;
 mod sqlite;
 mod store;
+mod template;
 mod tidy;
