@@ -13,7 +13,7 @@ use super::query::{Aggregate, Column, ColumnValue, Condition, Expr, IdentifiedPa
 use super::suggest::nearest;
 use super::token::{DIAGNOSTICS_LIMIT, Keyword};
 use crate::diag::{Diagnostic, Severity, Span};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 /// What a parameter is bound to.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,7 +101,6 @@ pub fn examine(ast: &ast::Query, parameters: &Parameters, options: &CheckOptions
         variables: Vec::new(),
         doubtful: Vec::new(),
         paths: Vec::new(),
-        known: HashMap::new(),
         unbound: Vec::new(),
         diagnostics: Vec::new(),
     };
@@ -161,7 +160,6 @@ struct Checker<'a> {
     /// Variables whose class is unknown: told once, their paths are not looked at.
     doubtful: Vec<usize>,
     paths: Vec<IdentifiedPath>,
-    known: HashMap<String, usize>,
     unbound: Vec<(String, Span)>,
     diagnostics: Vec<Diagnostic>,
 }

@@ -33,9 +33,9 @@ impl Classes {
         if self.0.iter().any(|c| class.is_a(*c)) { Classes::of(class) } else { self.clone() }
     }
 
-    /// Every class that a value can have.
+    /// Every class that a value can have; descendants are numbered behind their ancestor. One may come twice.
     pub fn possible(&self) -> impl Iterator<Item = Cls> + '_ {
-        Cls::all().filter(|c| self.0.iter().any(|declared| c.is_a(*declared)))
+        self.0.iter().flat_map(|declared| (declared.number()..=u8::MAX).map_while(|n| Cls::from_number(n).filter(|c| c.is_a(*declared))))
     }
 
     /// Every attribute that some possible class has, without repetition: those of the declared classes first.

@@ -243,6 +243,15 @@ fn escape(text: &str, escapes: Escapes) -> (Option<String>, usize) {
 }
 
 fn token(input: &str) -> IResult<&str, TokenKind> {
+    let name = input.len() - input.trim_start_matches(is_word).len();
+    match (input.as_bytes().first(), input.as_bytes().get(name)) {
+        // The most frequent word by far: nothing behind it could make it part of an archetype id, a term or a URI.
+        (Some(first), Some(b' ' | b'/' | b'[' | b']' | b',' | b')' | b'=' | b'\n' | b'\r') | None) if first.is_ascii_alphabetic() => word(input),
+        _ => any_token(input),
+    }
+}
+
+fn any_token(input: &str) -> IResult<&str, TokenKind> {
     use TokenKind as K;
     alt((
         comment.map(|_| K::Comment),

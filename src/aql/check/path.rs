@@ -3,6 +3,7 @@
 use super::{Checker, did_you_mean, spelled};
 use crate::aql::ast;
 use crate::aql::classes::{Classes, archetype_class};
+use crate::aql::plan::MAX_PATHS;
 use crate::aql::print;
 use crate::aql::query::{CompareOp, IdentifiedPath, Literal, Predicate, PredicateValue, Step};
 use crate::aql::token::{Escapes, is_archetype_id, is_node_code, regex_body, unescape};
@@ -29,14 +30,13 @@ impl Checker<'_> {
     }
 
     fn register(&mut self, path: IdentifiedPath) -> usize {
-        let key = format!("{}{:?}{:?}", path.variable, path.root, path.steps);
-        if let Some(known) = self.known.get(&key) {
-            return *known;
+        let same = |p: &IdentifiedPath| p.variable == path.variable && p.steps == path.steps && p.root == path.root;
+        // Behind the limit the planner refuses the query: looking further would only cost time.
+        if let Some(known) = self.paths.iter().take(MAX_PATHS).position(same) {
+            return known;
         }
-        let index = self.paths.len();
-        self.known.insert(key, index);
         self.paths.push(path);
-        index
+        self.paths.len() - 1
     }
 
     /// Resolves a path that is not one of the query's own.
