@@ -95,9 +95,10 @@ impl<R: Repository> Service<R> {
         Ok(Response::new(204))
     }
 
-    /// DELETE /admin/{template|query|gdl}/{name}/{version}
+    /// DELETE /admin/{template|query}/{name}/{version}, DELETE /admin/gdl/{id}
     pub(super) async fn admin_delete_definition(&self, call: &Call<'_>, kind: DefinitionKind) -> Result<Response, Failure> {
-        let removed = self.repository.undefine(kind, call.param(0), call.param(1)).await.map_err(Failure::of_store)?;
+        let version = call.optional_param(1).unwrap_or(super::gdl::VERSION);
+        let removed = self.repository.undefine(kind, call.param(0), version).await.map_err(Failure::of_store)?;
         self.library.clear();
         if removed { Ok(Response::new(204)) } else { Err(Failure::missing("there is no definition with this name and version")) }
     }

@@ -3,6 +3,7 @@
 use super::Service;
 use super::error::Failure;
 use super::ids::select_version;
+use crate::gdl::CompiledGuide;
 use crate::store::repository::{Definition, DefinitionKind, Repository};
 use crate::template::Template;
 use std::cell::RefCell;
@@ -13,6 +14,7 @@ use std::rc::Rc;
 #[derive(Default)]
 pub(crate) struct Library {
     templates: RefCell<HashMap<(String, String), Rc<Compiled>>>,
+    guides: RefCell<HashMap<String, Rc<CompiledGuide>>>,
 }
 
 /// A template, ready to check documents.
@@ -35,6 +37,19 @@ impl Library {
     /// Forgets everything: after a reset or a physical delete the same name and version may mean something else.
     pub fn clear(&self) {
         self.templates.borrow_mut().clear();
+        self.guides.borrow_mut().clear();
+    }
+
+    /// A guide that is compiled already.
+    pub fn guide(&self, id: &str) -> Option<Rc<CompiledGuide>> {
+        self.guides.borrow().get(id).cloned()
+    }
+
+    /// Keeps a compiled guide.
+    pub fn keep_guide(&self, id: &str, guide: CompiledGuide) -> Rc<CompiledGuide> {
+        let guide = Rc::new(guide);
+        self.guides.borrow_mut().insert(id.to_owned(), Rc::clone(&guide));
+        guide
     }
 }
 

@@ -25,6 +25,7 @@ mod directory;
 mod ehr;
 mod ehr_status;
 mod error;
+mod gdl;
 mod http;
 mod ids;
 mod library;
@@ -224,6 +225,11 @@ impl<R: Repository> Service<R> {
             Operation::QueryDetail => self.query_detail(call).await,
             Operation::QueryAdHoc => self.query_ad_hoc(call).await,
             Operation::QueryStored => self.query_stored(call).await,
+            Operation::GuideUpload => self.guide_upload(call).await,
+            Operation::GuideList => self.guide_list(call).await,
+            Operation::GuideGet => self.guide_get(call).await,
+            Operation::GuideRun => self.guide_run(call).await,
+            Operation::GuideRunOn => self.guide_run_on(call).await,
             Operation::AdminLoad => self.admin_load(call).await,
             Operation::AdminReset => self.admin_reset().await,
             Operation::AdminDeleteEhr => self.admin_delete_ehr(call).await,

@@ -33,7 +33,7 @@ pub struct Ticks(i64);
 impl Ticks {
     /// Starts on a fixed day.
     pub fn new() -> Ticks {
-        Ticks(1_795_000_000_000_000)
+        Ticks(1_796_000_000_000_000)
     }
 }
 
@@ -45,7 +45,7 @@ impl Moment for Ticks {
 
     fn new_uuid(&mut self) -> String {
         self.0 += 1_000_000;
-        format!("00000000-0000-4000-8000-{:012x}", self.0 / 1_000_000 - 1_795_000_000)
+        format!("00000000-0000-4000-8000-{:012x}", self.0 / 1_000_000 - 1_796_000_000)
     }
 }
 
