@@ -8,8 +8,6 @@ use aqlite::rm::tree::{Kind, NodeId, Tree};
 use aqlite::samples::{self, Generator};
 use aqlite::template::Template;
 use std::collections::HashSet;
-use std::fmt::Write;
-use wasm_bindgen::prelude::wasm_bindgen;
 
 /// The six questions: name, what is asked, AQL.
 pub const QUESTIONS: [(&str, &str, &str); 6] = [
@@ -111,12 +109,16 @@ impl Loaded {
         run.finish().unwrap_or_default()
     }
 
-    /// Median milliseconds of each question, as rows and as the JSON text of the rows.
+    /// Median milliseconds of each question after a warm-up, as rows and as the JSON text of the rows.
     pub fn times(&self, clock: &dyn Fn() -> f64) -> Vec<(f64, f64)> {
         QUESTIONS.iter().map(|(_, _, aql)| {
+            let warm = clock() + 300.0;
+            while clock() < warm {
+                self.ask(aql);
+            }
             let mut rows: Vec<f64> = Vec::new();
             let mut texts: Vec<f64> = Vec::new();
-            for _ in 0..7 {
+            for _ in 0..9 {
                 let begin = clock();
                 let result = self.ask(aql);
                 let middle = clock();
@@ -134,21 +136,4 @@ impl Loaded {
 pub fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or_default()
-}
-
-#[wasm_bindgen]
-extern "C" {
-    #[wasm_bindgen(js_namespace = performance, js_name = now)]
-    fn now() -> f64;
-}
-
-/// In wasm: loads and measures; gives `load ms, rows ms of Q1…Q6` as text, numbers separated by blanks.
-#[wasm_bindgen]
-pub fn measure(compositions: usize) -> String {
-    let loaded = load(compositions, &now);
-    let mut out = format!("{}", loaded.load_ms);
-    for (rows, _) in loaded.times(&now) {
-        let _ = write!(out, " {rows}");
-    }
-    out
 }

@@ -1,42 +1,68 @@
-//! `aqlite-bench [--compositions N,N]`: the six questions beside SQLite over JSON text, in one run, one thread.
+//! The six questions in one thread: `aqlite-bench [--compositions N,N] [--wasm LINES]`.
+//!
+//! Native, SQLite over JSON text is asked the same in the same run, and a table is printed. In wasm, one line a size:
+//! `wasm SIZE LOAD_MS Q1 … Q6`; `--wasm` takes such lines (joined by `;`) into the native table.
+
+#[cfg(not(target_family = "wasm"))]
+mod peer;
 
 use aqlite::aql::{Cell, ResultSet};
-use aqlite_bench::{Loaded, QUESTIONS, load, median};
-use rusqlite::Connection;
+use aqlite_bench::{Loaded, QUESTIONS, load};
+use std::error::Error;
 use std::time::Instant;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
-    let sizes = arguments.iter().position(|a| a == "--compositions").and_then(|i| arguments.get(i + 1)).cloned().unwrap_or("10000,100000".to_owned());
-    for size in sizes.split(',') {
-        measure(size.trim().parse()?)?;
+    let value = |name: &str| arguments.iter().position(|a| a == name).and_then(|i| arguments.get(i + 1)).cloned();
+    for size in value("--compositions").unwrap_or("10000,100000".to_owned()).split(',') {
+        measure(size.trim().parse()?, &value("--wasm").unwrap_or_default())?;
     }
     Ok(())
 }
 
-fn measure(compositions: usize) -> Result<(), Box<dyn std::error::Error>> {
+#[cfg(target_family = "wasm")]
+fn measure(compositions: usize, _: &str) -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let clock = move || start.elapsed().as_secs_f64() * 1000.0;
     let loaded = load(compositions, &clock);
-    let share = 100.0 * (loaded.packed_bytes + loaded.shape_bytes) as f64 / loaded.json_bytes as f64;
-    println!("\n### {compositions} compositions, {} EHRs", loaded.generator.ehrs());
-    println!(
-        "canonical JSON {:.1} MB; packed {:.1} MB with {} shapes of {:.2} MB: {share:.1} %; columns {:.1} MB; read + pack {:.0} compositions/s",
-        mega(loaded.json_bytes), mega(loaded.packed_bytes), loaded.shapes, mega(loaded.shape_bytes), mega(loaded.batch.bytes()),
-        compositions as f64 / loaded.load_ms * 1000.0
-    );
+    check(&loaded)?;
+    let times: Vec<String> = loaded.times(&clock).iter().map(|(rows, _)| format!("{rows:.4}")).collect();
+    println!("wasm {compositions} {:.0} {}", loaded.load_ms, times.join(" "));
+    Ok(())
+}
+
+/// The milliseconds of the questions in wasm, from the lines that the wasm run printed.
+#[cfg(not(target_family = "wasm"))]
+fn wasm_times(lines: &str, compositions: usize) -> Vec<f64> {
+    let mut words = lines.split(';').map(|l| l.split_whitespace().skip(1).filter_map(|w| w.parse().ok()).collect::<Vec<f64>>());
+    words.find(|w| w.first() == Some(&(compositions as f64))).map_or_else(Vec::new, |w| w.into_iter().skip(2).collect())
+}
+
+#[cfg(not(target_family = "wasm"))]
+fn measure(compositions: usize, wasm: &str) -> Result<(), Box<dyn Error>> {
+    let start = Instant::now();
+    let clock = move || start.elapsed().as_secs_f64() * 1000.0;
+    let loaded = load(compositions, &clock);
     check(&loaded)?;
     let ours = loaded.times(&clock);
-    let peer = Peer::load(&loaded, &clock)?;
-    println!("SQLite over JSON text: load {:.0} ms, {:.1} MB; ours: load {:.0} ms; peak memory {:.0} MB", peer.load_ms, mega(peer.bytes), loaded.load_ms, peak_memory());
-    println!("\n| | question | aqlite rows ms | as JSON ms | SQLite JSON text ms | ratio |\n|---|---|---:|---:|---:|---:|");
+    let own_memory = peak_memory();
+    let peer = peer::Peer::load(&loaded, &clock)?;
+    let share = 100.0 * (loaded.packed_bytes + loaded.shape_bytes) as f64 / loaded.json_bytes as f64;
+    println!("{compositions} compositions, {} EHRs, {:.0} MB of canonical JSON:\n", loaded.generator.ehrs(), mega(loaded.json_bytes));
+    println!("| | aqlite | SQLite, JSON text |\n|---|---:|---:|");
+    println!("| load | {:.0} ms | {:.0} ms |", loaded.load_ms, peer.load_ms);
+    println!("| stored | {:.1} MB ({share:.1} % of the JSON), {} shapes | {:.1} MB |", mega(loaded.packed_bytes + loaded.shape_bytes), loaded.shapes, mega(peer.bytes));
+    println!("| columns in memory | {:.1} MB; peak of the process {own_memory:.0} MB | |", mega(loaded.batch.bytes()));
+    println!("\n| | question | aqlite, ms | as JSON, ms | wasm, ms | SQLite, ms | times faster | wasm to native |\n|---|---|---:|---:|---:|---:|---:|---:|");
+    let wasm = wasm_times(wasm, compositions);
     for (i, ((name, what, aql), (rows, text))) in QUESTIONS.iter().zip(&ours).enumerate() {
         let (theirs, count) = peer.ask(i, &loaded.ehr_id(), &clock)?;
         let found = loaded.ask(aql).rows.len();
         if found != count {
             return Err(format!("{name}: {found} rows, SQLite gives {count}").into());
         }
-        println!("| {name} | {what} | {rows:.3} | {text:.3} | {theirs:.3} | {:.0} |", theirs / rows);
+        let in_wasm = wasm.get(i).map_or((String::new(), String::new()), |w| (format!("{w:.3}"), format!("{:.1}", w / rows)));
+        println!("| {name} | {what} | {rows:.3} | {text:.3} | {} | {theirs:.1} | {:.0} | {} |", in_wasm.0, theirs / rows, in_wasm.1);
     }
     Ok(())
 }
@@ -59,80 +85,13 @@ fn check(loaded: &Loaded) -> Result<(), String> {
     expect(rows(5).rows.len() == generator.pressure_160_with_pulse_100().len(), "Q6")
 }
 
-/// SQLite with one row a composition and its canonical JSON as text.
-struct Peer {
-    connection: Connection,
-    load_ms: f64,
-    bytes: usize,
-}
-
-const ENTRIES: &str = "FROM ehr e JOIN doc d ON d.ehr = e.id, json_each(d.body, '$.content') o, json_each(o.value, '$.data.events') v
-    WHERE e.queryable AND json_extract(o.value, '$.archetype_node_id') = 'openEHR-EHR-OBSERVATION.blood_pressure.v2'
-    AND json_extract(v.value, '$.archetype_node_id') = 'at0006'";
-const SYSTOLIC: &str = "(SELECT json_extract(i.value, '$.value.magnitude') FROM json_each(v.value, '$.data.items') i WHERE json_extract(i.value, '$.archetype_node_id') = 'at0004')";
-const DIASTOLIC: &str = "(SELECT json_extract(i.value, '$.value.magnitude') FROM json_each(v.value, '$.data.items') i WHERE json_extract(i.value, '$.archetype_node_id') = 'at0005')";
-
-impl Peer {
-    fn load(loaded: &Loaded, clock: &dyn Fn() -> f64) -> rusqlite::Result<Peer> {
-        let connection = Connection::open_in_memory()?;
-        connection.execute_batch(
-            "CREATE TABLE ehr(id INTEGER PRIMARY KEY, ehr_id TEXT UNIQUE, queryable INTEGER);
-             CREATE TABLE doc(id INTEGER PRIMARY KEY, ehr INTEGER, start REAL, body TEXT); BEGIN",
-        )?;
-        let mut load_ms = 0.0;
-        for ehr in 0..loaded.generator.ehrs() {
-            let sample = loaded.generator.ehr(ehr);
-            connection.prepare_cached("INSERT INTO ehr VALUES (?1, ?2, ?3)")?.execute((ehr as i64, &sample.ehr_id, sample.is_queryable))?;
-            for index in loaded.generator.compositions_of(ehr) {
-                let json = loaded.generator.composition(index).json;
-                let begin = clock();
-                connection.prepare_cached("INSERT INTO doc(ehr, start, body) VALUES (?1, julianday(json_extract(?2, '$.context.start_time.value')), ?2)")?.execute((ehr as i64, &json))?;
-                load_ms += clock() - begin;
-            }
-        }
-        connection.execute_batch("COMMIT; CREATE INDEX doc_ehr ON doc(ehr)")?;
-        let bytes: i64 = connection.query_row("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()", [], |r| r.get(0))?;
-        Ok(Peer { connection, load_ms, bytes: usize::try_from(bytes).unwrap_or_default() })
-    }
-
-    fn sql(question: usize) -> String {
-        match question {
-            0 => format!("SELECT json_extract(v.value, '$.time.value') AS t, {SYSTOLIC}, {DIASTOLIC} {ENTRIES} AND e.ehr_id = ?1 ORDER BY t DESC LIMIT 1").replace("e.queryable AND", ""),
-            1 => format!("SELECT e.ehr_id, json_extract(v.value, '$.time.value'), {SYSTOLIC}, {DIASTOLIC} {ENTRIES} AND {SYSTOLIC} >= 140 AND ?1 IS NOT NULL"),
-            2 => "SELECT COUNT(*) FROM ehr e JOIN doc d ON d.ehr = e.id, json_each(d.body, '$.content') o WHERE e.queryable
-                  AND json_extract(o.value, '$.archetype_node_id') = 'openEHR-EHR-OBSERVATION.body_temperature.v2' AND ?1 IS NOT NULL".to_owned(),
-            3 => format!("SELECT AVG(s), MAX(s) FROM (SELECT {SYSTOLIC} AS s {ENTRIES} AND ?1 IS NOT NULL)"),
-            4 => "SELECT json_extract(d.body, '$.context.start_time.value') AS t, json_extract(d.body, '$.archetype_details.template_id.value')
-                  FROM ehr e JOIN doc d ON d.ehr = e.id WHERE e.ehr_id = ?1 ORDER BY t DESC LIMIT 20".to_owned(),
-            _ => format!("SELECT e.ehr_id, json_extract(d.body, '$.context.start_time.value'), {SYSTOLIC},
-                  json_extract(w.value, '$.data.items[0].value.magnitude') {ENTRIES} AND {SYSTOLIC} >= 160 AND ?1 IS NOT NULL").replace(
-                "json_each(o.value, '$.data.events') v",
-                "json_each(o.value, '$.data.events') v, json_each(d.body, '$.content') p, json_each(p.value, '$.data.events') w",
-            ) + " AND json_extract(p.value, '$.archetype_node_id') = 'openEHR-EHR-OBSERVATION.pulse.v2' AND json_extract(w.value, '$.archetype_node_id') = 'at0003'
-                  AND (SELECT json_extract(i.value, '$.value.magnitude') FROM json_each(w.value, '$.data.items') i WHERE json_extract(i.value, '$.archetype_node_id') = 'at0004') >= 100",
-        }
-    }
-
-    /// Median milliseconds and rows of a question.
-    fn ask(&self, question: usize, ehr_id: &str, clock: &dyn Fn() -> f64) -> rusqlite::Result<(f64, usize)> {
-        let mut statement = self.connection.prepare(&Peer::sql(question))?;
-        let columns = statement.column_count();
-        let (mut times, mut count) = (Vec::new(), 0);
-        for _ in 0..3 {
-            let begin = clock();
-            let rows = statement.query_map([ehr_id], |row| (0..columns).map(|c| row.get::<_, rusqlite::types::Value>(c)).collect::<rusqlite::Result<Vec<_>>>())?;
-            count = rows.collect::<rusqlite::Result<Vec<_>>>()?.len();
-            times.push(clock() - begin);
-        }
-        Ok((median(&mut times), count))
-    }
-}
-
+#[cfg(not(target_family = "wasm"))]
 fn mega(bytes: usize) -> f64 {
     bytes as f64 / 1_000_000.0
 }
 
 /// The most memory that the process has held, in MB, where the system tells it.
+#[cfg(not(target_family = "wasm"))]
 fn peak_memory() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));

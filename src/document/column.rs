@@ -1,9 +1,9 @@
 //! Columns: one slot of all fragments of one shape.
 
-use hashbrown::HashTable;
+use hashbrown::{DefaultHashBuilder, HashTable};
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::hash::BuildHasher;
 
 use crate::rm::tree::Kind;
 
@@ -51,6 +51,7 @@ pub struct Dictionary {
     text: String,
     ends: Vec<u32>,
     index: HashTable<u32>,
+    hasher: DefaultHashBuilder,
 }
 
 const ODD: u8 = u8::MAX;
@@ -185,7 +186,7 @@ impl Dictionary {
 
     /// The number of a text that is there.
     pub fn find(&self, text: &str) -> Option<u32> {
-        self.index.find(hash(text), |id| self.word(*id) == text).copied()
+        self.index.find(self.hasher.hash_one(text), |id| self.word(*id) == text).copied()
     }
 
     fn number_of(&mut self, text: &str) -> u32 {
@@ -195,8 +196,8 @@ impl Dictionary {
         let id = self.ends.len() as u32;
         self.text.push_str(text);
         self.ends.push(self.text.len() as u32);
-        let (words, ends) = (&self.text, &self.ends);
-        self.index.insert_unique(hash(text), id, |other| hash(word(words, ends, *other)));
+        let (words, ends, hasher) = (&self.text, &self.ends, &self.hasher);
+        self.index.insert_unique(hasher.hash_one(text), id, |other| hasher.hash_one(word(words, ends, *other)));
         id
     }
 
@@ -209,10 +210,6 @@ fn word<'a>(text: &'a str, ends: &[u32], id: u32) -> &'a str {
     let start = id.checked_sub(1).and_then(|i| ends.get(i as usize)).copied().unwrap_or(0);
     let end = ends.get(id as usize).copied().unwrap_or(start);
     text.get(start as usize..end as usize).unwrap_or_default()
-}
-
-fn hash(text: &str) -> u64 {
-    BuildHasherDefault::<DefaultHasher>::default().hash_one(text)
 }
 
 #[cfg(test)]

@@ -130,11 +130,7 @@ pub(super) fn is_cut(class: Cls, attr: Attr) -> bool {
 
 /// For the elements of a list: true for those that are fragments of their own, because they are entries or repeat.
 pub(super) fn cut_elements(list: NodeRef<'_>) -> Vec<bool> {
-    let elements: Vec<NodeRef<'_>> = list.children().collect();
-    elements.iter().map(|e| e.kind() == Kind::Object && (e.class().is_a(Cls::CONTENT_ITEM) || repeats(*e, &elements))).collect()
-}
-
-fn repeats(element: NodeRef<'_>, all: &[NodeRef<'_>]) -> bool {
-    let key = |n: NodeRef<'_>| (n.class(), n.text_at(Attr::ARCHETYPE_NODE_ID).map(str::to_owned));
-    all.len() > 1 && all.iter().filter(|o| o.class() == element.class() && key(**o) == key(element)).count() > 1
+    let keys: Vec<(Kind, Cls, Option<&str>)> = list.children().map(|e| (e.kind(), e.class(), e.text_at(Attr::ARCHETYPE_NODE_ID))).collect();
+    let repeats = |key| keys.len() > 1 && keys.iter().filter(|other| *other == key).nth(1).is_some();
+    keys.iter().map(|key| key.0 == Kind::Object && (key.1.is_a(Cls::CONTENT_ITEM) || repeats(key))).collect()
 }

@@ -1,76 +1,46 @@
 //! `cargo xtask bench`: the six questions, native and in wasm (Node), beside SQLite over JSON text.
 
-use crate::bundle::wasm_module;
 use crate::options::Options;
-use crate::process::{cargo, command, run_keeping};
+use crate::process::{cargo, run_keeping};
 use crate::readme;
-
-/// Where the measured columns of a row begin: `| Q1 | question | rows ms | …`.
-const NATIVE_COLUMN: usize = 3;
+use crate::tools::{WASI, target};
 
 pub fn run_task(args: &[String]) -> Result<(), String> {
     let options = Options::read(args, &["compositions"], &["readme", "native"])?;
     let sizes = options.value("compositions", "10000,100000");
-    let mut report = native(sizes)?;
-    if !options.has("native") {
-        wasm_module("aqlite-bench", &["--target", "nodejs"], "target/wasm/bench")?;
-        let measured: Vec<Vec<f64>> = sizes.split(',').map(wasm).collect::<Result<_, _>>()?;
-        report = beside(&report, &measured);
-    }
-    let report = report.join("\n");
+    let wasm = if options.has("native") { Vec::new() } else { in_wasm(sizes)? };
+    let report = lay_out(&questions(sizes, &wasm.join(";"))?);
     println!("\n{report}");
     if options.has("readme") { readme::write("bench", &report) } else { Ok(()) }
 }
 
-/// Runs the benchmark natively; gives its lines.
-fn native(sizes: &str) -> Result<Vec<String>, String> {
-    let mut bench = cargo(&["run", "--quiet", "--release", "--package", "aqlite-bench", "--", "--compositions", sizes]);
-    let (lines, outcome) = run_keeping(&mut bench, |_| true);
+/// The run in wasm, with the vector instructions that every host of aqlite has; gives a line a size.
+fn in_wasm(sizes: &str) -> Result<Vec<String>, String> {
+    target(WASI)?;
+    let mut bench = cargo(&["run", "--quiet", "--release", "--package", "aqlite-bench", "--target", WASI, "--", "--compositions", sizes]);
+    bench.env("CARGO_TARGET_WASM32_WASIP1_RUNNER", "node --no-warnings tests/wasm/wasi.mjs");
+    bench.env("CARGO_TARGET_WASM32_WASIP1_RUSTFLAGS", "-Ctarget-feature=+simd128");
+    let (lines, outcome) = run_keeping(&mut bench, |line| line.starts_with("wasm "));
     outcome.map(|()| lines)
 }
 
-/// Runs it in wasm; gives the milliseconds of loading and of each question.
-fn wasm(size: &str) -> Result<Vec<f64>, String> {
-    let program = format!("console.log(require('./target/wasm/bench/aqlite_bench.js').measure({size}))");
-    let (lines, outcome) = run_keeping(&mut command("node", &["--max-old-space-size=8000", "-e", &program]), |_| true);
-    outcome?;
-    let last = lines.last().map(String::as_str).unwrap_or_default();
-    last.split_whitespace().map(|n| n.parse::<f64>().map_err(|e| format!("`{last}`: {e}"))).collect()
+/// The native run beside SQLite; gives the lines of its tables.
+fn questions(sizes: &str, wasm: &str) -> Result<Vec<String>, String> {
+    let mut bench = cargo(&["run", "--quiet", "--release", "--package", "aqlite-bench", "--", "--compositions", sizes, "--wasm", wasm]);
+    let (lines, outcome) = run_keeping(&mut bench, |line| line.starts_with('|') || line.ends_with(':'));
+    outcome.map(|()| lines)
 }
 
-/// The native tables with two more columns: milliseconds in wasm, and how many times the native time that is.
-fn beside(report: &[String], measured: &[Vec<f64>]) -> Vec<String> {
-    let mut tables = measured.iter();
-    let mut times: &[f64] = &[];
-    let mut lines = Vec::new();
-    for line in report {
-        if line.starts_with("###") {
-            times = tables.next().and_then(|all| all.get(1..)).unwrap_or_default();
+/// Markdown: tables stand apart from the lines around them.
+fn lay_out(lines: &[String]) -> String {
+    let mut text = String::new();
+    for (i, line) in lines.iter().enumerate() {
+        let before = i.checked_sub(1).and_then(|i| lines.get(i));
+        if before.is_some_and(|before| before.starts_with('|') != line.starts_with('|')) {
+            text.push('\n');
         }
-        let more = match line.split('|').nth(1).map(str::trim) {
-            Some("") => " wasm ms | wasm ÷ native |".to_owned(),
-            Some("---") => "---:|---:|".to_owned(),
-            Some(_) => times.split_first().map_or_else(String::new, |(time, rest)| {
-                times = rest;
-                let native = line.split('|').nth(NATIVE_COLUMN).and_then(|n| n.trim().parse::<f64>().ok()).unwrap_or(f64::NAN);
-                format!(" {time:.3} | {:.1} |", time / native)
-            }),
-            None => String::new(),
-        };
-        lines.push(format!("{line}{more}"));
+        text.push_str(line);
+        text.push('\n');
     }
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn wasm_stands_beside_native() {
-        let report = ["### 10 compositions", "| | question | rows ms |", "|---|---|---:|", "| Q1 | latest | 0.500 |"].map(str::to_owned);
-        let lines = super::beside(&report, &[vec![7.0, 1.0]]);
-        assert_eq!(
-            lines[1..],
-            ["| | question | rows ms | wasm ms | wasm ÷ native |", "|---|---|---:|---:|---:|", "| Q1 | latest | 0.500 | 1.000 | 2.0 |"]
-        );
-    }
+    text
 }

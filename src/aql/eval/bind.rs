@@ -7,7 +7,7 @@ use crate::aql::query::{ClassExpr, Contains, Predicate, Source, Versions};
 use crate::document::{Doc, ItemKind, ObjectKind, Table};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::id::is_archetype_id;
-use std::collections::HashMap;
+use hashbrown::HashMap;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
