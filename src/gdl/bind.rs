@@ -80,10 +80,15 @@ impl CompiledGuide {
         let is_composition = class == "COMPOSITION";
         let mut columns = Vec::new();
         let mut select = String::new();
+        let event_time = event_of(&plan.columns).map(|event| format!("{event}/time"));
+        let in_event = |path: &str| match (&event_time, path) {
+            (Some(time), "/data/events/time") => time.clone(),
+            _ => column_path(path),
+        };
         for column in &plan.columns {
             let separator = if select.is_empty() { "" } else { ", " };
             let variable = if column.path.starts_with("/context/") && !is_composition { 'c' } else { 'o' };
-            let _ = write!(select, "{separator}{variable}{}", column_path(&column.path));
+            let _ = write!(select, "{separator}{variable}{}", in_event(&column.path));
             let variable = column.slot.and_then(|s| self.slots.get(s)).map(|s| s.code.to_string());
             columns.push(QueryColumn::Value { path: column.path.clone(), variable });
         }
@@ -91,7 +96,7 @@ impl CompiledGuide {
         let time = match super::gdl1::time_path(&binding.model_id) {
             path if is_composition => format!("o{path}"),
             path @ "/context/start_time" => format!("c{path}"),
-            path => format!("o{path}"),
+            path => format!("o{}", in_event(path)),
         };
         let composition = if is_composition { 'o' } else { 'c' };
         let separator = if select.is_empty() { "" } else { ", " };
@@ -135,10 +140,10 @@ impl CompiledGuide {
 
 impl BindingQuery {
     /// The instances of one EHR from rows in commit order. Each row has one value for each of [`BindingQuery::columns`].
-    /// Instances dated after `now` are left out; the others come in the order of their time, undated ones first.
+    /// Instances dated after `now` and those without any value are left out; the others come in the order of their time, undated ones first.
     pub fn instances(&self, rows: impl IntoIterator<Item = Vec<Value>>, now: Moment) -> Vec<Instance> {
         let mut instances: Vec<Instance> = rows.into_iter().map(|row| self.instance(row)).collect();
-        instances.retain(|i| i.time.is_none_or(|t| t.millis <= now.millis));
+        instances.retain(|i| i.time.is_none_or(|t| t.millis <= now.millis) && i.values.iter().any(|v| !v.is_null()));
         instances.sort_by_key(|i| i.time.map(|t| t.millis));
         instances
     }
@@ -198,6 +203,20 @@ fn column_path(path: &str) -> String {
         "items" | "item" => format!("{path}/value"),
         _ => path.to_owned(),
     }
+}
+
+/// The event that all columns with an event name, such as `/data[at0001]/events[at0006]`: its time is the one meant by a
+/// path without code, so that value and time come from one event.
+fn event_of(columns: &[super::compile::Column]) -> Option<&str> {
+    let event = |path| -> Option<&str> {
+        let path: &str = path;
+        let at = path.find("/events[")?;
+        let end = path.get(at..)?.find(']')?;
+        path.get(..=at + end)
+    };
+    let mut events = columns.iter().filter_map(|c| event(&c.path));
+    let first = events.next()?;
+    events.all(|e| e == first).then_some(first)
 }
 
 fn quoted(text: &str) -> String {

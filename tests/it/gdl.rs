@@ -1,9 +1,13 @@
 //! Guides by example: `tests/cases/gdl/expressions.txt`, `guides.txt` and the guides with templates and cards beside them.
 
+use aqlite::aql::{Budget, Parameter, QueryOptions, prepare};
+use aqlite::document::{Batch, DocRow, EhrRow, NothingKnown, ObjectKind, Shapes, pack};
 use aqlite::gdl::fixture::{self, agrees, text_form};
 use aqlite::gdl::time::Moment;
 use aqlite::gdl::value::Value;
 use aqlite::gdl::{self, CompiledGuide, DataInstance, Instance, Options, Run, RunInput, Terminology, output};
+use aqlite::rm::class::Cls;
+use aqlite::samples::Generator;
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
 
@@ -395,4 +399,79 @@ fn damaged_guides_do_not_panic() {
             }
         }
     }
+}
+
+/// The generated data in one batch, as a repository keeps it.
+fn batch(generator: &Generator) -> Batch {
+    let (mut batch, shapes) = (Batch::new(), Shapes::new());
+    for ehr in 0..generator.ehrs() {
+        let sample = generator.ehr(ehr);
+        let row = EhrRow {
+            ehr_id: sample.ehr_id,
+            system_id: "test".into(),
+            time_created: "2012-01-01T00:00:00Z".into(),
+            is_queryable: sample.is_queryable,
+        };
+        let ehr_row = batch.add_ehr(row);
+        for index in generator.compositions_of(ehr) {
+            let sample = generator.composition(index);
+            let version = format!(r#"{{"_type":"ORIGINAL_VERSION","uid":{{"value":"{}::test::1"}},"data":{}}}"#, sample.uid, sample.json);
+            let tree = aqlite::rm::json::read(&version, Cls::VERSION);
+            let tree = tree.unwrap_or_else(|f| panic!("{}", f[0].one_line()));
+            let packed = pack(tree.root().unwrap(), &NothingKnown, &shapes);
+            let ordinal = u64::try_from(index).unwrap();
+            let row = DocRow { kind: ObjectKind::Composition, object_id: sample.uid, number: 1, ordinal, latest: true, deleted: false };
+            batch.add(ehr_row, row, &packed);
+        }
+    }
+    batch
+}
+
+fn rows(aql: &str, ehr_id: Option<&str>, batch: &Batch) -> Vec<Vec<Value>> {
+    let parameters = ehr_id.map(|id| ("ehr_id".to_owned(), Parameter::Text(id.to_owned()))).into_iter().collect();
+    let plan =
+        prepare(aql, &parameters, &QueryOptions { ehr: ehr_id, ..QueryOptions::default() }).unwrap_or_else(|p| panic!("{}", p[0].one_line(aql)));
+    let go_on = || false;
+    let mut run = aqlite::aql::Run::new(&plan, "2030-01-01T00:00:00Z", Budget::default(), &go_on);
+    run.push(batch);
+    let cell = |c: &aqlite::aql::Cell| {
+        let mut text = String::new();
+        c.write_json(&mut text);
+        gdl::bind::value_of_json(&text, 0)
+    };
+    run.finish().unwrap().rows.iter().map(|row| row.iter().map(cell).collect()).collect()
+}
+
+/// From generated compositions through the queries of a guide to its results, beside the independent truth; all EHRs in
+/// one pass give what each gives alone.
+#[test]
+fn a_guide_runs_on_generated_records() {
+    let generator = Generator::new(11, 40, 600);
+    let batch = batch(&generator);
+    let now = Moment::parse("2030-01-01T00:00:00Z", 0).unwrap();
+    let (mut with_value, mut fired) = (0, 0);
+    for sample in aqlite::samples::guides() {
+        let guide = gdl::parse(sample.text).unwrap().compile();
+        let queries = guide.queries();
+        let all: Vec<_> = queries.iter().map(|q| q.instances_by_ehr(rows(&q.population_aql, None, &batch), now)).collect();
+        for ehr in 0..generator.ehrs() {
+            let id = generator.ehr(ehr).ehr_id;
+            let mut instances = vec![Vec::new(); guide.guide().bindings.len()];
+            for (query, all) in queries.iter().zip(&all) {
+                let own = query.instances(rows(&query.aql, Some(&id), &batch), now);
+                if generator.ehr(ehr).is_queryable {
+                    assert_eq!(all.get(id.as_str()).cloned().unwrap_or_default(), own, "{}", query.aql);
+                }
+                instances[query.binding] = own;
+            }
+            let run = run(&guide, &instances, "2030-01-01T00:00:00Z");
+            fired += run.fired.len();
+            if sample.id == "Sample_blood_pressure_category.v1" {
+                let expected = generator.latest_blood_pressure(ehr).and_then(|p| p.2);
+                assert_eq!(run.value(&guide, "gt0003").and_then(Value::number), expected, "systolic of {id}");
+                with_value += usize::from(expected.is_some());
+            }
+        }
+    }
+    assert!(with_value > 10 && fired > 40, "{with_value} {fired}");
 }
