@@ -6,6 +6,7 @@ mod aql_errors;
 mod gdl;
 mod rest;
 mod rows;
+mod samples;
 mod sql;
 mod sqlite;
 mod store;

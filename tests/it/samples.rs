@@ -1,0 +1,114 @@
+//! The sample data through the engine: the six questions against the truth table, the example queries, the guides.
+
+use aqlite::aql::{Budget, Parameters, QueryOptions, Run, prepare};
+use aqlite::document::{Batch, DocRow, EhrRow, ObjectKind, Shapes, pack};
+use aqlite::gdl::fixture::{self, literal};
+use aqlite::gdl::time::Moment;
+use aqlite::gdl::{self, Options, RunInput};
+use aqlite::rm::class::Cls;
+use aqlite::rm::json;
+use aqlite::samples::{Generator, Q1, Q2, Q3, Q4, Q5, Q6, guides, queries, templates};
+use aqlite::template::Template;
+use serde_json::Value;
+use std::collections::HashSet;
+
+fn load(generator: &Generator) -> Batch {
+    let read: Vec<Template> = templates().iter().map(|t| Template::parse(t.text).unwrap()).collect();
+    let known: HashSet<String> = read.iter().flat_map(Template::texts).map(str::to_owned).collect();
+    let (mut batch, shapes) = (Batch::new(), Shapes::new());
+    for number in 0..generator.ehrs() {
+        let sample = generator.ehr(number);
+        let row = EhrRow { ehr_id: sample.ehr_id, system_id: "test".into(), time_created: sample.time_created, is_queryable: sample.is_queryable };
+        let ehr = batch.add_ehr(row);
+        for index in generator.compositions_of(number) {
+            let sample = generator.composition(index);
+            let text = format!(
+                r#"{{"_type":"ORIGINAL_VERSION","contribution":{{"id":{{"_type":"HIER_OBJECT_ID","value":"k"}},"namespace":"local","type":"CONTRIBUTION"}},"commit_audit":{{"system_id":"test","committer":{{"_type":"PARTY_SELF"}},"time_committed":{{"value":"2026-01-01T00:00:00Z"}},"change_type":{{"value":"creation","defining_code":{{"terminology_id":{{"value":"openehr"}},"code_string":"249"}}}}}},"uid":{{"value":"{0}::test::1"}},"lifecycle_state":{{"value":"complete","defining_code":{{"terminology_id":{{"value":"openehr"}},"code_string":"532"}}}},"data":{1}}}"#,
+                sample.uid, sample.json
+            );
+            let tree = json::read(&text, Cls::VERSION).unwrap();
+            let packed = pack(tree.root().unwrap(), &known, &shapes);
+            let row = DocRow { kind: ObjectKind::Composition, object_id: sample.uid, number: 1, ordinal: u64::try_from(index).unwrap(), latest: true, deleted: false };
+            batch.add(ehr, row, &packed);
+        }
+    }
+    batch
+}
+
+fn rows(batch: &Batch, query: &str, ehr: &str) -> Vec<Vec<Value>> {
+    let parameters = Parameters::from([("ehr_id".to_owned(), aqlite::aql::Literal::from(ehr))]);
+    let plan = prepare(query, &parameters, &QueryOptions::default()).unwrap_or_else(|e| panic!("{}", e[0].one_line(query)));
+    let go_on = || false;
+    let mut run = Run::new(&plan, "2026-01-02T03:04:05.678Z", Budget::default(), &go_on);
+    run.push(batch);
+    let result = run.finish().unwrap();
+    let cell = |cell: &aqlite::aql::Cell| {
+        let mut out = String::new();
+        cell.write_json(&mut out);
+        serde_json::from_str(&out).unwrap()
+    };
+    result.rows.iter().map(|row| row.iter().map(cell).collect()).collect()
+}
+
+#[test]
+fn six_questions_have_the_answers_of_the_truth_table() {
+    let generator = Generator::new(5, 60, 1500);
+    let batch = load(&generator);
+    let id = |number: usize| generator.ehr(number).ehr_id;
+    let ask = |query: &str, ehr: &str| rows(&batch, query, ehr);
+    let number = |value: Option<f64>| value.map_or(Value::Null, Value::from);
+    let same = |found: &[Vec<Value>], expected: &[Vec<Value>]| {
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.iter().flatten().zip(expected.iter().flatten()) {
+            assert!(found == expected || (found.is_number() && found.as_f64() == expected.as_f64()), "{found} is not {expected}");
+        }
+    };
+    for ehr in 0..generator.ehrs() {
+        let latest = generator.latest_blood_pressure(ehr).map(|p| vec![p.1.into(), number(p.2), number(p.3)]);
+        same(&ask(Q1, &id(ehr)), &Vec::from_iter(latest));
+        let last: Vec<Vec<Value>> = generator.last_20_compositions(ehr).into_iter().map(|(time, template)| vec![time.into(), template.into()]).collect();
+        same(&ask(Q5, &id(ehr)), &last);
+    }
+    let high = generator.systolic_from_140().into_iter().map(|p| vec![id(p.0).into(), p.1.into(), number(p.2), number(p.3)]);
+    same(&ask(Q2, ""), &high.collect::<Vec<_>>());
+    same(&ask(Q3, ""), &[vec![generator.with_body_temperature().into()]]);
+    let (mean, highest) = generator.mean_and_highest_systolic().unwrap();
+    same(&ask(Q4, ""), &[vec![mean.into(), highest.into()]]);
+    let both = generator.pressure_160_with_pulse_100().into_iter().map(|(ehr, time, s, p)| vec![id(ehr).into(), time.into(), s.into(), p.into()]);
+    same(&ask(Q6, ""), &both.collect::<Vec<_>>());
+}
+
+#[test]
+fn example_queries_find_something() {
+    let generator = Generator::new(1, 100, 2000);
+    let batch = load(&generator);
+    let ehr = (0..100).find(|e| generator.latest_blood_pressure(*e).is_some()).unwrap();
+    for sample in queries() {
+        assert!(!rows(&batch, sample.aql, &generator.ehr(ehr).ehr_id).is_empty(), "{}", sample.title);
+    }
+}
+
+#[test]
+fn guides_judge_by_the_latest_values() {
+    let [category, score] = guides();
+    for (guide, input, expected) in [
+        (category, "gt0003=184,mm[Hg] gt0004=112,mm[Hg]", "gt0011=5|local::at0015|Grade 3 hypertension| gt0012=72,mm[Hg]"),
+        (category, "gt0003=142.5,mm[Hg] gt0004=85,mm[Hg]", "gt0011=3|local::at0013|Grade 1 hypertension|"),
+        (category, "gt0003=112,mm[Hg] gt0004=70,mm[Hg]", "gt0011=0|local::at0010|Optimal|"),
+        (category, "gt0003=15,kPa gt0004=10,kPa", ""),
+        (score, "gt0003=22,/min gt0005=95,mm[Hg] gt0007=112,/min gt0009=38.5,Cel", "gt0011=2|local::at0102|Clearly off| gt0015=7 gt0016=local::at0112|High|"),
+        (score, "gt0003=14,/min gt0005=125,mm[Hg] gt0007=70,/min gt0009=36.8,Cel", "gt0015=0 gt0016=local::at0110|Low|"),
+        (score, "gt0003=7,/min gt0005=125,mm[Hg] gt0007=70,/min gt0009=36.8,Cel", "gt0015=3 gt0016=local::at0111|Medium|"),
+        (score, "gt0003=14,/min gt0005=125,mm[Hg] gt0007=70,/min", "gt0011=0|local::at0100|In range|"),
+    ] {
+        let compiled = gdl::parse(guide.text).unwrap_or_else(|e| panic!("{}", e[0].one_line(guide.text))).compile();
+        let pairs = |text: &str| -> Vec<(String, String)> {
+            text.split(" gt").filter(|p| !p.is_empty()).map(|p| p.trim_start_matches("gt").split_once('=').unwrap()).map(|(k, v)| (format!("gt{k}"), v.to_owned())).collect()
+        };
+        let input: Vec<_> = pairs(input).into_iter().map(|(k, v)| (k, literal(&v))).collect();
+        let instances = fixture::instances(&compiled, &input);
+        let now = Moment::parse("2026-01-01T00:00:00Z", 0).unwrap();
+        let run = compiled.run(&RunInput { instances: &instances, now, language: "en", options: Options::default(), terminology: None });
+        assert_eq!(fixture::differences(&compiled, &run, &pairs(expected)), Vec::<String>::new(), "{}: {expected}", guide.id);
+    }
+}
