@@ -2,7 +2,6 @@
 //! documents checked against it.
 
 mod fit;
-mod labels;
 mod leaf;
 mod opt;
 pub mod pattern;
@@ -10,6 +9,5 @@ pub mod tree;
 mod validate;
 mod xml;
 
-pub use labels::NodeLabel;
 pub use tree::Template;
 pub use validate::validate;

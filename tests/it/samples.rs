@@ -36,7 +36,7 @@ fn load(generator: &Generator) -> Batch {
 }
 
 fn rows(batch: &Batch, query: &str, ehr: &str) -> Vec<Vec<Value>> {
-    let parameters = Parameters::from([("ehr_id".to_owned(), aqlite::aql::Literal::from(ehr))]);
+    let parameters = Parameters::from([("ehr_id".to_owned(), aqlite::aql::Parameter::Text(ehr.to_owned()))]);
     let plan = prepare(query, &parameters, &QueryOptions::default()).unwrap_or_else(|e| panic!("{}", e[0].one_line(query)));
     let go_on = || false;
     let mut run = Run::new(&plan, "2026-01-02T03:04:05.678Z", Budget::default(), &go_on);
