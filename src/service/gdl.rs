@@ -42,7 +42,8 @@ impl<R: Repository> Service<R> {
         let response = match call.prefer.returns {
             Return::Representation => {
                 let mut entry = entry(&definition);
-                entry["problems"] = compiled.problems.iter().map(|p| p.one_line(&text)).collect();
+                let problems: Value = compiled.problems.iter().map(|p| p.one_line(&text)).collect();
+                entry.as_object_mut().map(|members| members.insert(String::from("problems"), problems));
                 Response::json(201, entry)
             }
             Return::Identifier => Response::json(201, json!({ "uid": definition.name })),
@@ -132,12 +133,8 @@ impl<R: Repository> Service<R> {
 
     /// A guide, compiled.
     async fn guide(&self, id: &str) -> Result<Rc<CompiledGuide>, Failure> {
-        if let Some(cached) = self.library.guide(id) {
-            return Ok(cached);
-        }
         let stored = self.repository.definition(KIND, id, VERSION).await.map_err(Failure::of_store)?.ok_or_else(no_guide)?;
-        let guide = gdl::parse(&stored.body).map_err(|_| Failure::new(500, format!("the stored guide `{id}` cannot be read")))?;
-        Ok(self.library.keep_guide(id, guide.compile()))
+        self.library.guide(&stored)
     }
 }
 

@@ -3,18 +3,24 @@
 use super::Service;
 use super::error::Failure;
 use super::ids::select_version;
-use crate::gdl::CompiledGuide;
+use crate::gdl::{self, CompiledGuide};
 use crate::store::repository::{Definition, DefinitionKind, Repository};
 use crate::template::Template;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// Compiled definitions by name and version.
+/// Compiled definitions by name, version and time of storing: one that was deleted and stored anew is another one.
 #[derive(Default)]
 pub(crate) struct Library {
-    templates: RefCell<HashMap<(String, String), Rc<Compiled>>>,
-    guides: RefCell<HashMap<String, Rc<CompiledGuide>>>,
+    templates: RefCell<HashMap<Key, Rc<Compiled>>>,
+    guides: RefCell<HashMap<Key, Rc<CompiledGuide>>>,
+}
+
+type Key = (String, String, String);
+
+fn key(definition: &Definition) -> Key {
+    (definition.name.clone(), definition.version.clone(), definition.created.clone())
 }
 
 /// A template, ready to check documents.
@@ -34,22 +40,22 @@ impl Compiled {
 }
 
 impl Library {
-    /// Forgets everything: after a reset or a physical delete the same name and version may mean something else.
+    /// Forgets everything.
     pub fn clear(&self) {
         self.templates.borrow_mut().clear();
         self.guides.borrow_mut().clear();
     }
 
-    /// A guide that is compiled already.
-    pub fn guide(&self, id: &str) -> Option<Rc<CompiledGuide>> {
-        self.guides.borrow().get(id).cloned()
-    }
-
-    /// Keeps a compiled guide.
-    pub fn keep_guide(&self, id: &str, guide: CompiledGuide) -> Rc<CompiledGuide> {
-        let guide = Rc::new(guide);
-        self.guides.borrow_mut().insert(id.to_owned(), Rc::clone(&guide));
-        guide
+    /// A guide, compiled.
+    pub fn guide(&self, stored: &Definition) -> Result<Rc<CompiledGuide>, Failure> {
+        let key = key(stored);
+        if let Some(cached) = self.guides.borrow().get(&key) {
+            return Ok(Rc::clone(cached));
+        }
+        let guide = gdl::parse(&stored.body).map_err(|_| Failure::new(500, format!("the stored guide `{}` cannot be read", stored.name)))?;
+        let guide = Rc::new(guide.compile());
+        self.guides.borrow_mut().insert(key, Rc::clone(&guide));
+        Ok(guide)
     }
 }
 
@@ -57,15 +63,17 @@ impl<R: Repository> Service<R> {
     /// The latest version of a template, if there is one.
     pub(crate) async fn template(&self, id: &str) -> Result<Option<Rc<Compiled>>, Failure> {
         let stored = self.versions_of(DefinitionKind::Template, id).await?;
-        let Some(version) = select_version(stored.iter().map(|d| d.version.as_str()), None) else { return Ok(None) };
-        let key = (id.to_owned(), version.to_owned());
+        let version = select_version(stored.iter().map(|d| d.version.as_str()), None);
+        let Some(latest) = stored.iter().find(|d| Some(d.version.as_str()) == version) else { return Ok(None) };
+        let key = key(latest);
         let cached = self.library.templates.borrow().get(&key).cloned();
         if cached.is_some() {
             return Ok(cached);
         }
-        let stored = self.repository.definition(DefinitionKind::Template, id, version).await.map_err(Failure::of_store)?;
+        let stored = self.repository.definition(DefinitionKind::Template, id, &latest.version).await.map_err(Failure::of_store)?;
         let Some(stored) = stored else { return Ok(None) };
-        let template = Template::parse(&stored.body).map_err(|_| Failure::new(500, format!("the stored template `{id}` cannot be read")))?;
+        let text = stored.body.strip_prefix('\u{feff}').unwrap_or(&stored.body);
+        let template = Template::parse(text).map_err(|_| Failure::new(500, format!("the stored template `{id}` cannot be read")))?;
         let compiled = Rc::new(Compiled::new(template));
         self.library.templates.borrow_mut().insert(key, Rc::clone(&compiled));
         Ok(Some(compiled))

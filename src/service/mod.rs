@@ -12,6 +12,24 @@
 //! | body → checked document | `content` |
 //! | change set → versions, contribution, one commit | `commit` |
 //! | anything wrong → status and body | `error` |
+//!
+//! # Choices
+//!
+//! Where the specifications leave a choice, or contradict each other, this is what is done:
+//!
+//! - Whatever is created answers 201, updates and deletions 204, without a body unless `Prefer` asks for one.
+//! - `If-Match` is required for every change of a versioned object whose path does not name the version (400 when it is
+//!   missing, 412 when it is stale); a deletion that names an old version in its path answers 409.
+//! - Content that breaks a rule of the model or its template answers 422 on the ITS mount and 400 on `/v1`; what cannot be
+//!   read at all answers 400 on both. All problems are told together, each with its path.
+//! - A page is at most [`Limits::fetch_maximum`] rows. Where nobody says how many rows are wanted, [`Limits::fetch_default`]
+//!   are given, and `meta._more` is true when there are others behind them. A query over a limit is an error, never a
+//!   partial answer.
+//! - `fetch` and `offset` lay a page over LIMIT on `/v1`, and exclude LIMIT on the ITS mount (422). They exclude TOP.
+//! - `GET /v1/query/{name}/{version}` with a complete version and nothing else shows the definition and, where the query
+//!   can be run as it stands, its result; with any parameter it is an execution.
+//! - Every error has the body `{error, message, code, errors[]}`; its items are DV_CODED_TEXTs of the terminology `aqlite`
+//!   with `_path`, or `_line` and `_column`, beside them.
 
 mod admin;
 mod call;

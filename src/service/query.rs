@@ -118,10 +118,11 @@ impl<R: Repository> Service<R> {
         if paged && ast.select.top.is_some() {
             return Err(Failure::bad("`offset` and `fetch` cannot be combined with TOP; use LIMIT, or leave the page to `fetch`"));
         }
-        if let Some(status) = call.dialect.page_beside_limit() {
-            if paged && ast.limit.is_some() {
-                return Err(Failure::new(status, "the query contains a LIMIT clause: the parameters `fetch` and `offset` must not be used with it"));
-            }
+        if let Some(status) = call.dialect.page_beside_limit()
+            && paged
+            && ast.limit.is_some()
+        {
+            return Err(Failure::new(status, "the query contains a LIMIT clause: the parameters `fetch` and `offset` must not be used with it"));
         }
         match asked.fetch {
             Some(fetch) if fetch > self.config.limits.fetch_maximum => {

@@ -43,7 +43,7 @@ impl<R: Repository> Service<R> {
             format: FORMAT.to_owned(),
             created: iso(call.now),
             summary: json!({ "concept": template.concept, "archetype_id": template.archetype_id }).to_string(),
-            body: text.to_owned(),
+            body: String::from_utf8_lossy(&call.request.body).into_owned(),
         };
         self.repository.define(KIND, definition.clone()).await.map_err(Failure::of_store)?;
         let path = match call.dialect {

@@ -1,4 +1,4 @@
-//! Runs an external corpus: `cargo test --test conformance -- [SUITE…] [--corpus DIR] [--via ITS_BASE_URL]`.
+//! Runs an external corpus: `cargo test --test conformance -- [SUITE…] [--corpus DIR] [--via ITS_BASE_URL|sqlite]`.
 //!
 //! A suite is a function from the corpus to its cases. To add one: write a module with `pub fn run(corpus: &Corpus) ->
 //! Vec<Case>`, and add a line to [`SUITES`]; `Case::check(id, || …)` turns a `Result<(), String>` (or a panic) into a
@@ -21,6 +21,9 @@ mod rm_validation;
 mod rm_xml;
 mod rows;
 mod server;
+#[path = "../it/sqlite.rs"]
+#[allow(dead_code, clippy::expect_used, reason = "shared with the integration tests, which use all of it and may panic")]
+mod sqlite;
 
 use corpus::Corpus;
 use report::Case;

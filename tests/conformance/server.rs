@@ -1,8 +1,10 @@
-//! The service that the AQL suites ask: in this process on a memory repository, or over HTTP.
+//! The service that the AQL suites ask: in this process, on memory or (`--via sqlite`) on SQLite, or over HTTP.
 
+use crate::sqlite::Sqlite;
 use aqlite::service::{Auth, Config, Moment, Request, Response, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::block_on;
+use aqlite::store::repository::Repository;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -13,7 +15,7 @@ const MOUNT: &str = "/rest/openehr/v1";
 /// A server with administration switched on.
 pub enum Server {
     /// In this process.
-    Local(Box<Service<Memory>>),
+    Local(Box<Handler>),
     /// At `host:port`, below a path.
     Remote {
         /// `host:port`
@@ -23,12 +25,22 @@ pub enum Server {
     },
 }
 
+type Handler = dyn Fn(&Request) -> Result<Response, String>;
+
+/// A service in this process.
+fn local<R: Repository + 'static>(repository: R, system_id: &str) -> Server {
+    let config = Config { system_id: system_id.to_owned(), auth: Auth::Open, admin: true, debug: true, ..Config::default() };
+    let service = Service::new(repository, config);
+    Server::Local(Box::new(move |request| block_on(service.handle(request, &mut Clock::default())).map_err(|e| e.to_string())))
+}
+
 impl Server {
     /// An empty server; a remote one is emptied.
     pub fn empty(via: Option<&str>, system_id: &str) -> Result<Server, String> {
-        let Some(base) = via else {
-            let config = Config { system_id: system_id.to_owned(), auth: Auth::Open, admin: true, debug: true, ..Config::default() };
-            return Ok(Server::Local(Box::new(Service::new(Memory::new(), config))));
+        let base = match via {
+            None => return Ok(local(Memory::new(), system_id)),
+            Some("sqlite") => return Ok(local(Sqlite::in_memory().repository(), system_id)),
+            Some(base) => base,
         };
         let rest = base.trim_end_matches('/').strip_prefix("http://").ok_or("the address must begin with http://")?;
         let (authority, mount) = rest.split_once('/').unwrap_or((rest, MOUNT.trim_start_matches('/')));
@@ -43,11 +55,11 @@ impl Server {
     /// Sends a request below the ITS mount.
     pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Result<Response, String> {
         match self {
-            Server::Local(service) => {
+            Server::Local(handle) => {
                 let request = Request::new(method, &format!("{MOUNT}{path}"));
                 let mut request = headers.iter().fold(request, |r, (name, value)| r.with_header(name, value));
                 request.body = body.as_bytes().to_vec();
-                block_on(service.handle(&request, &mut Clock::default())).map_err(|e| e.to_string())
+                handle(&request)
             }
             Server::Remote { authority, mount } => {
                 over_http(authority, method, &format!("{mount}{path}"), headers, body).map_err(|e| format!("{authority}: {e}"))
