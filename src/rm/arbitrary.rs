@@ -9,7 +9,7 @@ const REALS: [&str; 7] = ["0", "-0.0", "37.50", "1e5", "1E+5", "1234567890123456
 const INTEGERS: [&str; 4] = ["0", "-1", "9007199254740993", "100"];
 
 /// A deterministic source of trees (SplitMix64).
-pub(super) struct Generator {
+pub(crate) struct Generator {
     state: u64,
     empty_lists: bool,
 }

@@ -251,3 +251,38 @@ impl<'a> Check<'a> {
 pub(super) fn is_leaf(value: NodeRef<'_>) -> bool {
     !matches!(value.kind(), Kind::Object | Kind::List)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rm::arbitrary::Generator;
+
+    const SAMPLES: [&str; 3] = [
+        include_str!("../../www/samples/vital_signs.opt"),
+        include_str!("../../www/samples/laboratory_report.opt"),
+        include_str!("../../www/samples/problem_list.opt"),
+    ];
+
+    #[test]
+    fn whatever_is_sent_gets_an_answer() {
+        let templates = SAMPLES.map(|text| Template::parse(text).unwrap());
+        let mut generator = Generator::new(3);
+        for _ in 0..500 {
+            let tree = generator.tree();
+            for template in &templates {
+                validate(tree.root().unwrap(), template);
+            }
+        }
+    }
+
+    #[test]
+    fn a_damaged_template_is_refused_or_read() {
+        for text in SAMPLES {
+            for end in (0..text.len()).step_by(1999).filter(|i| text.is_char_boundary(*i)) {
+                assert!(Template::parse(&text[..end]).is_err());
+                let without = [&text[..end], text.get(end + 40..).unwrap_or_default()].concat();
+                let _ = Template::parse(&without);
+            }
+        }
+    }
+}
