@@ -4,12 +4,12 @@ use super::compile::CompiledGuide;
 use super::expr::ast::{Action, Expr, Variable};
 use super::guide::{Condition, Direction, Guide};
 use crate::diag::{Diagnostic, Span};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Adds the findings to the problems of the guide.
 pub(crate) fn check(compiled: &mut CompiledGuide) {
     let guide = &compiled.guide;
-    let mut lint = Lint { known: known(guide), inputs: inputs(guide), problems: Vec::new(), told: HashSet::new() };
+    let mut lint = Lint { known: known(guide), inputs: inputs(guide), types: types(guide), problems: Vec::new(), told: HashSet::new() };
     let predicates = guide.bindings.iter().flat_map(|b| &b.predicates);
     let conditions = predicates.chain(&guide.pre_conditions).chain(guide.rules.iter().flat_map(|r| &r.when));
     conditions.for_each(|c| lint.condition(c));
@@ -42,9 +42,29 @@ fn inputs(guide: &Guide) -> HashSet<&str> {
     of(|d| d == Direction::Input).filter(|id| !written.contains(id)).collect()
 }
 
+/// The class of each variable for which the guide says it.
+fn types(guide: &Guide) -> HashMap<&str, &str> {
+    guide.bindings.iter().flat_map(|b| &b.elements).filter_map(|e| Some((e.id.as_str(), e.data_type.as_deref()?))).collect()
+}
+
+/// Whether values of a class have an attribute; classes that are not known here have all.
+fn has_attribute(class: &str, attribute: &str) -> bool {
+    let is_one_of = |classes: &[&str]| classes.contains(&class);
+    match attribute {
+        _ if !is_one_of(&["DV_QUANTITY", "DV_COUNT", "DV_ORDINAL", "DV_CODED_TEXT", "DV_TEXT", "DV_BOOLEAN"]) => true,
+        "magnitude" => is_one_of(&["DV_QUANTITY", "DV_COUNT", "DV_ORDINAL"]),
+        "unit" | "units" | "precision" => class == "DV_QUANTITY",
+        "code" | "terminologyId" => is_one_of(&["DV_ORDINAL", "DV_CODED_TEXT"]),
+        "symbol" => class == "DV_ORDINAL",
+        "numerator" | "denominator" | "type" | "year" | "month" | "day" => false,
+        _ => true,
+    }
+}
+
 struct Lint<'g> {
     known: HashSet<&'g str>,
     inputs: HashSet<&'g str>,
+    types: HashMap<&'g str, &'g str>,
     problems: Vec<Diagnostic>,
     told: HashSet<String>,
 }
@@ -68,18 +88,30 @@ impl<'g> Lint<'g> {
                 let message = format!("`{}` is set but belongs to an INPUT binding", target.code);
                 self.tell("GDL0402", span, message, "results are returned for OUTPUT bindings only");
             }
+            self.fits(target, span);
             self.expr(value, span);
+        }
+    }
+
+    fn fits(&mut self, variable: &Variable, span: Span) {
+        let (Some(class), Some(attribute)) = (self.types.get(variable.code.as_str()), variable.attribute.as_deref()) else { return };
+        if !has_attribute(class, attribute) {
+            let message = format!("`{}` is a {class} and has no `.{attribute}`", variable.code);
+            self.tell("GDL0405", span, message, "use an attribute of its class, or mend `data_type`");
         }
     }
 
     fn expr(&mut self, expr: &'g Expr, span: Span) {
         let mut unknown = Vec::new();
+        let mut read = Vec::new();
         expr.variables(&mut |v| {
+            read.push(v);
             let is_term = v.attribute.as_deref() == Some("term");
             if !is_term && !self.known.contains(v.code.as_str()) {
                 unknown.push(v.code.clone());
             }
         });
+        read.into_iter().for_each(|v| self.fits(v, span));
         for code in unknown {
             self.tell("GDL0401", span, format!("`{code}` is bound to nothing and never set"), "it is always null; bind it or mend the code");
         }

@@ -28,6 +28,15 @@
 //! # Ok::<(), String>(())
 //! ```
 
+//!
+//! | code | problem |
+//! |---|---|
+//! | GDL0101–0104 | no guide: broken JSON or ODIN, nested too deep, `definition` missing |
+//! | GDL0201–0204 | a statement that cannot be read, is nested too deep, compares instead of assigning, or has something behind it |
+//! | GDL0301–0304 | a binding without model, an unknown type of binding, a variable without path, a guide without id |
+//! | GDL0310–0316 | a name that leads nowhere: path, binding, template, attribute, `max` in a condition, rule, term |
+//! | GDL0401–0405 | suspicions: unbound variable, result in an INPUT binding, rule defined twice, rule that can never fire, attribute of another class |
+
 mod action;
 pub mod bind;
 mod calc;
@@ -60,7 +69,7 @@ use crate::diag::Diagnostic;
 ///
 /// # Errors
 /// All problems that leave no guide: broken syntax (`GDL0101` JSON, `GDL0102` ODIN, `GDL0103` nesting), or no guide at
-/// all (`GDL0104`, `GDL0105`). Lesser problems stand in [`Guide::problems`] and [`CompiledGuide::problems`].
+/// all (`GDL0104`). Lesser problems stand in [`Guide::problems`] and [`CompiledGuide::problems`].
 pub fn parse(text: &str) -> Result<Guide, Vec<Diagnostic>> {
     read::parse(text)
 }

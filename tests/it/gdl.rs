@@ -363,6 +363,9 @@ fn broken_guides_say_where() {
     assert!(guide.problems.iter().any(|p| p.code == "GDL0404"), "{:?}", guide.problems);
     let unknown = gdl::parse(&text.replace("\"$gt0003!=null", "\"$gt0033!=null")).unwrap().compile();
     assert!(unknown.problems.iter().any(|p| p.code == "GDL0401" && p.message.contains("gt0033")));
+    let typed = text.replace("\"path\": \"/data[at0001]/items[at0003]\"", "\"path\": \"/data[at0001]/items[at0003]\", \"data_type\": \"DV_BOOLEAN\"");
+    let typed = gdl::parse(&typed).unwrap().compile();
+    assert!(typed.problems.iter().any(|p| p.code == "GDL0405" && p.message.contains("gt0005")), "{:?}", typed.problems);
 }
 
 /// Any damage to a guide ends in problems or in a run, never in a panic.
