@@ -36,7 +36,7 @@ pub(crate) fn check_form(commit: &Commit) -> Result<(), StoreError> {
     let fits = |version: &Version| {
         let own = split_uid(&version.version_uid);
         let before = version.preceding.as_deref().map(split_uid);
-        version.ehr_id == commit.ehr_id
+        (&version.ehr_id, &version.contribution) == (&commit.ehr_id, &commit.contribution_uid)
             && own.is_some_and(|(object, _, number)| object == version.object_id && number == version.number)
             && before.is_none_or(|p| p.is_some_and(|(o, _, n)| o == version.object_id && n < version.number))
     };

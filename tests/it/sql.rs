@@ -2,10 +2,11 @@
 //! pruning, one moment for a whole scan, and no patient's text in what is shared.
 
 use crate::sqlite::Sqlite;
-use crate::store::{Draft, EHR, OTHER, PRESSURE, PULSE, creation, done, found, refused};
+use crate::store::{Draft, EHR, OTHER, PRESSURE, PULSE, commit, creation, done, found, refused, under};
 use aqlite::document::ObjectKind;
 use aqlite::store::memory::Memory;
-use aqlite::store::repository::{Commit, Repository, StoreError, Which};
+use aqlite::store::ready::block_on;
+use aqlite::store::repository::{Commit, EhrFlags, Repository, StoreError, Version, Which};
 use aqlite::store::scan::{ArchetypeGroup, Scan};
 use std::collections::{BTreeSet, HashMap};
 
@@ -25,7 +26,7 @@ fn two_writers_share_one_truth() {
     let (one, two) = (database.repository(), database.repository());
     done(one.commit(creation(EHR, None)));
     done(two.commit(Draft::composition("a", 1).commit()));
-    let second = |uid: &str, text| Commit { contribution_uid: uid.into(), ..Draft { text, ..Draft::composition("a", 2) }.commit() };
+    let second = |uid: &str, text| under(uid, Draft { text, ..Draft::composition("a", 2) }.commit());
     done(one.commit(second("first", "of one")));
     assert_eq!(refused(two.commit(second("second", "of two"))), StoreError::Stale { latest: "a::test.example::2".into() });
     done(two.commit(Draft { archetype: PULSE, ..Draft::composition("b", 1) }.commit()));
@@ -161,6 +162,75 @@ fn a_scan_sees_one_moment() {
         assert_eq!(during, before);
         assert_eq!(found(&store, &scan).len(), before.len() + 1);
     }
+}
+
+/// A number below `bound`, from a sequence that is the same in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+
+    /// A commit that is as often wrong as right.
+    fn commit(&mut self, serial: usize) -> Commit {
+        let ehrs = [EHR, OTHER, "33333333-3333-4333-8333-333333333333"];
+        let ehr = ehrs[self.roll(3) as usize];
+        let subject = ["p1", "p2", "p3"].get(self.roll(4) as usize).copied();
+        if self.roll(6) == 0 {
+            return creation(ehr, subject);
+        }
+        let versions = (0..=self.roll(10) / 8).map(|_| self.version(ehr)).collect();
+        let status = (self.roll(6) == 0).then(|| EhrFlags {
+            subject: subject.map(|s| (s.to_owned(), "hospital".to_owned())),
+            is_queryable: self.roll(2) == 0,
+            is_modifiable: true,
+        });
+        let uid = if self.roll(12) == 0 { "c-o1-1".to_owned() } else { format!("c-{serial}") };
+        under(&uid, Commit { status, ..commit(versions) })
+    }
+
+    fn version(&mut self, ehr: &str) -> Version {
+        let (object, kind) = [
+            ("o1", ObjectKind::Composition),
+            ("o2", ObjectKind::Composition),
+            ("o3", ObjectKind::Composition),
+            ("f1", ObjectKind::Folder),
+            ("f2", ObjectKind::Folder),
+        ][self.roll(5) as usize];
+        let number = 1 + self.roll(4) as u32;
+        Draft { ehr, deletes: number > 1 && self.roll(3) == 0, ..Draft::of(kind, object, number) }.version()
+    }
+}
+
+#[test]
+fn memory_and_database_agree_on_everything() {
+    let (store, memory, mut dice) = (Sqlite::in_memory().repository(), Memory::new(), Dice(7));
+    let (mut done_well, mut reasons) = (0, BTreeSet::new());
+    for serial in 0..3000 {
+        let commit = dice.commit(serial);
+        let (ehr, objects) = (commit.ehr_id.clone(), commit.versions.iter().map(|v| v.object_id.clone()).collect::<BTreeSet<_>>());
+        let outcome = block_on(memory.commit(commit.clone())).expect("ready");
+        assert_eq!(block_on(store.commit(commit.clone())).expect("ready"), outcome, "commit {serial}");
+        match outcome {
+            Ok(()) => done_well += 1,
+            Err(reason) => drop(reasons.insert(format!("{reason:?}").chars().take(9).collect::<String>())),
+        }
+        let uids = |versions: Vec<Version>| versions.iter().map(|v| (v.version_uid.clone(), v.contribution.clone())).collect::<Vec<_>>();
+        for object in objects {
+            assert_eq!(uids(done(store.versions(&ehr, &object))), uids(done(memory.versions(&ehr, &object))));
+        }
+        assert_eq!(done(store.ehr(&ehr)), done(memory.ehr(&ehr)));
+        if dice.roll(40) == 0 {
+            assert_eq!(done(store.delete_ehr(&ehr)), done(memory.delete_ehr(&ehr)));
+        }
+        if serial % 50 == 0 {
+            let scan = Scan { all_versions: dice.roll(2) == 0, ..compositions() };
+            assert_eq!(found(&store, &scan), found(&memory, &scan));
+        }
+    }
+    assert!(done_well > 200 && reasons.len() == 6, "{done_well} {reasons:?}");
 }
 
 #[test]

@@ -112,12 +112,13 @@ fn failed(error: rusqlite::Error) -> SqlError {
     SqlError::from_message(&error.to_string())
 }
 
+/// As D1 binds it: numbers of JavaScript.
 fn bound(value: &SqlValue) -> Value {
     match value {
         SqlValue::Null => Value::Null,
         SqlValue::Integer(number) => {
             assert!(number.abs() <= EXACT, "{number} is not exact");
-            Value::Integer(*number)
+            Value::Real(*number as f64)
         }
         SqlValue::Real(number) => Value::Real(*number),
         SqlValue::Text(text) => {

@@ -152,6 +152,12 @@ pub fn commit(versions: Vec<Version>) -> Commit {
     }
 }
 
+/// The commit under another contribution uid.
+pub fn under(uid: &str, commit: Commit) -> Commit {
+    let versions = commit.versions.into_iter().map(|v| Version { contribution: uid.into(), ..v }).collect();
+    Commit { contribution_uid: uid.into(), versions, ..commit }
+}
+
 fn contribution_text(uid: &str) -> String {
     format!(
         r#"{{"_type":"CONTRIBUTION","uid":{{"_type":"HIER_OBJECT_ID","value":"{uid}"}},"versions":[],"audit":{{"_type":"AUDIT_DETAILS","system_id":"{SYSTEM}"}}}}"#
@@ -244,10 +250,10 @@ fn a_stale_writer_changes_nothing<R: Repository>(store: &R) {
     done(store.commit(Draft::composition("a", 1).commit()));
     done(store.commit(Draft::composition("a", 2).commit()));
     let revision = done(store.revision());
-    let late = Commit { contribution_uid: "late".into(), ..Draft::composition("a", 2).commit() };
+    let late = under("late", Draft::composition("a", 2).commit());
     let latest = StoreError::Stale { latest: "a::test.example::2".into() };
     assert_eq!(refused(store.commit(late)), latest);
-    let again = Commit { contribution_uid: "again".into(), ..Draft::composition("a", 1).commit() };
+    let again = under("again", Draft::composition("a", 1).commit());
     assert_eq!(refused(store.commit(again)), latest);
     assert_eq!(refused(store.commit(Draft::composition("b", 2).commit())), StoreError::Stale { latest: String::new() });
     let skipping = Version { preceding: Some("a::test.example::1".into()), ..Draft::composition("a", 3).version() };
@@ -267,7 +273,7 @@ fn a_contribution_is_all_or_nothing<R: Repository>(store: &R) {
     done(store.commit(change(2)));
     assert_eq!(done(store.versions(EHR, "b")).len(), 2);
     assert_eq!(done(store.versions(EHR, "a")).len(), 2);
-    let reused = Commit { contribution_uid: "c-b-1".into(), ..Draft::composition("d", 1).commit() };
+    let reused = under("c-b-1", Draft::composition("d", 1).commit());
     assert_eq!(refused(store.commit(reused)), StoreError::UidExists("c-b-1".into()));
     assert!(done(store.versions(EHR, "d")).is_empty());
     assert!(matches!(refused(store.commit(Commit { versions: Vec::new(), ..Draft::composition("e", 1).commit() })), StoreError::Failed(_)));
@@ -280,7 +286,7 @@ fn an_object_belongs_to_one_ehr<R: Repository>(store: &R) {
     done(store.commit(Draft::composition("a", 1).commit()));
     for number in [1, 2] {
         let foreign = Draft { ehr: OTHER, ..Draft::composition("a", number) };
-        let attempt = Commit { contribution_uid: format!("foreign-{number}"), ..foreign.commit() };
+        let attempt = under(&format!("foreign-{number}"), foreign.commit());
         assert_eq!(refused(store.commit(attempt)), StoreError::UidExists(format!("a::test.example::{number}")));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::catalogue::Profile;
 use super::large::Large;
+use super::read::EHR;
 use super::value::{Fields, Sql, SqlError, Statement, json_list, kind_number, unexpected};
 use super::{SqlRepository, next_revision};
 use crate::document::{Packed, Shape, digest_of};
@@ -62,18 +63,35 @@ impl<S: Sql> SqlRepository<S> {
     async fn reason(&self, commit: &Commit, constraint: &str) -> StoreError {
         match constraint {
             "UNIQUE ehr.ehr_id" => StoreError::EhrExists,
-            "UNIQUE ehr.subject_id, ehr.subject_namespace" => StoreError::SubjectExists,
+            "UNIQUE ehr.subject_id, ehr.subject_namespace" => self.subject_reason(commit).await,
             "NULL contribution.ehr" => StoreError::NoSuchEhr,
             "UNIQUE contribution.uid" => StoreError::UidExists(commit.contribution_uid.clone()),
-            "UNIQUE version.ehr" => StoreError::DirectoryExists,
-            "NULL version.ehr" | "UNIQUE version.object, version.number" => match self.heads(&commit.versions).await {
-                Ok(heads) => match conflict::check_chain(&commit.versions, &|object| heads.get(object).cloned()) {
-                    Err(reason) => reason,
-                    Ok(()) => StoreError::Failed("another writer was faster; try again".into()),
-                },
-                Err(error) => error,
-            },
+            "UNIQUE version.ehr" => self.chain_reason(commit).await.unwrap_or(StoreError::DirectoryExists),
+            "NULL version.ehr" | "UNIQUE version.object, version.number" => {
+                let raced = || StoreError::Failed("another writer was faster; try again".into());
+                self.chain_reason(commit).await.unwrap_or_else(raced)
+            }
             other => SqlError::Constraint(other.to_owned()).into(),
+        }
+    }
+
+    /// An EHR that exists already is the first reason; in which order SQLite checks is its own affair.
+    async fn subject_reason(&self, commit: &Commit) -> StoreError {
+        if commit.new_ehr.is_none() {
+            return StoreError::SubjectExists;
+        }
+        match self.read_ehr(Statement::new(EHR).bind(commit.ehr_id.as_str())).await {
+            Ok(Some(_)) => StoreError::EhrExists,
+            Ok(None) => StoreError::SubjectExists,
+            Err(error) => error,
+        }
+    }
+
+    /// Why the versions do not follow the stored ones, when they do not.
+    async fn chain_reason(&self, commit: &Commit) -> Option<StoreError> {
+        match self.heads(&commit.versions).await {
+            Ok(heads) => conflict::check_chain(&commit.versions, &|object| heads.get(object).cloned()).err(),
+            Err(error) => Some(error),
         }
     }
 

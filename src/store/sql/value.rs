@@ -100,7 +100,7 @@ impl SqlError {
     pub fn from_message(message: &str) -> SqlError {
         let found = message.split_once(" constraint failed: ").and_then(|(before, after)| {
             let kind = before.rsplit([' ', ':']).next()?;
-            let columns = after.split([':', '\n']).next()?.trim();
+            let columns = after.split([':', ';', '\n']).next()?.trim();
             Some(format!("{kind} {columns}"))
         });
         found.map_or_else(|| SqlError::Failed(message.to_owned()), SqlError::Constraint)
