@@ -7,7 +7,7 @@ use crate::aql::query::{Aggregate, ColumnValue, Expr, Literal, OrderBy, OrderKey
 use crate::aql::result::{Cell, ResultColumn, ResultSet};
 use crate::rm::Token;
 use crate::rm::json::Scanner;
-use crate::rm::time::Temporal;
+use crate::rm::time::{Temporal, TemporalKind};
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
@@ -288,10 +288,10 @@ fn sort_key(view: View<'_>, node: Node, value: &Value<'_>) -> SortKey {
         Value::Null => SortKey::Null,
         Value::Boolean(flag) => SortKey::Boolean(*flag),
         Value::Number(number) => SortKey::Number(*number),
-        Value::Temporal(kind, text) => match Temporal::parse(*kind, text) {
-            Some(temporal) => SortKey::Temporal(temporal, text.to_string()),
-            None => SortKey::Text(text.to_string()),
-        },
+        // The text of a duration sorts as text (P30M before P40D), a whole DV_DURATION by its length.
+        Value::Temporal(TemporalKind::Duration, text) => SortKey::Text(text.to_string()),
+        Value::Temporal(kind, text) => temporal_key(*kind, text),
+        Value::TemporalObject(kind, text) => temporal_key(*kind, text),
         Value::Text(text) => SortKey::Text(text.to_string()),
         Value::TextObject(text) | Value::Untyped(text) => SortKey::Text((*text).to_owned()),
         Value::Object => {
@@ -299,6 +299,13 @@ fn sort_key(view: View<'_>, node: Node, value: &Value<'_>) -> SortKey {
             view.write_json(node, &mut out);
             SortKey::Object(out)
         }
+    }
+}
+
+fn temporal_key(kind: TemporalKind, text: &str) -> SortKey {
+    match Temporal::parse(kind, text) {
+        Some(temporal) => SortKey::Temporal(temporal, text.to_owned()),
+        None => SortKey::Text(text.to_owned()),
     }
 }
 

@@ -19,8 +19,10 @@ pub(super) enum Value<'a> {
     Number(f64),
     /// A text.
     Text(Cow<'a, str>),
-    /// A stored date, time, date-time or duration.
+    /// The text of a stored date, time, date-time or duration.
     Temporal(TemporalKind, Cow<'a, str>),
+    /// A whole DV_DATE, DV_TIME, DV_DATE_TIME or DV_DURATION: comparable with temporal values only.
+    TemporalObject(TemporalKind, &'a str),
     /// A DV_TEXT: comparable for equality only, by its value.
     TextObject(&'a str),
     /// Text of a URL parameter.
@@ -58,7 +60,7 @@ impl<'b> View<'b> {
             },
             _ if class.is_a(Cls::DV_TEXT) => self.text_at(node, Attr::VALUE).map_or(Value::Object, Value::TextObject),
             _ => match (TemporalKind::of(class), self.text_at(node, Attr::VALUE)) {
-                (Some(kind), Some(text)) => Value::Temporal(kind, text.into()),
+                (Some(kind), Some(text)) => Value::TemporalObject(kind, text),
                 _ => Value::Object,
             },
         }
@@ -81,7 +83,20 @@ impl<'a> Value<'a> {
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Value::Text(text) | Value::Temporal(_, text) => Some(text),
-            Value::TextObject(text) | Value::Untyped(text) => Some(text),
+            Value::TextObject(text) | Value::TemporalObject(_, text) | Value::Untyped(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The temporal key: of a stored value by its kind, of a text by what it meets, else by its content.
+    fn key(&self, other: &Value<'_>) -> Option<Temporal> {
+        match (self, other) {
+            (Value::Temporal(kind, text), _) => Temporal::parse(*kind, text),
+            (Value::TemporalObject(kind, text), _) => Temporal::parse(*kind, text),
+            (_, Value::Temporal(kind, _) | Value::TemporalObject(kind, _)) => {
+                let text = self.as_text()?;
+                Temporal::parse(*kind, text).or_else(|| Temporal::classify(text))
+            }
             _ => None,
         }
     }
@@ -92,6 +107,7 @@ impl<'a> Value<'a> {
             Value::Number(number) => Some(*number),
             Value::Untyped(text) => text.parse().ok(),
             Value::Temporal(TemporalKind::Duration, text) => Temporal::parse(TemporalKind::Duration, text).map(Temporal::magnitude),
+            Value::TemporalObject(TemporalKind::Duration, text) => Temporal::parse(TemporalKind::Duration, text).map(Temporal::magnitude),
             _ => None,
         }
     }
@@ -109,11 +125,25 @@ pub(super) fn compare(left: &Value<'_>, op: CompareOp, right: &Value<'_>) -> Opt
         (other, Value::Untyped(text)) => compare(other, op, &typed(text, other)),
         (Value::Number(a), Value::Number(b)) => a.partial_cmp(b).map(|o| holds(op, o)),
         (Value::Boolean(a), Value::Boolean(b)) if equality => Some(holds(op, a.cmp(b))),
-        (Value::Temporal(kind, a), Value::Temporal(other, b)) => temporal(Temporal::parse(*kind, a), op, Temporal::parse(*other, b)),
-        (Value::Temporal(kind, a), Value::Text(b)) => temporal_text(*kind, a, op, b, false),
-        (Value::Text(a), Value::Temporal(kind, b)) => temporal_text(*kind, b, op, a, true),
         (Value::Text(a), Value::Text(b)) => Some(holds(op, a.as_ref().cmp(b.as_ref()))),
-        _ => None,
+        _ => compare_temporal(left, op, right),
+    }
+}
+
+/// Temporal values by their keys. Where a text is none of the same axis: as strings, if the other side is a text too;
+/// unknown, if it is a whole object.
+fn compare_temporal(left: &Value<'_>, op: CompareOp, right: &Value<'_>) -> Option<bool> {
+    let (a, b) = (left.as_text()?, right.as_text()?);
+    let (x, y) = (left.key(right), right.key(left));
+    match (x, y) {
+        (Some(x), Some(y)) if x.axis() == y.axis() => match op {
+            CompareOp::Eq => x.same(y),
+            CompareOp::Ne => x.same(y).map(|same| !same),
+            _ => x.floor_order(y).map(|order| holds(op, order)),
+        },
+        (Some(_), Some(_)) => None,
+        _ if matches!(left, Value::TemporalObject(..)) || matches!(right, Value::TemporalObject(..)) => None,
+        _ => Some(holds(op, a.cmp(b))),
     }
 }
 
@@ -123,26 +153,6 @@ fn typed<'a>(text: &'a str, other: &Value<'_>) -> Value<'a> {
         Value::Number(_) => text.trim().parse().map_or(Value::Null, Value::Number),
         Value::Boolean(_) => text.trim().parse().map_or(Value::Null, Value::Boolean),
         _ => Value::Text(text.into()),
-    }
-}
-
-fn temporal(left: Option<Temporal>, op: CompareOp, right: Option<Temporal>) -> Option<bool> {
-    let (left, right) = (left?, right?);
-    match op {
-        CompareOp::Eq => left.same(right),
-        CompareOp::Ne => left.same(right).map(|same| !same),
-        _ => left.floor_order(right).map(|order| holds(op, order)),
-    }
-}
-
-/// A stored temporal value against text: by key where the text is one of the same axis, else as strings.
-fn temporal_text(kind: TemporalKind, stored: &str, op: CompareOp, text: &str, swapped: bool) -> Option<bool> {
-    let key = Temporal::parse(kind, stored);
-    let other = Temporal::parse(kind, text).or_else(|| Temporal::classify(text));
-    match (key, other) {
-        (Some(a), Some(b)) if a.axis() == b.axis() => if swapped { temporal(Some(b), op, Some(a)) } else { temporal(Some(a), op, Some(b)) },
-        (Some(_), Some(_)) => None,
-        _ => Some(holds(op, if swapped { text.cmp(stored) } else { stored.cmp(text) })),
     }
 }
 
