@@ -28,6 +28,9 @@ impl<R: Repository> Service<R> {
         text_or_json_body(call.request)?;
         let text = guide_text(call.text()?)?;
         let guide = gdl::parse(&text).map_err(|problems| Failure::in_text(400, "guide", &text, &problems))?;
+        if guide.id.is_empty() {
+            return Err(Failure::in_text(400, "guide", &text, &guide.problems));
+        }
         let compiled = guide.compile();
         let definition = Definition {
             name: guide.id.clone(),
@@ -120,14 +123,19 @@ impl<R: Repository> Service<R> {
             let rows = result.rows.iter().map(|row| row.iter().map(datum).collect::<Vec<_>>());
             let found = query.instances(rows, now);
             let aql = query.aql.replace("$ehr_id", &format!("'{}'", ehr.ehr_id));
-            queries.push(QueryRun { id: query.id.clone(), aql, time: millis(call.clock() - started), value: used(&query, found.last()) });
+            queries.push(QueryRun { id: query.id.clone(), aql, time: millis(call.clock() - started), value: Vec::new() });
             if let Some(place) = instances.get_mut(query.binding) {
                 *place = found;
             }
         }
         let options = Options { trace: call.request.query_value("trace") == Some("true"), ..Options::default() };
         let language = guide.guide().original_language.as_str();
-        let run = guide.run(&RunInput { instances: &instances, now, language, options, terminology: None });
+        let input = RunInput { instances: &instances, now, language, options, terminology: None };
+        for (query, executed) in guide.queries().iter().zip(&mut queries) {
+            let selected = guide.select(query.binding, &input).last().copied();
+            executed.value = used(query, selected.and_then(|i| instances.get(query.binding)?.get(i)));
+        }
+        let run = guide.run(&input);
         Ok(EhrRun { ehr_id: ehr.ehr_id, run, queries })
     }
 
