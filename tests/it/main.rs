@@ -4,6 +4,8 @@
 
 mod aql_errors;
 mod gdl;
+mod notation;
+mod reference;
 mod rest;
 mod rows;
 mod samples;

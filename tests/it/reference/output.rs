@@ -1,0 +1,209 @@
+//! Behind WHERE: groups and aggregates, order, distinct rows, window; and how cells are written.
+
+use super::value::Value;
+use super::{At, Row, World, time};
+use aqlite::aql::query::{Aggregate, ColumnValue, Expr, Literal, OrderBy, Window};
+use aqlite::document::ObjectKind;
+use aqlite::rm::class::{Attr, Cls};
+use aqlite::rm::json;
+use aqlite::rm::tree::{Kind, NodeRef};
+use std::cmp::Ordering;
+
+/// A cell as it is written, what it equals, and how it sorts.
+#[derive(Clone)]
+struct Cell {
+    json: String,
+    identity: String,
+    key: Key,
+}
+
+#[derive(Clone)]
+enum Key {
+    Number(f64),
+    Temporal(time::Interval),
+    Text(String),
+    Boolean(bool),
+    Object(String),
+    Null,
+}
+
+struct Line {
+    cells: Vec<Cell>,
+    keys: Vec<Key>,
+}
+
+pub fn finish(world: &World<'_>, rows: &[Row<'_>]) -> Vec<String> {
+    let query = world.query;
+    let grouped = query.select.iter().any(|c| matches!(c.value, ColumnValue::Aggregate(_)));
+    let mut lines: Vec<Line> = if grouped { groups(world, rows).iter().map(|g| line(world, g)).collect() } else { rows.iter().map(|r| line(world, &[r])).collect() };
+    lines.sort_by(|a, b| {
+        let keys = query.order.iter().zip(a.keys.iter().zip(&b.keys));
+        keys.map(|(by, (a, b))| if by.descending { order(b, a) } else { order(a, b) }).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+    });
+    if query.distinct {
+        let mut seen: Vec<Vec<String>> = Vec::new();
+        lines.retain(|line| {
+            let identity: Vec<String> = line.cells.iter().map(|c| c.identity.clone()).collect();
+            let new = !seen.contains(&identity);
+            seen.push(identity);
+            new
+        });
+    }
+    let texts = lines.iter().map(|l| format!("[{}]", l.cells.iter().map(|c| c.json.as_str()).collect::<Vec<_>>().join(", ")));
+    match query.window {
+        Some(Window::First { limit, offset }) => texts.skip(offset as usize).take(limit as usize).collect(),
+        Some(Window::Last { limit }) => texts.rev().take(limit as usize).collect::<Vec<_>>().into_iter().rev().collect(),
+        None => texts.collect(),
+    }
+}
+
+/// The rows of each group, in order of their first rows.
+fn groups<'r, 'a>(world: &World<'a>, rows: &'r [Row<'a>]) -> Vec<Vec<&'r Row<'a>>> {
+    let columns: Vec<&Expr> = world.query.select.iter().filter_map(|c| match &c.value {
+        ColumnValue::Expr(expr @ (Expr::Path(_) | Expr::Call(..))) => Some(expr),
+        _ => None,
+    }).collect();
+    let mut groups: Vec<(Vec<String>, Vec<&Row<'a>>)> = if columns.is_empty() { vec![(Vec::new(), Vec::new())] } else { Vec::new() };
+    for row in rows {
+        let key: Vec<String> = columns.iter().map(|c| expression(world, c, row).identity).collect();
+        match groups.iter_mut().find(|(k, _)| *k == key) {
+            Some((_, members)) => members.push(row),
+            None => groups.push((key, vec![row])),
+        }
+    }
+    groups.into_iter().map(|(_, members)| members).collect()
+}
+
+/// The output row of a group, or of one row.
+fn line<'a>(world: &World<'a>, rows: &[&Row<'a>]) -> Line {
+    let cells: Vec<Cell> = world.query.select.iter().map(|column| match &column.value {
+        ColumnValue::Expr(expr @ Expr::Literal(_)) => expression(world, expr, &Vec::new()),
+        ColumnValue::Expr(expr) => rows.first().map_or_else(null, |row| expression(world, expr, row)),
+        ColumnValue::Aggregate(aggregate) => aggregated(world, aggregate, rows),
+    }).collect();
+    let keys = world.query.order.iter().map(|by| match by.key {
+        OrderBy::Column(column) => cells[column].key.clone(),
+        OrderBy::Path(path) => rows.first().map_or(Key::Null, |row| expression(world, &Expr::Path(path), row).key),
+    });
+    Line { keys: keys.collect(), cells }
+}
+
+fn aggregated<'a>(world: &World<'a>, aggregate: &Aggregate, rows: &[&Row<'a>]) -> Cell {
+    let present = |path: &usize| -> Vec<At<'a>> { rows.iter().filter_map(|row| row[*path]).collect() };
+    let numbers = |path: &usize| -> Vec<f64> { present(path).into_iter().filter_map(|at| Value::of(at).number()).collect() };
+    match aggregate {
+        Aggregate::CountRows => of_number(rows.len() as f64),
+        Aggregate::Count(path) => of_number(present(path).len() as f64),
+        Aggregate::CountDistinct(path) => {
+            let mut all: Vec<String> = present(path).into_iter().map(|at| of_node(world, at).identity).collect();
+            all.sort();
+            all.dedup();
+            of_number(all.len() as f64)
+        }
+        Aggregate::Sum(path) if !numbers(path).is_empty() => of_number(numbers(path).iter().sum()),
+        Aggregate::Avg(path) if !numbers(path).is_empty() => of_number(numbers(path).iter().sum::<f64>() / numbers(path).len() as f64),
+        Aggregate::Sum(_) | Aggregate::Avg(_) => null(),
+        Aggregate::Min(path) => best(world, &present(path), Ordering::Less),
+        Aggregate::Max(path) => best(world, &present(path), Ordering::Greater),
+    }
+}
+
+fn best<'a>(world: &World<'a>, nodes: &[At<'a>], wanted: Ordering) -> Cell {
+    if nodes.iter().any(|at| matches!(Value::of(*at), Value::TextObject(_) | Value::Object)) {
+        return null();
+    }
+    let cells = nodes.iter().map(|at| of_node(world, *at));
+    cells.reduce(|best, cell| if order(&cell.key, &best.key) == wanted { cell } else { best }).unwrap_or_else(null)
+}
+
+/// Numbers, then dates, texts, booleans, objects, NULL.
+fn order(a: &Key, b: &Key) -> Ordering {
+    let rank = |key: &Key| match key {
+        Key::Number(_) => 0,
+        Key::Temporal(('l', ..)) => 1,
+        Key::Temporal(('c', ..)) => 2,
+        Key::Temporal(_) => 3,
+        Key::Text(_) => 4,
+        Key::Boolean(_) => 5,
+        Key::Object(_) => 6,
+        Key::Null => 7,
+    };
+    match (a, b) {
+        (Key::Number(a), Key::Number(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
+        (Key::Temporal(a), Key::Temporal(b)) if a.0 == b.0 => a.cmp(b),
+        (Key::Text(a), Key::Text(b)) | (Key::Object(a), Key::Object(b)) => a.cmp(b),
+        (Key::Boolean(a), Key::Boolean(b)) => a.cmp(b),
+        _ => rank(a).cmp(&rank(b)),
+    }
+}
+
+fn null() -> Cell {
+    Cell { json: "null".to_owned(), identity: "null".to_owned(), key: Key::Null }
+}
+
+fn of_number(number: f64) -> Cell {
+    let number = number + 0.0;
+    Cell { json: number.to_string(), identity: format!("number {number}"), key: Key::Number(number) }
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = String::new();
+    json::quote_into(&mut out, text);
+    out
+}
+
+fn of_value(value: &Value) -> Cell {
+    match value {
+        Value::Number(number) => of_number(*number),
+        Value::Boolean(flag) => Cell { json: flag.to_string(), identity: flag.to_string(), key: Key::Boolean(*flag) },
+        other => match other.text() {
+            Some(text) => Cell { json: quoted(&text), identity: format!("text {text}"), key: Key::Text(text) },
+            None => null(),
+        },
+    }
+}
+
+fn expression<'a>(world: &World<'a>, expr: &Expr, row: &Row<'a>) -> Cell {
+    match expr {
+        Expr::Path(path) => row[*path].map_or_else(null, |at| of_node(world, at)),
+        Expr::Literal(Literal::Number(token)) => Cell { json: token.clone(), ..of_value(&world.value(expr, row)) },
+        _ => of_value(&world.value(expr, row)),
+    }
+}
+
+fn of_node(world: &World<'_>, at: At<'_>) -> Cell {
+    let value = Value::of(at);
+    let key = match &value {
+        Value::Temporal(class, text) => time::read(*class, text).map_or_else(|| Key::Text(text.clone()), Key::Temporal),
+        Value::Duration(text) => time::read(Cls::DV_DURATION, text).map_or_else(|| Key::Text(text.clone()), Key::Temporal),
+        Value::TextObject(text) => Key::Text(text.clone()),
+        Value::Object => Key::Object(json::write(at.node)),
+        plain => of_value(plain).key,
+    };
+    let identity = match at.node.kind() {
+        Kind::Object => deep(at.node),
+        _ => of_value(&value).identity,
+    };
+    let mut json = json::write(at.node);
+    if at.node.class() == Cls::EHR {
+        let statuses = world.repository.documents.iter().filter(|d| d.ehr == at.ehr && d.row.kind == ObjectKind::EhrStatus && d.row.latest && !d.row.deleted);
+        let uid = statuses.last().and_then(|d| d.tree.root()?.text_along(&[Attr::DATA, Attr::UID, Attr::VALUE]));
+        if let Some(uid) = uid {
+            json.pop();
+            json += &format!(r#","ehr_status":{{"_type":"OBJECT_REF","id":{{"_type":"OBJECT_VERSION_ID","value":"{uid}"}},"namespace":"local","type":"EHR_STATUS"}}}}"#);
+        }
+    }
+    Cell { json, identity, key }
+}
+
+/// The content of an object: numbers by value.
+fn deep(node: NodeRef<'_>) -> String {
+    let children = node.children().map(|c| format!("{:?}={}", c.attr(), deep(c)));
+    match node.kind() {
+        Kind::Number => node.text().parse::<f64>().map_or_else(|_| node.text().to_owned(), |n| (n + 0.0).to_string()),
+        Kind::Text => quoted(node.text()),
+        Kind::Boolean => node.text().to_owned(),
+        Kind::Object => format!("{}{{{}}}", node.class(), children.collect::<Vec<_>>().join(",")),
+        Kind::List => format!("[{}]", children.collect::<Vec<_>>().join(",")),
+    }
+}

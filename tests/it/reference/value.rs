@@ -1,0 +1,230 @@
+//! Values of rows: what they are, how they compare, and the functions over them.
+
+use super::{At, time};
+use aqlite::aql::query::{CompareOp, Function, LikeItem, Literal};
+use aqlite::rm::class::{Attr, Cls};
+use aqlite::rm::tree::{Kind, NodeRef};
+use std::cmp::Ordering;
+
+#[derive(Clone, Debug)]
+pub enum Value {
+    Null,
+    Boolean(bool),
+    Number(f64),
+    Text(String),
+    /// A stored date, time or date-time, or a leaf of a duration: class and text.
+    Temporal(Cls, String),
+    /// A whole DV_DURATION.
+    Duration(String),
+    /// A whole DV_TEXT or DV_CODED_TEXT.
+    TextObject(String),
+    /// Text of a URL parameter.
+    Untyped(String),
+    Object,
+}
+
+const TEMPORAL: [Cls; 4] = [Cls::DV_DATE, Cls::DV_TIME, Cls::DV_DATE_TIME, Cls::DV_DURATION];
+
+impl Value {
+    pub fn of(at: At<'_>) -> Value {
+        let text = || at.node.text().to_owned();
+        match at.node.kind() {
+            Kind::Boolean => Value::Boolean(at.node.text() == "true"),
+            Kind::Number => number(at.node.text()),
+            Kind::Text if at.node.attr() == Some(Attr::VALUE) && TEMPORAL.contains(&at.holder) => Value::Temporal(at.holder, text()),
+            Kind::Text => Value::Text(text()),
+            _ => Value::of_object(at.node),
+        }
+    }
+
+    fn of_object(node: NodeRef<'_>) -> Value {
+        let class = node.class();
+        let number_at = |attr| node.text_at(attr).and_then(|t| t.parse::<f64>().ok());
+        let text = || node.text_at(Attr::VALUE).map(str::to_owned);
+        let value = match class {
+            Cls::DV_QUANTITY | Cls::DV_COUNT => number_at(Attr::MAGNITUDE).map(Value::Number),
+            Cls::DV_ORDINAL | Cls::DV_SCALE => number_at(Attr::VALUE).map(Value::Number),
+            Cls::DV_PROPORTION => {
+                let ratio = number_at(Attr::NUMERATOR).zip(number_at(Attr::DENOMINATOR)).filter(|(_, d)| *d != 0.0);
+                ratio.map(|(n, d)| Value::Number(n / d))
+            }
+            Cls::DV_DURATION => text().map(Value::Duration),
+            _ if TEMPORAL.contains(&class) => text().map(|t| Value::Temporal(class, t)),
+            _ if class.is_a(Cls::DV_TEXT) => text().map(Value::TextObject),
+            _ => None,
+        };
+        value.unwrap_or(Value::Object)
+    }
+
+    pub fn literal(literal: &Literal) -> Value {
+        match literal {
+            Literal::Null => Value::Null,
+            Literal::Boolean(flag) => Value::Boolean(*flag),
+            Literal::Number(text) => number(text),
+            Literal::Text(text) => Value::Text(text.clone()),
+            Literal::Untyped(text) => Value::Untyped(text.clone()),
+        }
+    }
+
+    /// What LIKE and the string functions see.
+    pub fn text(&self) -> Option<String> {
+        match self {
+            Value::Text(t) | Value::Temporal(_, t) | Value::Duration(t) | Value::TextObject(t) | Value::Untyped(t) => Some(t.clone()),
+            _ => None,
+        }
+    }
+
+    /// What arithmetic sees.
+    pub fn number(&self) -> Option<f64> {
+        match self {
+            Value::Number(number) => Some(*number),
+            Value::Untyped(text) => text.parse().ok(),
+            Value::Duration(text) => time::seconds(text),
+            _ => None,
+        }
+    }
+}
+
+fn number(text: &str) -> Value {
+    text.parse().map_or(Value::Null, Value::Number)
+}
+
+/// Three-valued: `None` is unknown.
+pub fn compare(left: &Value, op: CompareOp, right: &Value) -> Option<bool> {
+    let equality = matches!(op, CompareOp::Eq | CompareOp::Ne);
+    let order = match (left, right) {
+        (Value::Null | Value::Object, _) | (_, Value::Null | Value::Object) => return None,
+        (Value::Untyped(text), other) => return compare(&typed(text, other), op, other),
+        (other, Value::Untyped(text)) => return compare(other, op, &typed(text, other)),
+        (Value::TextObject(text), other) if equality => return compare(&Value::Text(text.clone()), op, other),
+        (other, Value::TextObject(text)) if equality => return compare(other, op, &Value::Text(text.clone())),
+        (Value::Number(a), Value::Number(b)) => a.partial_cmp(b)?,
+        (Value::Duration(a), Value::Number(b)) => time::seconds(a)?.partial_cmp(b)?,
+        (Value::Number(a), Value::Duration(b)) => a.partial_cmp(&time::seconds(b)?)?,
+        (Value::Boolean(a), Value::Boolean(b)) if equality => a.cmp(b),
+        (Value::Text(a), Value::Text(b)) => a.chars().cmp(b.chars()),
+        (Value::Temporal(..) | Value::Duration(_), _) | (_, Value::Temporal(..) | Value::Duration(_)) => return temporal(left, op, right),
+        _ => return None,
+    };
+    Some(holds(op, order))
+}
+
+fn typed(text: &str, other: &Value) -> Value {
+    match other {
+        Value::Number(_) => number(text.trim()),
+        Value::Boolean(_) => text.trim().parse().map_or(Value::Null, Value::Boolean),
+        _ => Value::Text(text.to_owned()),
+    }
+}
+
+/// By interval where both are on one axis; a stored text that is no date compares as a text.
+fn temporal(left: &Value, op: CompareOp, right: &Value) -> Option<bool> {
+    let stored = |value: &Value| match value {
+        Value::Temporal(class, text) => Some((*class, text.clone())),
+        Value::Duration(text) => Some((Cls::DV_DURATION, text.clone())),
+        _ => None,
+    };
+    let interval = |value: &Value, other: &Value| match (stored(value), stored(other), value) {
+        (Some((class, text)), _, _) => time::read(class, &text),
+        (None, Some((class, _)), Value::Text(text)) => time::on_axis(class, text),
+        _ => None,
+    };
+    let broken = |value: &Value| stored(value).is_none_or(|(class, text)| time::read(class, &text).is_none());
+    if broken(left) && broken(right) {
+        return Some(holds(op, left.text()?.cmp(&right.text()?)));
+    }
+    let (a, b) = (interval(left, right)?, interval(right, left)?);
+    if a.0 != b.0 {
+        return None;
+    }
+    Some(match op {
+        CompareOp::Eq => a == b,
+        CompareOp::Ne => a != b,
+        _ => holds(op, a.1.cmp(&b.1)),
+    })
+}
+
+fn holds(op: CompareOp, order: Ordering) -> bool {
+    match op {
+        CompareOp::Eq => order.is_eq(),
+        CompareOp::Ne => order.is_ne(),
+        CompareOp::Lt => order.is_lt(),
+        CompareOp::Le => order.is_le(),
+        CompareOp::Gt => order.is_gt(),
+        CompareOp::Ge => order.is_ge(),
+    }
+}
+
+pub fn is_like(text: &[char], pattern: &[LikeItem]) -> bool {
+    match pattern.split_first() {
+        None => text.is_empty(),
+        Some((LikeItem::Any, rest)) => (0..=text.len()).any(|i| is_like(&text[i..], rest)),
+        Some((LikeItem::One, rest)) => !text.is_empty() && is_like(&text[1..], rest),
+        Some((LikeItem::Text(piece), rest)) => {
+            let piece: Vec<char> = piece.chars().collect();
+            text.starts_with(&piece) && is_like(&text[piece.len()..], rest)
+        }
+    }
+}
+
+/// `None` is NULL: a missing or wrong argument, or a result that is no number.
+pub fn call(function: Function, arguments: &[Value], now: &str) -> Option<Value> {
+    let text = |i: usize| arguments.get(i).and_then(|v| match v {
+        Value::Number(n) => Some(n.to_string()),
+        Value::Boolean(b) => Some(b.to_string()),
+        other => other.text(),
+    });
+    let number = |i: usize| arguments.get(i).and_then(Value::number);
+    let numeric = |n: f64| n.is_finite().then_some(Value::Number(n));
+    match function {
+        Function::Length => numeric(text(0)?.chars().count() as f64),
+        Function::Contains => Some(Value::Boolean(at_index(&text(0)?, &text(1)?).is_some())),
+        Function::Position => numeric(at_index(&text(1)?, &text(0)?).map_or(0.0, |i| i as f64 + 1.0)),
+        Function::Substring => {
+            let (whole, from) = (text(0)?, number(1)?.floor());
+            let until = if arguments.len() == 3 { from + number(2)?.floor() } else { f64::INFINITY };
+            let characters = whole.chars().enumerate().filter(|(i, _)| *i as f64 + 1.0 >= from && (*i as f64) + 1.0 < until);
+            Some(Value::Text(characters.map(|(_, c)| c).collect()))
+        }
+        Function::Concat => (0..arguments.len()).map(text).collect::<Option<Vec<_>>>().map(|all| Value::Text(all.concat())),
+        Function::ConcatWs => {
+            let separator = text(0)?;
+            Some(Value::Text((1..arguments.len()).filter_map(text).collect::<Vec<_>>().join(&separator)))
+        }
+        Function::Abs => numeric(number(0)?.abs()),
+        Function::Mod => numeric(number(0)? % number(1)?),
+        Function::Ceil => numeric(number(0)?.ceil()),
+        Function::Floor => numeric(number(0)?.floor()),
+        Function::Round => {
+            let digits = if arguments.len() == 2 { number(1)?.trunc().clamp(-400.0, 400.0) } else { 0.0 };
+            numeric(rounded(number(0)?, digits as i32))
+        }
+        Function::CurrentDate => Some(Value::Text(now[..10].to_owned())),
+        Function::CurrentTime => Some(Value::Text(now[11..19].to_owned())),
+        Function::CurrentDateTime => Some(Value::Text(now.to_owned())),
+        Function::CurrentTimezone => Some(Value::Text(now[23..].to_owned())),
+    }
+}
+
+/// Where a text stands in another, in characters from 0.
+fn at_index(whole: &str, part: &str) -> Option<usize> {
+    let (whole, part): (Vec<char>, Vec<char>) = (whole.chars().collect(), part.chars().collect());
+    (0..=whole.len()).find(|i| whole[*i..].starts_with(&part))
+}
+
+/// Half away from zero, on the decimal digits as people write them.
+fn rounded(number: f64, digits: i32) -> f64 {
+    let text = number.abs().to_string();
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let figures: Vec<u8> = whole.bytes().chain(fraction.bytes()).map(|b| b - b'0').collect();
+    let keep = whole.len() as i32 + digits;
+    if keep >= figures.len() as i32 {
+        return number;
+    }
+    let up = keep >= 0 && figures[keep as usize] >= 5;
+    let kept: String = if keep > 0 { figures[..keep as usize].iter().map(|d| char::from(b'0' + d)).collect() } else { "0".to_owned() };
+    let rest: f64 = format!("{kept}e{}", -digits).parse().unwrap();
+    let step: f64 = format!("1e{}", -digits).parse().unwrap();
+    let sum = if up { format!("{:.*}", digits.max(0) as usize, rest + step).parse().unwrap() } else { rest };
+    if number < 0.0 { -sum } else { sum }
+}
