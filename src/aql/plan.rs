@@ -86,6 +86,8 @@ pub fn plan(query: Query, ehr: Option<&str>, exact: bool) -> Result<Plan, Vec<Di
     let regexes = regexes(&query)?;
     let single = is_single(&query.from) && !uses_status(&query);
     let scan = scan(&query, ehr, single);
+    // A row without columns could not be counted.
+    let width = width.max(1);
     Ok(Plan { query, tries, exists, width, single, exact, regexes, scan })
 }
 

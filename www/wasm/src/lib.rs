@@ -1,1 +1,198 @@
-//! The JavaScript facade of aqlite.
+//! The JavaScript facade of aqlite: a repository in memory, and what an editor asks of a query text.
+//!
+//! Large things cross the border as JSON text, which both sides read fastest and which keeps every digit. What fails is a JavaScript
+//! `Error`; where a query text is the reason, its `diagnostics` say what and where, in UTF-16 units. A panic is an `Error` named `Panic`:
+//! the instance is lost then, and its owner starts another.
+
+mod moment;
+mod samples;
+
+use aqlite::aql::{self, Budget, CheckOptions, Completion, CompletionKind, Parameter, Parameters, QueryOptions, ResultSet, Run};
+use aqlite::diag::{Diagnostic, LineIndex, Severity};
+use aqlite::service::{Auth, Config, Request, Response, Service};
+use aqlite::store::memory::Memory;
+use aqlite::store::ready::block_on;
+use aqlite::store::repository::Repository as _;
+use moment::Replayed;
+use serde_json::{Map, Value, json};
+use wasm_bindgen::prelude::*;
+
+/// More rows than any page shows: the whole answer is wanted here, not a page of it.
+const ROWS: usize = 2_000_000;
+
+/// A repository in memory behind the REST interface.
+#[wasm_bindgen]
+pub struct Repository {
+    service: Service<Memory>,
+}
+
+#[wasm_bindgen]
+impl Repository {
+    /// An empty repository.
+    #[wasm_bindgen(constructor)]
+    pub fn new() -> Repository {
+        std::panic::set_hook(Box::new(|info| {
+            // Where, but not what: the message of a panic may quote data.
+            let place = info.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
+            let error = js_sys::Error::new(&format!("internal error{place}"));
+            error.set_name("Panic");
+            wasm_bindgen::throw_val(error.into());
+        }));
+        let config = Config { auth: Auth::Open, origins: vec![String::from("*")], ..Config::default() };
+        Repository { service: Service::new(Memory::new(), config) }
+    }
+
+    /// Makes sample patients: templates, guides, EHRs and compositions. Equal numbers give equal data.
+    ///
+    /// # Errors
+    /// When the repository refuses one of them, for instance because it is there already.
+    pub fn generate_samples(&self, ehrs: usize, compositions: usize, seed: u32) -> Result<(), JsError> {
+        samples::load(&self.service, ehrs, compositions, seed.into()).map_err(|why| JsError::new(&why))
+    }
+
+    /// Answers a request of the REST interface: JSON text `{status, headers: [[name, value]], body}`.
+    ///
+    /// `headers` is a JSON object, `now` milliseconds since 1970. New identifiers follow from `seed`: the same call on the same data
+    /// gives the same answer, identifiers included.
+    ///
+    /// # Errors
+    /// When `headers` is not a JSON object of texts. Whatever is wrong with the request itself is a status, as over HTTP.
+    pub fn handle(&self, method: &str, url: &str, headers: &str, body: &str, now: f64, seed: &str) -> Result<String, JsError> {
+        let headers: Map<String, Value> = serde_json::from_str(headers)?;
+        let mut request = Request::new(method, target(url));
+        request.headers = headers.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned()))).collect();
+        request.body = body.as_bytes().to_vec();
+        let Response { status, headers, body } = self.send(&request, now, seed).map_err(|why| JsError::new(&why))?;
+        Ok(json!({ "status": status, "headers": headers, "body": String::from_utf8_lossy(&body) }).to_string())
+    }
+
+    /// Runs a query on everything: JSON text `{"columns":[{name, path}],"rows":[[…]]}`, every row of it.
+    ///
+    /// `parameters` is a JSON object, `now` ISO 8601 with zone.
+    ///
+    /// # Errors
+    /// An `Error` with `diagnostics` when the query or a parameter is wrong, without when it was too large.
+    pub fn query(&self, q: &str, parameters: &str, now: &str) -> Result<String, JsValue> {
+        let parameters: Map<String, Value> = serde_json::from_str(parameters).map_err(|e| JsError::new(&e.to_string()))?;
+        let parameters: Parameters = parameters.into_iter().map(|(name, value)| (name, parameter(value))).collect();
+        let plan = aql::prepare(q, &parameters, &QueryOptions::default()).map_err(|found| query_error(q, &found))?;
+        let go_on = || false;
+        let mut run = Run::new(&plan, now, Budget { rows: ROWS }, &go_on);
+        // A sink that wants no more ends the scan with `Stopped`: the run itself knows whether that is a failure.
+        let scanned = block_on(self.service.repository().scan(plan.scan(), &mut |batch| run.push(batch)));
+        scanned.map_err(|waits| JsError::new(&waits.to_string()))?.ok();
+        Ok(result_json(&run.finish().map_err(|e| JsError::new(&e.to_string()))?))
+    }
+}
+
+impl Repository {
+    fn send(&self, request: &Request, now: f64, seed: &str) -> Result<Response, String> {
+        block_on(self.service.handle(request, &mut Replayed::new(now, seed))).map_err(|waits| waits.to_string())
+    }
+}
+
+impl Default for Repository {
+    fn default() -> Repository {
+        Repository::new()
+    }
+}
+
+/// The problems of a query that is being written: JSON text of a list of `{from, to, severity, code, message, help}`.
+#[wasm_bindgen]
+pub fn diagnose(q: &str) -> String {
+    let (ast, mut found) = aql::parse(q);
+    // What the parser had to skip would only lead the checker astray.
+    let broken = found.iter().any(|d| d.severity == Severity::Error);
+    if let Some(ast) = ast.filter(|_| !broken) {
+        found.extend(aql::check(&ast, &Parameters::new(), &CheckOptions { terminology: None, draft: true }).err().unwrap_or_default());
+    }
+    diagnostics_json(q, &found).to_string()
+}
+
+/// What may stand at an offset (in UTF-16 units) of a query: JSON text `{from, options: [{label, kind, detail}]}`.
+#[wasm_bindgen]
+pub fn complete(q: &str, offset: usize) -> String {
+    let found = aql::complete(q, byte_offset(q, offset), &[]);
+    let option = |o: &Completion| {
+        let kind = match o.kind {
+            CompletionKind::Keyword => "keyword",
+            CompletionKind::Class => "class",
+            CompletionKind::Variable => "variable",
+            CompletionKind::Attribute => "property",
+            CompletionKind::Function => "function",
+            CompletionKind::Archetype => "constant",
+        };
+        json!({ "label": o.text, "kind": kind, "detail": o.detail })
+    };
+    json!({ "from": LineIndex::new(q).utf16(found.start), "options": found.options.iter().map(option).collect::<Vec<_>>() }).to_string()
+}
+
+/// A query in its usual layout.
+///
+/// # Errors
+/// An `Error` with `diagnostics` when the text is not a query.
+#[wasm_bindgen]
+pub fn format(q: &str) -> Result<String, JsValue> {
+    aql::format(q).map_err(|found| query_error(q, &found))
+}
+
+/// The byte offset of an offset in UTF-16 units.
+fn byte_offset(text: &str, units: usize) -> usize {
+    let mut left = units;
+    let found = text.char_indices().find(|(_, c)| {
+        let here = left == 0;
+        left = left.saturating_sub(c.len_utf16());
+        here
+    });
+    found.map_or(text.len(), |(at, _)| at)
+}
+
+/// The path and query string of an absolute address.
+fn target(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/")
+}
+
+fn parameter(value: Value) -> Parameter {
+    match value {
+        Value::Null => Parameter::Null,
+        Value::Bool(flag) => Parameter::Boolean(flag),
+        Value::Number(number) => Parameter::Number(number.to_string()),
+        Value::String(text) => Parameter::Text(text),
+        Value::Array(items) => Parameter::List(items.into_iter().map(parameter).collect()),
+        Value::Object(_) => Parameter::Text(value.to_string()),
+    }
+}
+
+fn result_json(result: &ResultSet) -> String {
+    let columns: Vec<Value> = result.columns.iter().map(|c| json!({ "name": c.name, "path": c.path })).collect();
+    let mut out = format!("{{\"columns\":{},\"rows\":", Value::from(columns));
+    result.write_rows(&mut out);
+    out.push('}');
+    out
+}
+
+fn diagnostics_json(q: &str, found: &[Diagnostic]) -> Value {
+    let index = LineIndex::new(q);
+    let one = |d: &Diagnostic| {
+        json!({
+            "from": index.utf16(d.span.start),
+            "to": index.utf16(d.span.end),
+            "severity": if d.severity == Severity::Error { "error" } else { "warning" },
+            "code": d.code,
+            "message": d.message,
+            "help": d.help,
+        })
+    };
+    found.iter().map(one).collect()
+}
+
+/// An `Error` whose message is the first problem, with all of them as its `diagnostics`.
+fn query_error(q: &str, found: &[Diagnostic]) -> JsValue {
+    let message = found.first().map_or_else(|| String::from("the query is wrong"), |d| d.one_line(q));
+    let error = js_sys::Error::new(&message);
+    let diagnostics = js_sys::JSON::parse(&diagnostics_json(q, found).to_string()).unwrap_or(JsValue::NULL);
+    // Setting a member of a fresh object does not fail.
+    let _ = js_sys::Reflect::set(&error, &JsValue::from_str("diagnostics"), &diagnostics);
+    error.into()
+}

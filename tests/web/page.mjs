@@ -1,0 +1,61 @@
+// What the tests of the page share: the browser, the built page, and what a person does with it.
+import { chromium } from "playwright-core";
+import { fileURLToPath } from "node:url";
+
+/** Where the page was built to. */
+export const built = fileURLToPath(new URL("../../dist/www", import.meta.url));
+
+/** Starts the browser. */
+export function browse() {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
+  });
+}
+
+/** A page with everything that went wrong on it, as `page.problems`. */
+export async function open(browser, address, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+  const page = await context.newPage();
+  page.problems = [];
+  page.on("pageerror", (error) => page.problems.push(String(error)));
+  page.on("console", (message) => {
+    if (message.type() === "error") page.problems.push(message.text());
+  });
+  await page.goto(address);
+  return page;
+}
+
+/** Waits until sample patients are there and the first query is answered. */
+export async function ready(page) {
+  await page.locator("#state[data-state=ready]").waitFor();
+  await page.locator("[role=gridcell]").first().waitFor();
+}
+
+/** Waits until the page can live without its server. */
+export async function offlineReady(page) {
+  await page.locator("#offline", { hasText: "Ready for offline use" }).waitFor();
+  await page.waitForFunction(() => navigator.serviceWorker.controller !== null);
+}
+
+/** Replaces the query as a person does. */
+export async function write(page, q) {
+  await page.locator(".cm-content").click();
+  await page.keyboard.press("ControlOrMeta+a");
+  await page.keyboard.press("Delete");
+  // Pasted, not typed: closing brackets would be added to typed ones.
+  await page.keyboard.insertText(q);
+}
+
+/** Writes a query, runs it by keyboard and waits for its answer. */
+export async function run(page, q) {
+  await write(page, q);
+  await page.locator("#summary").evaluate((element) => (element.textContent = ""));
+  await page.keyboard.press("ControlOrMeta+Enter");
+  await page.locator("#summary", { hasText: /row/ }).waitFor();
+}
+
+/** The texts of a row of the grid, counted from 0. */
+export async function row(page, number) {
+  return page.locator(`[role=gridcell][data-row="${number}"]`).allTextContents();
+}

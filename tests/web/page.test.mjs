@@ -1,0 +1,256 @@
+// The page in a real browser: what a person does with it.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { browse, built, offlineReady, open, ready, row, run, write } from "./page.mjs";
+import { serve } from "./server.mjs";
+
+const COUNT = "SELECT COUNT(e/ehr_id/value) AS n FROM EHR e";
+const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+let server;
+let browser;
+
+before(async () => {
+  // BASE_URL names a running server; without it the built page stands on a plain file server.
+  server = process.env.BASE_URL ? { address: process.env.BASE_URL, stop: async () => {} } : await serve(built);
+  browser = await browse();
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+/** A fresh page of its own, closed at the end; nothing may have gone wrong on it. */
+async function onPage(use, options) {
+  const page = await open(browser, server.address, options);
+  try {
+    await ready(page);
+    await use(page);
+    assert.deepEqual(page.problems, []);
+  } finally {
+    await page.context().close();
+  }
+}
+
+test("the first open answers a query over sample patients", () =>
+  onPage(async (page) => {
+    assert.match(await page.locator("#summary").textContent(), /^[1-9]\d* rows? · 4 columns/);
+    assert.match(await page.locator("#state-text").textContent(), /^[1-9]\d* patients · [1-9]\d* compositions$/);
+  }));
+
+test("a typed query runs by keyboard, and its row is read", () =>
+  onPage(async (page) => {
+    await run(page, COUNT);
+    assert.equal(await page.locator("#summary").textContent().then((text) => text.split(" · ")[0]), "1 row");
+    const [count] = await row(page, 0);
+    assert.ok(Number(count) > 10, count);
+  }));
+
+test("every example gives rows, and is marked while it stands in the editor", () =>
+  onPage(async (page) => {
+    const examples = page.locator("#examples button");
+    for (let at = 0; at < (await examples.count()); at += 1) {
+      const title = await examples.nth(at).locator("strong").textContent();
+      await page.locator("#summary").evaluate((element) => (element.textContent = ""));
+      await examples.nth(at).click();
+      await page.locator("#summary", { hasText: /row/ }).waitFor({ timeout: 5000 }).catch(() => assert.fail(`${title}: no answer`));
+      assert.match(await page.locator("#summary").textContent(), /^[1-9]/, title);
+      assert.equal(await examples.nth(at).getAttribute("aria-current"), "true", title);
+    }
+  }));
+
+test("a mistake is underlined where it stands, and told with the fix", () =>
+  onPage(async (page) => {
+    await write(page, "SELECT o/dta AS x FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o");
+    await page.locator(".cm-lintRange-error").waitFor();
+    assert.equal(await page.locator(".cm-lintRange-error").first().textContent().then((text) => text.includes("dta")), true);
+    assert.match(await page.locator("#problems").textContent(), /line 1, column \d+: .*dta/);
+    await page.keyboard.press("ControlOrMeta+Enter");
+    await page.locator("#result .problem-list").waitFor();
+    assert.match(await page.locator("#result .problem-list").textContent(), /data/);
+  }));
+
+test("a parameter gets its value below the query", () =>
+  onPage(async (page) => {
+    await write(page, "SELECT e/ehr_id/value AS ehr FROM EHR e WHERE e/ehr_id/value = $which");
+    await page.locator("#parameters input[name=which]").fill("nobody");
+    await page.click("#run");
+    await page.locator("#result h3", { hasText: "No rows" }).waitFor();
+  }));
+
+test("the grid is walked by keyboard and opens objects", () =>
+  onPage(async (page) => {
+    await run(page, "SELECT c/context/start_time/value AS time, c AS document FROM EHR e CONTAINS COMPOSITION c");
+    const grid = page.locator("[role=grid]");
+    const rows = Number(await grid.getAttribute("aria-rowcount"));
+    assert.ok(rows > 100);
+    assert.ok((await page.locator("[role=row]").count()) < 80, "only rows on screen exist");
+    await page.locator("[role=gridcell]").first().click();
+    await page.keyboard.press("Control+End");
+    const last = page.locator("[role=gridcell]:focus");
+    assert.equal(await last.getAttribute("data-row"), String(rows - 2));
+    assert.equal(await last.getAttribute("data-column"), "1");
+    await page.keyboard.press("Enter");
+    await page.locator("#detail .t-type", { hasText: "COMPOSITION" }).first().waitFor();
+    await page.keyboard.press("Escape");
+    assert.equal(await page.locator("#detail").isVisible(), false);
+    assert.equal(await page.locator("[role=gridcell]:focus").getAttribute("data-row"), String(rows - 2));
+  }));
+
+test("results are saved as CSV and JSON with their digits", () =>
+  onPage(async (page) => {
+    await run(page, "SELECT o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude AS systolic FROM EHR e CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]");
+    const shown = (await row(page, 0))[0];
+    const saved = async (button) => {
+      const [download] = await Promise.all([page.waitForEvent("download"), page.click(button)]);
+      return readFile(await download.path(), "utf8");
+    };
+    const csv = await saved("#csv");
+    assert.deepEqual(csv.split("\r\n").slice(0, 2), ["systolic", shown]);
+    const json = await saved("#json");
+    assert.ok(json.includes(`"rows":[[${shown}]`), json.slice(0, 200));
+  }));
+
+test("other patients are made by number, the same ones by the same numbers", () =>
+  onPage(async (page) => {
+    const make = async (ehrs, compositions, seed) => {
+      await page.click("#tab-data");
+      await page.fill("#ehrs", String(ehrs));
+      await page.fill("#compositions", String(compositions));
+      await page.fill("#seed", String(seed));
+      await page.click("#generate");
+      await page.locator("#state-text", { hasText: new RegExp(` ${compositions} compositions|${compositions - 40}`) }).waitFor({ timeout: 3000 }).catch(() => {});
+      await page.locator("#state[data-state=ready]").waitFor();
+      await page.click("#tab-query");
+      await run(page, "SELECT e/ehr_id/value AS ehr FROM EHR e ORDER BY ehr");
+      return page.locator("[role=gridcell]").first().textContent();
+    };
+    const first = await make(12, 60, 7);
+    assert.notEqual(await make(12, 60, 8), first);
+    assert.equal(await make(12, 60, 7), first);
+  }));
+
+test("an internal error is told politely, and the engine is there again", async () => {
+  const page = await open(browser, server.address);
+  await ready(page);
+  const [worker] = page.workers();
+  // The next text that leaves the module stands for a trap of the instance.
+  await worker.evaluate(() => {
+    const decode = TextDecoder.prototype.decode;
+    TextDecoder.prototype.decode = function (...parts) {
+      TextDecoder.prototype.decode = decode;
+      throw new WebAssembly.RuntimeError("unreachable");
+    };
+  });
+  await page.click("#run");
+  await page.locator("#notice", { hasText: "started again with the same data" }).waitFor();
+  await page.locator("#state[data-state=ready]").waitFor();
+  await run(page, COUNT);
+  assert.ok(Number((await row(page, 0))[0]) > 10);
+  await page.context().close();
+});
+
+for (const scheme of ["light", "dark"]) {
+  test(`nothing stands in the way of anybody: axe finds nothing, ${scheme}`, () =>
+    onPage(
+      async (page) => {
+        // The policy of the page allows no foreign script: this one comes by the debugger.
+        await page.evaluate(axe);
+        const check = async (view) => {
+          const found = await page.evaluate(() => axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
+          assert.deepEqual(
+            found.violations.map(({ id, nodes }) => `${view}: ${id} ${nodes.map((node) => node.target.join(" ")).join(", ")}`),
+            [],
+          );
+        };
+        await check("query");
+        await page.locator("#examples button", { hasText: "Whole objects" }).click();
+        await page.locator(".g-cell.object").first().click();
+        await check("object");
+        await page.click("#tab-guide");
+        await page.locator("#patient option").first().waitFor({ state: "attached" });
+        await page.click("#run-guide");
+        await page.locator("#guide-outcome .summary").waitFor();
+        await check("guide");
+        await page.click("#tab-data");
+        await check("data");
+        await page.click("#help");
+        await check("keys");
+      },
+      { colorScheme: scheme },
+    ));
+}
+
+test("the page fits a phone: nothing is wider than the screen", () =>
+  onPage(
+    async (page) => {
+      for (const tab of ["query", "guide", "data"]) {
+        await page.click(`#tab-${tab}`);
+        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), tab);
+      }
+    },
+    { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
+  ));
+
+test("without its server the page opens, queries, and answers the REST interface", async (t) => {
+  if (process.env.BASE_URL) return t.skip("the server is not ours to stop");
+  const own = await serve(built);
+  const page = await open(browser, own.address);
+  await ready(page);
+  await offlineReady(page);
+  await own.stop();
+  await page.reload();
+  await ready(page);
+  await run(page, COUNT);
+  const [count] = await row(page, 0);
+  const asked = await page.evaluate(async (q) => {
+    const answer = async (path, init) => {
+      const response = await fetch(path, init);
+      return { status: response.status, by: response.headers.get("aqlite-answered-by"), body: await response.json() };
+    };
+    const post = (path, body) => answer(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+    return {
+      post: await post("/v1/query/aql", { q }),
+      get: await answer(`/v1/query/aql?q=${encodeURIComponent(q)}`),
+      its: await post("/rest/openehr/v1/query/aql", { q }),
+      wrong: await post("/v1/query/aql", { q: "SELECT" }),
+      absent: await answer("/v1/ehr/00000000-0000-4000-8000-000000000000"),
+    };
+  }, COUNT);
+  for (const name of ["post", "get", "its"]) {
+    assert.equal(asked[name].status, 200, name);
+    assert.equal(asked[name].by, "service-worker", name);
+    assert.deepEqual(asked[name].body.rows, [[Number(count)]], name);
+  }
+  assert.equal(asked.wrong.status, 400);
+  assert.equal(asked.absent.status, 404);
+  await page.context().close();
+});
+
+test("what is written offline is kept, and the page sees it", async (t) => {
+  if (process.env.BASE_URL) return t.skip("the server is not ours to stop");
+  const own = await serve(built);
+  const page = await open(browser, own.address);
+  await ready(page);
+  await offlineReady(page);
+  await own.stop();
+  await run(page, COUNT);
+  const before = Number((await row(page, 0))[0]);
+  const created = await page.evaluate(async () => {
+    const response = await fetch("/v1/ehr", { method: "POST", headers: { prefer: "return=minimal" } });
+    return { status: response.status, location: response.headers.get("location") };
+  });
+  assert.equal(created.status, 201);
+  await run(page, COUNT);
+  assert.equal(Number((await row(page, 0))[0]), before + 1);
+  await page.reload();
+  await ready(page);
+  await run(page, COUNT);
+  assert.equal(Number((await row(page, 0))[0]), before + 1);
+  const path = new URL(created.location, page.url()).pathname;
+  assert.equal(await page.evaluate(async (path) => (await fetch(path)).status, path), 200);
+  await page.context().close();
+});

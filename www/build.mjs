@@ -1,0 +1,106 @@
+// Builds the page: `node www/build.mjs [--wasm DIR] [--out DIR] [--dev]`.
+//
+// DIR of `--wasm` (or AQLITE_WASM; default target/www-wasm) holds what `wasm-bindgen --target web` made of www/wasm: aqlite_wasm.js and
+// aqlite_wasm_bg.wasm. The page goes to `--out` (default dist/www). Every file but index.html, sw.js and the manifest carries a hash of its
+// content in its name, so that it may be cached for ever.
+import { build } from "esbuild";
+import { createHash } from "node:crypto";
+import { mkdir, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
+import { basename, dirname, extname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { brotliCompressSync } from "node:zlib";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const root = dirname(here);
+const { values: options } = parseArgs({
+  options: { wasm: { type: "string" }, out: { type: "string" }, dev: { type: "boolean", default: false } },
+});
+const wasm = resolve(options.wasm ?? process.env.AQLITE_WASM ?? join(root, "target/www-wasm"));
+const out = resolve(options.out ?? join(root, "dist/www"));
+const { version } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
+
+const csp = [
+  "default-src 'none'",
+  "script-src 'self' 'wasm-unsafe-eval'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "worker-src 'self'",
+  "manifest-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+].join("; ");
+
+/** Writes `content` under a name that carries its hash; gives the name. */
+async function stamped(name, content) {
+  const hash = createHash("sha256").update(content).digest("hex").slice(0, 10);
+  const end = extname(name);
+  const full = `${basename(name, end)}.${hash}${end}`;
+  await writeFile(join(out, full), content);
+  return full;
+}
+
+/** Bundles one entry point; gives its text. */
+async function bundle(entry, format, constants) {
+  const result = await build({
+    entryPoints: [join(here, "src", entry)],
+    bundle: true,
+    write: false,
+    format,
+    target: ["chrome114", "firefox121", "safari17"],
+    minify: !options.dev,
+    sourcemap: options.dev ? "inline" : false,
+    legalComments: "none",
+    loader: { ".aql": "text" },
+    alias: { "aqlite-wasm": join(wasm, "aqlite_wasm.js") },
+    define: {
+      "import.meta.url": "\"\"",
+      ...Object.fromEntries(Object.entries(constants).map(([name, value]) => [name, JSON.stringify(value)])),
+    },
+    logLevel: "warning",
+  });
+  return result.outputFiles[0].text;
+}
+
+await rm(out, { recursive: true, force: true });
+await mkdir(out, { recursive: true });
+
+const wasmName = await stamped("aqlite.wasm", await readFile(join(wasm, "aqlite_wasm_bg.wasm")));
+const workerName = await stamped("worker.js", await bundle("worker.ts", "iife", { WASM_URL: wasmName, VERSION: version }));
+const pageName = await stamped("page.js", await bundle("main.ts", "esm", { WORKER_URL: workerName, VERSION: version }));
+const themeName = await stamped("theme.js", await bundle("theme.ts", "iife", {}));
+const styleName = await stamped("styles.css", await readFile(join(here, "styles.css")));
+const iconName = await stamped("icon.svg", await readFile(join(here, "icon.svg")));
+
+const fill = async (name, values) => {
+  let text = await readFile(join(here, name), "utf8");
+  for (const [key, value] of Object.entries(values)) text = text.replaceAll(`{{${key}}}`, value);
+  const left = /\{\{\w+\}\}/.exec(text);
+  if (left) throw new Error(`${name}: nothing to put in place of ${left[0]}`);
+  await writeFile(join(out, name), text);
+};
+await fill("index.html", { csp, page: pageName, theme: themeName, styles: styleName, icon: iconName, version });
+await fill("manifest.webmanifest", { icon: iconName });
+
+const shell = ["./", pageName, themeName, workerName, wasmName, styleName, iconName, "manifest.webmanifest"];
+const stamp = createHash("sha256").update(await readFile(join(out, "index.html"))).digest("hex").slice(0, 10);
+await writeFile(join(out, "sw.js"), await bundle("sw.ts", "iife", { WASM_URL: wasmName, SHELL: shell, STAMP: stamp, VERSION: version }));
+// Hosts that read it (Cloudflare's asset server does) send the policy as a header too, and let stamped files be cached for ever.
+const stampedNames = shell.filter((name) => /\.[0-9a-f]{10}\./.test(name));
+await writeFile(
+  join(out, "_headers"),
+  [
+    `/*\n  Content-Security-Policy: ${csp}; frame-ancestors 'none'\n  X-Content-Type-Options: nosniff\n  Referrer-Policy: no-referrer\n`,
+    ...stampedNames.map((name) => `/${name}\n  Cache-Control: public, max-age=31536000, immutable\n`),
+  ].join("\n"),
+);
+
+let total = 0;
+for (const name of (await readdir(out)).sort()) {
+  const bytes = await readFile(join(out, name));
+  const packed = brotliCompressSync(bytes).length;
+  if (!name.endsWith(".wasm")) total += packed;
+  console.log(`${String((await stat(join(out, name))).size).padStart(9)} ${String(packed).padStart(8)} br  ${name}`);
+}
+console.log(`first load beside the wasm: ${(total / 1000).toFixed(0)} kB brotli`);

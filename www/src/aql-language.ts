@@ -1,0 +1,84 @@
+// Colours of AQL: a tokenizer for the editor. What a query means, and whether it is right, is said by the engine.
+import { HighlightStyle, LanguageSupport, StreamLanguage, syntaxHighlighting, type StringStream } from "@codemirror/language";
+import { tags, Tag } from "@lezer/highlight";
+
+const KEYWORDS = new Set(
+  "select distinct top forward backward as from contains not and or where order by asc ascending desc descending limit offset exists matches like is terminology"
+    .split(" "),
+);
+const ATOMS = new Set(["true", "false", "null"]);
+const FUNCTIONS = new Set(
+  `count min max sum avg length contains position substring concat concat_ws abs mod ceil floor round current_date current_time
+   current_date_time now current_timezone`.split(/\s+/),
+);
+
+const nodeCode = Tag.define(tags.atom);
+const archetype = Tag.define(tags.labelName);
+const parameter = Tag.define(tags.variableName);
+
+interface State {
+  /** How many square brackets are open: in them stand archetype ids, node codes and names. */
+  brackets: number;
+  /** The last thing was a dot or a slash: an attribute follows. */
+  path: boolean;
+}
+
+function token(stream: StringStream, state: State): string | null {
+  if (stream.eatSpace()) return null;
+  const path = state.path;
+  state.path = false;
+  if (stream.match(/^--.*/)) return "lineComment";
+  if (stream.match(/^'(?:[^'\\]|\\.)*'?/) || stream.match(/^"(?:[^"\\]|\\.)*"?/)) return "string";
+  if (stream.match(/^\$[\w]+/)) return "parameter";
+  if (state.brackets > 0) {
+    if (stream.match(/^(?:id|at|ac)[0-9]+(?:\.[0-9]+)*\b/)) return "nodeCode";
+    if (stream.match(/^[A-Za-z][\w-]*-[A-Za-z][\w-]*-[A-Za-z_]\w*\.[\w.-]+/)) return "archetype";
+    if (stream.match(/^[A-Za-z][\w-]*::[\w./-]+/)) return "string";
+  }
+  if (stream.match(/^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/)) return "number";
+  if (stream.match(/^[A-Za-z_]\w*/)) {
+    const word = stream.current();
+    const lower = word.toLowerCase();
+    if (path) return "propertyName";
+    if (KEYWORDS.has(lower)) return "keyword";
+    if (ATOMS.has(lower)) return "atom";
+    if (FUNCTIONS.has(lower) && stream.match(/^\s*\(/, false)) return "functionName";
+    if (/^[A-Z][A-Z0-9_]+$/.test(word)) return "typeName";
+    return "variableName";
+  }
+  if (stream.match(/^(?:<=|>=|!=|<>|=|<|>|\+|\*)/)) return "operator";
+  const mark = stream.next();
+  if (mark === "[") state.brackets += 1;
+  else if (mark === "]") state.brackets = Math.max(0, state.brackets - 1);
+  else if (mark === "/" || mark === ".") state.path = true;
+  return mark && "[](){},".includes(mark) ? "punctuation" : "operator";
+}
+
+const language = StreamLanguage.define<State>({
+  name: "aql",
+  startState: () => ({ brackets: 0, path: false }),
+  copyState: (state) => ({ ...state }),
+  token,
+  languageData: { commentTokens: { line: "--" }, closeBrackets: { brackets: ["(", "[", "{", "'", "\""] } },
+  tokenTable: { nodeCode, archetype, parameter, functionName: tags.function(tags.variableName) },
+});
+
+const colours = HighlightStyle.define([
+  { tag: tags.keyword, color: "var(--code-keyword)", fontWeight: "600" },
+  { tag: tags.typeName, color: "var(--code-type)" },
+  { tag: tags.string, color: "var(--code-string)" },
+  { tag: tags.number, color: "var(--code-number)" },
+  { tag: tags.atom, color: "var(--code-number)" },
+  { tag: nodeCode, color: "var(--code-node)" },
+  { tag: archetype, color: "var(--code-archetype)" },
+  { tag: parameter, color: "var(--code-parameter)", fontWeight: "600" },
+  { tag: tags.propertyName, color: "var(--code-attribute)" },
+  { tag: tags.function(tags.variableName), color: "var(--code-type)", fontStyle: "italic" },
+  { tag: tags.lineComment, color: "var(--ink-faint)", fontStyle: "italic" },
+  { tag: [tags.punctuation, tags.operator], color: "var(--ink-soft)" },
+]);
+
+/** AQL for the editor. */
+export function aql(): LanguageSupport {
+  return new LanguageSupport(language, [syntaxHighlighting(colours)]);
+}

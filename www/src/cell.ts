@@ -1,0 +1,46 @@
+// How a cell of a result is shown: a short text, its kind, and for objects the class.
+import { NumberText, parse, type Json } from "./json";
+
+/** A cell as the grid draws it. */
+export interface CellView {
+  kind: "null" | "number" | "text" | "boolean" | "object";
+  text: string;
+  /** The class of an object. */
+  type?: string;
+}
+
+const object = (value: Json | undefined): value is { [name: string]: Json } =>
+  typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof NumberText);
+
+function words(value: Json | undefined): string | undefined {
+  if (typeof value === "string") return value;
+  if (value instanceof NumberText) return value.text;
+  if (typeof value === "boolean") return String(value);
+  return object(value) ? words(value["value"]) : undefined;
+}
+
+/** What a reader wants to know of an object at first sight. */
+function summary(value: Json): string {
+  if (Array.isArray(value)) return `${value.length} ${value.length === 1 ? "item" : "items"}`;
+  if (!object(value)) return "";
+  const magnitude = words(value["magnitude"]);
+  if (magnitude !== undefined) return [magnitude, words(value["units"])].filter(Boolean).join(" ");
+  if (value["numerator"] !== undefined) return `${words(value["numerator"])} / ${words(value["denominator"])}`;
+  if (value["symbol"] !== undefined) return words(value["symbol"]) ?? "";
+  if (value["lower"] !== undefined || value["upper"] !== undefined) return `${summary(value["lower"] ?? null) || "…"} to ${summary(value["upper"] ?? null) || "…"}`;
+  return words(value["value"]) ?? words(value["name"]) ?? words(value["id"]) ?? words(value["code_string"]) ?? words(value["uid"]) ?? "";
+}
+
+/** Draws the JSON text of a cell. */
+export function view(text: string): CellView {
+  const first = text.charCodeAt(0);
+  if (text === "null") return { kind: "null", text: "" };
+  if (text === "true" || text === "false") return { kind: "boolean", text };
+  if (first === 34) return { kind: "text", text: JSON.parse(text) as string };
+  if (first === 123 || first === 91) {
+    const value = parse(text);
+    const type = object(value) ? words(value["_type"]) : "list";
+    return { kind: "object", text: summary(value), type: type ?? "object" };
+  }
+  return { kind: "number", text };
+}

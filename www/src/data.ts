@@ -1,0 +1,150 @@
+// The data view: what is in the repository, sample patients by number, files of one's own, and the interface that answers offline.
+import { h } from "./dom";
+import type { Engine } from "./engine";
+import type { Contents, Patient } from "./protocol";
+
+const count = new Intl.NumberFormat("en");
+
+function number(id: string, label: string, value: number, max: number): { field: HTMLElement; input: HTMLInputElement } {
+  const input = h("input", { id, type: "number", min: id === "seed" ? 0 : 1, max, value, required: true, inputmode: "numeric" });
+  return { field: h("p", { class: "field" }, h("label", { for: id }, label), input), input };
+}
+
+/** The view. */
+export class DataView {
+  readonly #engine: Engine;
+  readonly #changed: () => void;
+  readonly #facts = h("dl", { class: "facts" });
+  readonly #templates = h("ul", { class: "templates" });
+  readonly #told = h("div", { id: "added", class: "told", "aria-live": "polite" });
+  readonly #patient = h("select", { id: "target" });
+  readonly #ehrs = number("ehrs", "Patients", 36, 100_000);
+  readonly #compositions = number("compositions", "Compositions", 240, 1_000_000);
+  readonly #seed = number("seed", "Seed", 1, 4_294_967_295);
+  readonly #generate = h("button", { id: "generate", class: "primary" }, "Make patients");
+  readonly #forget = h("button", { type: "button" }, "Start over");
+
+  /** `changed` hears that the repository holds other data. */
+  constructor(root: HTMLElement, engine: Engine, changed: () => void) {
+    this.#engine = engine;
+    this.#changed = changed;
+    root.append(this.#drawContents(), this.#drawSamples(), this.#drawFiles(), this.#drawInterface());
+  }
+
+  #drawContents(): HTMLElement {
+    return h("section", { class: "card", "aria-labelledby": "contents-title" }, h("h2", { id: "contents-title" }, "In the repository"), this.#facts, h("h3", {}, "Templates"), this.#templates);
+  }
+
+  #drawSamples(): HTMLElement {
+    const form = h(
+      "form",
+      { class: "card", "aria-labelledby": "samples-title" },
+      h("h2", { id: "samples-title" }, "Sample patients"),
+      h("p", { class: "quiet" }, "Made up from a seed: the same three numbers always give the same patients, with missing values, repeated events and odd spellings as real records have."),
+      h("div", { class: "fields" }, this.#ehrs.field, this.#compositions.field, this.#seed.field),
+      h("div", { class: "actions" }, this.#generate, this.#forget),
+    );
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const samples = { ehrs: this.#ehrs.input.valueAsNumber, compositions: this.#compositions.input.valueAsNumber, seed: this.#seed.input.valueAsNumber };
+      void this.#work(() => this.#engine.call("generate", samples));
+    });
+    this.#forget.addEventListener("click", () => void this.#work(() => this.#engine.call("forget", null)));
+    return form;
+  }
+
+  #drawFiles(): HTMLElement {
+    const input = h("input", { id: "files", type: "file", multiple: true, accept: ".opt,.xml,.json,.gdl,.gdl2" });
+    input.addEventListener("change", () => {
+      void this.#add([...(input.files ?? [])]).then(() => (input.value = ""));
+    });
+    const card = h(
+      "section",
+      { class: "card drop", "aria-labelledby": "files-title" },
+      h("h2", { id: "files-title" }, "Your own files"),
+      h("p", { class: "quiet" }, "Templates (OPT 1.4), compositions (canonical JSON or XML) and guides (GDL2). They stay in this browser, and are there again after a reload."),
+      h("p", { class: "field" }, h("label", { for: "target" }, "Compositions go to"), this.#patient),
+      h("p", { class: "field" }, h("label", { for: "files" }, "Choose files, or drop them here"), input),
+      this.#told,
+    );
+    card.addEventListener("dragover", (event) => {
+      event.preventDefault();
+      card.classList.add("over");
+    });
+    card.addEventListener("dragleave", () => card.classList.remove("over"));
+    card.addEventListener("drop", (event) => {
+      event.preventDefault();
+      card.classList.remove("over");
+      void this.#add([...(event.dataTransfer?.files ?? [])]);
+    });
+    return card;
+  }
+
+  #drawInterface(): HTMLElement {
+    const sample = `const answer = await fetch("${new URL("v1/query/aql", document.baseURI).pathname}", {
+  method: "POST",
+  headers: { "content-type": "application/json" },
+  body: JSON.stringify({ q: "SELECT e/ehr_id/value FROM EHR e" }),
+});
+console.table((await answer.json()).rows);`;
+    return h(
+      "section",
+      { class: "card", "aria-labelledby": "rest-title" },
+      h("h2", { id: "rest-title" }, "REST without a server"),
+      h("p", { class: "quiet" }, "Any page of this origin can use the interface. When there is no server, the Service Worker answers from this data, and says so in the header ", h("code", {}, "aqlite-answered-by"), "."),
+      h("pre", { tabindex: 0 }, h("code", {}, sample)),
+    );
+  }
+
+  /** Draws what the repository holds. */
+  show(contents: Contents, templates: string[], patients: Patient[]): void {
+    const facts: [string, string][] = [
+      ["Patients", count.format(contents.ehrs)],
+      ["Compositions", count.format(contents.compositions)],
+      ["Own writes", count.format(contents.added)],
+      ["Memory", `${(contents.memory / 1_048_576).toFixed(1)} MB`],
+      ["Ready in", `${contents.milliseconds.toFixed(0)} ms`],
+    ];
+    this.#facts.replaceChildren(...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+    this.#templates.replaceChildren(...templates.map((template) => h("li", {}, h("code", {}, template))));
+    this.#ehrs.input.value = String(contents.samples.ehrs);
+    this.#compositions.input.value = String(contents.samples.compositions);
+    this.#seed.input.value = String(contents.samples.seed);
+    const before = this.#patient.value;
+    this.#patient.replaceChildren(...patients.map(({ ehr, label }) => h("option", { value: ehr, selected: ehr === before }, label)));
+  }
+
+  async #work(run: () => Promise<unknown>): Promise<void> {
+    this.#generate.disabled = true;
+    this.#forget.disabled = true;
+    try {
+      await run();
+      this.#told.replaceChildren();
+      this.#changed();
+    } catch (error) {
+      this.#tell("Not done", error);
+    } finally {
+      this.#generate.disabled = false;
+      this.#forget.disabled = false;
+    }
+  }
+
+  async #add(files: File[]): Promise<void> {
+    this.#told.replaceChildren();
+    // Templates first: the compositions dropped with them need them.
+    const ordered = files.toSorted((a, b) => Number(/\.opt$/i.test(b.name)) - Number(/\.opt$/i.test(a.name)));
+    for (const file of ordered) {
+      try {
+        await this.#engine.call("add", { name: file.name, text: await file.text(), ehr: this.#patient.value || null });
+        this.#told.append(h("p", { class: "good" }, `${file.name}: added`));
+      } catch (error) {
+        this.#tell(file.name, error);
+      }
+    }
+    this.#changed();
+  }
+
+  #tell(what: string, error: unknown): void {
+    this.#told.append(h("p", { class: "bad" }, `${what}: ${error instanceof Error ? error.message : String(error)}`));
+  }
+}

@@ -1,0 +1,74 @@
+// Small helpers for elements.
+
+type Child = Node | string | null | undefined;
+
+/** Makes an element: attributes by name (`on…` are listeners, `false` and `null` leave one out), then children. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Record<string, string | number | boolean | null | EventListener> = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(name.slice(2), value);
+    else if (value !== false && value !== null) element.setAttribute(name, value === true ? "" : String(value));
+  }
+  for (const child of children) if (child !== null && child !== undefined) element.append(child);
+  return element;
+}
+
+/** The element with this id, which index.html promises. */
+export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
+  const element = document.getElementById(id);
+  if (!element) throw new Error(`no element #${id}`);
+  return element as T;
+}
+
+/** Runs once, `wait` milliseconds after the last call. */
+export function debounced(wait: number, run: () => void): () => void {
+  let timer = 0;
+  return () => {
+    clearTimeout(timer);
+    timer = window.setTimeout(run, wait);
+  };
+}
+
+/** Offers a text as a file. */
+export function save(name: string, type: string, text: string): void {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  const link = h("a", { href: url, download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+/** Puts a text on the clipboard and says so on the button for a moment. */
+export async function copy(button: HTMLButtonElement, text: string): Promise<void> {
+  const before = button.textContent;
+  try {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  } catch {
+    button.textContent = "Not allowed";
+  }
+  setTimeout(() => (button.textContent = before), 1500);
+}
+
+/** Moves focus among the buttons of a tab list or radio group with the arrow keys, Home and End. */
+export function rove(group: HTMLElement, chosen: (button: HTMLElement) => void): void {
+  const buttons = () => [...group.querySelectorAll<HTMLElement>("[role=tab],[role=radio]")];
+  group.addEventListener("click", (event) => {
+    const button = (event.target as HTMLElement).closest<HTMLElement>("[role=tab],[role=radio]");
+    if (button) chosen(button);
+  });
+  group.addEventListener("keydown", (event) => {
+    const list = buttons();
+    const at = list.indexOf(document.activeElement as HTMLElement);
+    const steps: Record<string, number> = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: list.length - 1 };
+    const to = steps[event.key];
+    if (at < 0 || to === undefined) return;
+    event.preventDefault();
+    const button = list[(to + list.length) % list.length];
+    button?.focus();
+    if (button) chosen(button);
+  });
+}

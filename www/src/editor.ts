@@ -1,0 +1,152 @@
+// The query editor: CodeMirror in a shadow root, so that its styles are constructed sheets and the policy needs no `unsafe-inline`.
+import { acceptCompletion, autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
+import { bracketMatching, indentOnInput } from "@codemirror/language";
+import { forceLinting, linter, lintKeymap, type Diagnostic as Mark } from "@codemirror/lint";
+import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
+import { EditorState, Prec } from "@codemirror/state";
+import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers, placeholder } from "@codemirror/view";
+import { aql } from "./aql-language";
+import { h } from "./dom";
+import type { Completions, Diagnostic } from "./protocol";
+
+/** What the editor asks of the page. */
+export interface EditorHost {
+  run(): void;
+  format(): void;
+  diagnose(q: string): Promise<Diagnostic[]>;
+  complete(q: string, offset: number): Promise<Completions>;
+  changed(q: string): void;
+  told(problems: Diagnostic[]): void;
+}
+
+const theme = EditorView.theme({
+  "&": { color: "var(--ink)", backgroundColor: "transparent", fontSize: "var(--code-size)", height: "100%" },
+  "&.cm-focused": { outline: "none" },
+  ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.65", overflow: "auto" },
+  ".cm-content": { padding: "12px 0", caretColor: "var(--accent)" },
+  ".cm-line": { padding: "0 14px 0 8px" },
+  "@media (max-width: 700px)": { ".cm-lineWrapping": { wordBreak: "break-all" }, ".cm-gutters": { display: "none" }, ".cm-line": { paddingLeft: "12px" } },
+  ".cm-gutters": { backgroundColor: "transparent", color: "var(--ink-faint)", border: "none", paddingLeft: "6px" },
+  ".cm-activeLine": { backgroundColor: "var(--line-active)" },
+  ".cm-activeLineGutter": { backgroundColor: "transparent", color: "var(--ink-soft)" },
+  ".cm-cursor": { borderLeftColor: "var(--accent)", borderLeftWidth: "2px" },
+  "&.cm-focused .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "var(--selection) !important" },
+  ".cm-matchingBracket, &.cm-focused .cm-matchingBracket": { backgroundColor: "var(--accent-soft)", outline: "1px solid var(--accent-line)" },
+  ".cm-placeholder": { color: "var(--ink-faint)" },
+  ".cm-tooltip": { backgroundColor: "var(--surface)", color: "var(--ink)", border: "1px solid var(--line)", borderRadius: "8px", boxShadow: "var(--shadow)", overflow: "hidden" },
+  ".cm-tooltip-autocomplete > ul": { fontFamily: "var(--mono)", fontSize: "13px", maxHeight: "16em" },
+  ".cm-tooltip-autocomplete > ul > li": { padding: "4px 10px", color: "var(--ink)" },
+  ".cm-tooltip-autocomplete > ul > li[aria-selected]": { backgroundColor: "var(--accent)", color: "var(--on-accent)" },
+  ".cm-completionDetail": { color: "inherit", opacity: "0.75", fontStyle: "normal", marginLeft: "1.2em" },
+  ".cm-completionMatchedText": { textDecoration: "none", fontWeight: "700" },
+  ".cm-diagnostic": { padding: "8px 12px", borderLeft: "none", font: "14px/1.45 var(--sans)", maxWidth: "34rem" },
+  ".cm-diagnostic-error": { boxShadow: "inset 3px 0 0 var(--bad)" },
+  ".cm-diagnostic-warning": { boxShadow: "inset 3px 0 0 var(--warn)" },
+  ".cm-lintRange-error": { backgroundImage: "none", textDecoration: "underline wavy var(--bad) 1.5px", textUnderlineOffset: "4px", textDecorationSkipInk: "none" },
+  ".cm-lintRange-warning": { backgroundImage: "none", textDecoration: "underline wavy var(--warn) 1.5px", textUnderlineOffset: "4px", textDecorationSkipInk: "none" },
+  ".cm-panels": { backgroundColor: "var(--surface-sunk)", color: "var(--ink)", borderColor: "var(--line)" },
+  ".cm-panels button, .cm-panels input": { font: "14px var(--sans)" },
+});
+
+/** One problem, drawn for the tooltip: message, the fix, the code. */
+function drawn(problem: Diagnostic): Node {
+  const box = h("div", {}, problem.message);
+  if (problem.help) box.append(h("div", {}, "Help: ", problem.help));
+  box.append(" ", h("small", {}, problem.code));
+  return box;
+}
+
+/** The editor and what the page does with it. */
+export class Editor {
+  readonly view: EditorView;
+  #problems: Diagnostic[] = [];
+
+  constructor(parent: HTMLElement, text: string, host: EditorHost) {
+    const root = parent.attachShadow({ mode: "open" });
+    const holder = h("div", { part: "holder" });
+    holder.style.height = "100%";
+    root.append(holder);
+    const lint = async (view: EditorView): Promise<Mark[]> => {
+      const q = view.state.doc.toString();
+      this.#problems = q.trim() === "" ? [] : await host.diagnose(q).catch(() => []);
+      host.told(this.#problems);
+      const length = view.state.doc.length;
+      return this.#problems.map((problem) => ({
+        from: Math.min(problem.from, length),
+        to: Math.min(Math.max(problem.to, problem.from), length),
+        severity: problem.severity,
+        message: problem.message,
+        renderMessage: () => drawn(problem),
+      }));
+    };
+    const complete = async (context: CompletionContext): Promise<CompletionResult | null> => {
+      if (!context.explicit && !context.matchBefore(/[\w/[.$]/)) return null;
+      const found = await host.complete(context.state.doc.toString(), context.pos).catch(() => null);
+      if (!found || context.aborted) return null;
+      return {
+        from: found.from,
+        options: found.options.map(({ label, kind, detail }, at) => ({ label, type: kind, detail, boost: -at / 10 })),
+        validFor: /^[\w.-]*$/,
+      };
+    };
+    const ours = Prec.highest(
+      keymap.of([
+        { key: "Mod-Enter", run: () => (host.run(), true) },
+        { key: "Shift-Alt-f", run: () => (host.format(), true) },
+        { key: "Tab", run: acceptCompletion },
+      ]),
+    );
+    this.view = new EditorView({
+      parent: holder,
+      root,
+      state: EditorState.create({
+        doc: text,
+        extensions: [
+          ours,
+          lineNumbers(),
+          history(),
+          drawSelection(),
+          indentOnInput(),
+          bracketMatching(),
+          closeBrackets(),
+          highlightActiveLine(),
+          highlightSelectionMatches(),
+          EditorView.lineWrapping,
+          aql(),
+          linter(lint, { delay: 250 }),
+          autocompletion({ override: [complete], icons: false }),
+          placeholder("SELECT … FROM EHR e CONTAINS COMPOSITION c"),
+          EditorView.contentAttributes.of({ "aria-label": "AQL query", spellcheck: "false", autocapitalize: "off" }),
+          EditorView.updateListener.of((update) => {
+            if (update.docChanged) host.changed(update.state.doc.toString());
+          }),
+          keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...completionKeymap, ...lintKeymap]),
+          theme,
+        ],
+      }),
+    });
+  }
+
+  /** The query. */
+  get text(): string {
+    return this.view.state.doc.toString();
+  }
+
+  /** Replaces the query; undo brings the old one back. */
+  set text(text: string) {
+    this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: text }, selection: { anchor: 0 } });
+  }
+
+  /** Checks again at once, not after the pause in typing. */
+  check(): void {
+    forceLinting(this.view);
+  }
+
+  /** Puts the cursor on a problem. */
+  show(problem: Diagnostic): void {
+    const at = Math.min(problem.from, this.view.state.doc.length);
+    this.view.dispatch({ selection: { anchor: at }, scrollIntoView: true });
+    this.view.focus();
+  }
+}

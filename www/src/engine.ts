@@ -1,0 +1,89 @@
+// The page's side of the worker: calls, errors, and a new worker when the old one dies.
+import type { Calls, Diagnostic, Failure, Reply, Request } from "./protocol";
+
+/** A call that failed; `diagnostics` say where when the query text is the reason. */
+export class EngineError extends Error {
+  readonly diagnostics: Diagnostic[];
+  readonly fatal: boolean;
+
+  constructor(failure: Failure) {
+    super(failure.message);
+    this.name = "EngineError";
+    this.diagnostics = failure.diagnostics;
+    this.fatal = failure.fatal;
+  }
+}
+
+interface Waiting {
+  resolve(value: unknown): void;
+  reject(error: Error): void;
+}
+
+/** Owns the worker that owns the wasm module. */
+export class Engine {
+  #worker: Worker | undefined;
+  #waiting = new Map<number, Waiting>();
+  #last = 0;
+  #crashes = 0;
+  readonly #url: string;
+  readonly #crashed: (why: string) => void;
+
+  /** `crashed` hears why an instance died, after its successor was started. */
+  constructor(url: string, crashed: (why: string) => void) {
+    this.#url = url;
+    this.#crashed = crashed;
+    this.#start();
+  }
+
+  /** Calls the worker. */
+  call<K extends keyof Calls>(call: K, argument: Calls[K]["takes"]): Promise<Calls[K]["gives"]> {
+    return new Promise((resolve, reject) => {
+      const id = (this.#last += 1);
+      this.#waiting.set(id, { resolve: resolve as (value: unknown) => void, reject });
+      this.#worker?.postMessage({ id, call, argument } satisfies Request);
+    });
+  }
+
+  /** Ends what is running. The data comes back with the new worker. */
+  stop(): void {
+    this.#replace({ message: "stopped", diagnostics: [], fatal: false });
+  }
+
+  #start(): void {
+    const worker = new Worker(this.#url, { name: "aqlite" });
+    worker.onmessage = (event: MessageEvent<Reply>) => this.#answer(event.data);
+    worker.onerror = (event) => {
+      event.preventDefault();
+      this.#die({ message: event.message || "the worker failed", diagnostics: [], fatal: true });
+    };
+    this.#worker = worker;
+  }
+
+  #answer(reply: Reply): void {
+    const waiting = this.#waiting.get(reply.id);
+    this.#waiting.delete(reply.id);
+    if ("value" in reply) {
+      this.#crashes = 0;
+      waiting?.resolve(reply.value);
+      return;
+    }
+    waiting?.reject(new EngineError(reply.error));
+    if (reply.error.fatal) this.#die(reply.error);
+  }
+
+  #die(failure: Failure): void {
+    this.#crashes += 1;
+    this.#replace(failure);
+    this.#crashed(failure.message);
+  }
+
+  #replace(failure: Failure): void {
+    this.#worker?.terminate();
+    this.#worker = undefined;
+    const waiting = [...this.#waiting.values()];
+    this.#waiting.clear();
+    // An instance that cannot even start would otherwise be restarted for ever.
+    if (this.#crashes < 4) this.#start();
+    for (const { reject } of waiting) reject(new EngineError(failure));
+  }
+}

@@ -1,0 +1,29 @@
+// The example queries: a title, what it teaches, values of parameters, and the text, from samples/examples.aql.
+import text from "../samples/examples.aql";
+
+/** An example query. */
+export interface Example {
+  title: string;
+  /** What it teaches. */
+  about: string;
+  q: string;
+  /** What the fields of its parameters say at first. */
+  parameters: Record<string, string>;
+}
+
+function read(part: string): Example {
+  const lines = part.trim().split("\n");
+  const parameters: Record<string, string> = {};
+  const about: string[] = [];
+  const q: string[] = [];
+  for (const line of lines.slice(1)) {
+    const bound = /^-- \$(\w+) = (.*)$/.exec(line);
+    if (bound) parameters[bound[1] ?? ""] = bound[2] ?? "";
+    else if (line.startsWith("-- ") && q.length === 0) about.push(line.slice(3));
+    else q.push(line);
+  }
+  return { title: lines[0] ?? "", about: about.join(" "), q: q.join("\n"), parameters };
+}
+
+/** The examples, the first one first to be run. */
+export const examples: Example[] = text.split(/^-- # /m).slice(1).map(read);

@@ -1,0 +1,4 @@
+declare module "*.aql" {
+  const text: string;
+  export default text;
+}

@@ -1,0 +1,152 @@
+// JSON that keeps every digit: numbers stay the text that was sent.
+
+/** A number as it was written. */
+export class NumberText {
+  constructor(readonly text: string) {}
+}
+
+/** A JSON value whose numbers are texts. */
+export type Json = null | boolean | string | NumberText | Json[] | { [name: string]: Json };
+
+const QUOTE = 34;
+const BACKSLASH = 92;
+const COMMA = 44;
+const OPEN_BRACKET = 91;
+const CLOSE_BRACKET = 93;
+const OPEN_BRACE = 123;
+const CLOSE_BRACE = 125;
+const COLON = 58;
+
+function skipSpace(text: string, at: number): number {
+  let code = text.charCodeAt(at);
+  while (code === 32 || code === 10 || code === 13 || code === 9) code = text.charCodeAt((at += 1));
+  return at;
+}
+
+function skipString(text: string, at: number): number {
+  at += 1;
+  for (;;) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) return at + 1;
+    if (Number.isNaN(code)) throw new SyntaxError("the JSON text ends inside a string");
+    at += code === BACKSLASH ? 2 : 1;
+  }
+}
+
+/** The end of the value that starts at `at`. */
+function skipValue(text: string, at: number): number {
+  let depth = 0;
+  for (;;) {
+    const code = text.charCodeAt(at);
+    if (Number.isNaN(code)) return at;
+    if (code === QUOTE) {
+      at = skipString(text, at);
+      if (depth === 0) return at;
+      continue;
+    }
+    if (code === OPEN_BRACE || code === OPEN_BRACKET) depth += 1;
+    else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+      if (depth === 0) return at;
+      depth -= 1;
+      if (depth === 0) return at + 1;
+    } else if (depth === 0 && code === COMMA) return at;
+    at += 1;
+  }
+}
+
+/** Calls `visit` with the place of each member of the object that starts at `at`. */
+function members(text: string, at: number, visit: (name: string, start: number, end: number) => void): void {
+  at = skipSpace(text, at + 1);
+  while (text.charCodeAt(at) === QUOTE) {
+    const end = skipString(text, at);
+    const name = JSON.parse(text.slice(at, end)) as string;
+    at = skipSpace(text, end);
+    if (text.charCodeAt(at) !== COLON) throw new SyntaxError("expected a colon");
+    const start = skipSpace(text, at + 1);
+    const stop = skipValue(text, start);
+    visit(name, start, stop);
+    at = skipSpace(text, stop);
+    if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
+  }
+}
+
+/** Calls `visit` with the place of each element of the array that starts at `at`. */
+function elements(text: string, at: number, visit: (start: number, end: number) => void): void {
+  at = skipSpace(text, at + 1);
+  while (at < text.length && text.charCodeAt(at) !== CLOSE_BRACKET) {
+    const end = skipValue(text, at);
+    let stop = end;
+    while (stop > at && text.charCodeAt(stop - 1) <= 32) stop -= 1;
+    visit(at, stop);
+    at = skipSpace(text, end);
+    if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
+  }
+}
+
+/** Finds every cell of a result set without building it. */
+export function indexResult(text: string): { columns: { name: string; path: string | null }[]; cells: Uint32Array; rows: number } {
+  let columns: { name: string; path: string | null }[] = [];
+  let cells = new Uint32Array(1024);
+  let used = 0;
+  let rows = 0;
+  const cell = (start: number, end: number) => {
+    if (used + 2 > cells.length) {
+      const larger = new Uint32Array(cells.length * 2);
+      larger.set(cells);
+      cells = larger;
+    }
+    cells[used] = start;
+    cells[used + 1] = end;
+    used += 2;
+  };
+  members(text, skipSpace(text, 0), (name, start, end) => {
+    if (name === "columns") {
+      const sent = JSON.parse(text.slice(start, end)) as { name: string; path?: string | null }[];
+      columns = sent.map((column) => ({ name: column.name, path: column.path ?? null }));
+    } else if (name === "rows") {
+      elements(text, start, (row) => {
+        rows += 1;
+        elements(text, row, cell);
+      });
+    }
+  });
+  return { columns, cells: cells.slice(0, used), rows };
+}
+
+/** Reads a JSON text, digits kept. */
+export function parse(text: string): Json {
+  const value = (at: number, end: number): Json => {
+    const code = text.charCodeAt(at);
+    if (code === OPEN_BRACE) {
+      const object: { [name: string]: Json } = {};
+      members(text, at, (name, start, stop) => (object[name] = value(start, stop)));
+      return object;
+    }
+    if (code === OPEN_BRACKET) {
+      const list: Json[] = [];
+      elements(text, at, (start, stop) => list.push(value(start, stop)));
+      return list;
+    }
+    const word = text.slice(at, end).trim();
+    if (code === QUOTE) return JSON.parse(word) as string;
+    if (word === "null") return null;
+    if (word === "true" || word === "false") return word === "true";
+    return new NumberText(word);
+  };
+  const start = skipSpace(text, 0);
+  return value(start, skipValue(text, start));
+}
+
+/** Writes a value with two spaces an indent, digits kept. */
+export function print(value: Json, indent = ""): string {
+  if (value instanceof NumberText) return value.text;
+  if (value === null || typeof value !== "object") return JSON.stringify(value);
+  const inner = `${indent}  `;
+  if (Array.isArray(value)) {
+    if (value.length === 0) return "[]";
+    return `[\n${value.map((item) => inner + print(item, inner)).join(",\n")}\n${indent}]`;
+  }
+  const names = Object.entries(value);
+  if (names.length === 0) return "{}";
+  return `{\n${names.map(([name, item]) => `${inner}${JSON.stringify(name)}: ${print(item, inner)}`).join(",\n")}\n${indent}}`;
+}

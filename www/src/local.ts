@@ -1,0 +1,152 @@
+// The repository of one realm (the page's worker, or the Service Worker): module, sample patients, and the writes of the journal.
+//
+// Each realm has its own instance. They hold the same data because all of it follows from what they share: the sample settings and the journal.
+import init, { Repository, type InitOutput } from "aqlite-wasm";
+import { Shared, type Entry, type Origin } from "./idb";
+import type { Contents, Samples } from "./protocol";
+
+/** The patients of the first visit: those that a local server starts with, too. */
+export const SAMPLES: Samples = { ehrs: 36, compositions: 240, seed: 1 };
+
+/** An answer of the REST interface. */
+export interface Answer {
+  status: number;
+  headers: [string, string][];
+  body: string;
+}
+
+const READS = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/** True for requests that cannot change anything: they need no place in the journal. */
+export function reads(method: string, url: string): boolean {
+  return READS.has(method) || (method === "POST" && /\/(query|gdl)\//.test(new URL(url).pathname) && !/\/definition/.test(url));
+}
+
+/** An open repository. */
+export class Local {
+  repository: Repository;
+  readonly #shared: Shared;
+  readonly #module: InitOutput;
+  #origin: Origin;
+  #sequence = 0;
+  #milliseconds = 0;
+  #busy: Promise<unknown> = Promise.resolve();
+
+  private constructor(module: InitOutput, shared: Shared, origin: Origin) {
+    this.#module = module;
+    this.#shared = shared;
+    this.#origin = origin;
+    this.repository = new Repository();
+  }
+
+  /** Compiles the module, makes the patients, repeats the journal. */
+  static async open(wasm: Promise<Response>): Promise<Local> {
+    const start = performance.now();
+    const [module, shared] = await Promise.all([init({ module_or_path: wasm }), Shared.open(SAMPLES)]);
+    const local = new Local(module, shared, await shared.origin());
+    local.#fill();
+    await local.#repeat();
+    local.#milliseconds = performance.now() - start;
+    return local;
+  }
+
+  #fill(): void {
+    const { ehrs, compositions, seed } = this.#origin.samples;
+    if (ehrs > 0) this.repository.generate_samples(ehrs, compositions, seed);
+  }
+
+  async #repeat(): Promise<void> {
+    for (const entry of await this.#shared.after(this.#sequence)) {
+      this.#carryOut(entry);
+      this.#sequence = entry.sequence ?? this.#sequence;
+    }
+  }
+
+  #carryOut(entry: Entry): Answer {
+    const { method, url, headers, body, now, seed } = entry;
+    return JSON.parse(this.repository.handle(method, url, JSON.stringify(headers), body, now, seed)) as Answer;
+  }
+
+  /** One thing at a time: nothing may come between a write and its place in the journal. */
+  #alone<T>(run: () => Promise<T>): Promise<T> {
+    const result = this.#busy.then(run, run);
+    this.#busy = result.catch(() => undefined);
+    return result;
+  }
+
+  /** Runs on data that has everything the other realm wrote. */
+  current<T>(run: () => T): Promise<T> {
+    return this.#alone(async () => {
+      await this.#catchUp();
+      return run();
+    });
+  }
+
+  async #catchUp(): Promise<void> {
+    const origin = await this.#shared.origin();
+    if (origin.generation !== this.#origin.generation) {
+      this.#origin = origin;
+      this.#sequence = 0;
+      this.repository.free();
+      this.repository = new Repository();
+      this.#fill();
+    }
+    await this.#repeat();
+  }
+
+  /** Answers a request of the REST interface; a write that succeeds goes into the journal. */
+  handle(method: string, url: string, headers: Record<string, string>, body: string): Promise<Answer> {
+    return this.#alone(async () => {
+      await this.#catchUp();
+      const entry = { method, url, headers, body, now: Date.now(), seed: crypto.randomUUID() };
+      const answer = this.#carryOut(entry);
+      if (!reads(method, url) && answer.status >= 200 && answer.status < 300) {
+        this.#sequence = (await this.#shared.append(entry)) ?? this.#sequence;
+      }
+      return answer;
+    });
+  }
+
+  /** Makes other sample patients, in every realm; the writes of the journal come on top again. */
+  generate(samples: Samples): Promise<Contents> {
+    return this.#renew(samples, false);
+  }
+
+  /** Forgets everything but the sample patients. */
+  forget(): Promise<Contents> {
+    return this.#renew(SAMPLES, true);
+  }
+
+  #renew(samples: Samples, forget: boolean): Promise<Contents> {
+    return this.#alone(async () => {
+      const start = performance.now();
+      if (forget) await this.#shared.clear();
+      await this.#shared.setOrigin({ samples, generation: Date.now() });
+      this.#origin = { ...this.#origin, generation: -1 };
+      await this.#catchUp();
+      this.#milliseconds = performance.now() - start;
+      return this.#contents();
+    });
+  }
+
+  /** What is in it. */
+  contents(): Promise<Contents> {
+    return this.current(() => this.#contents());
+  }
+
+  #count(q: string): number {
+    const answer = JSON.parse(this.repository.query(q, "{}", new Date().toISOString())) as { rows: [[number]] };
+    return answer.rows[0][0];
+  }
+
+  #contents(): Contents {
+    return {
+      ehrs: this.#count("SELECT COUNT(e/ehr_id/value) AS n FROM EHR e"),
+      compositions: this.#count("SELECT COUNT(*) AS n FROM EHR e CONTAINS COMPOSITION c"),
+      samples: this.#origin.samples,
+      added: this.#sequence,
+      memory: this.#module.memory.buffer.byteLength,
+      milliseconds: this.#milliseconds,
+    };
+  }
+}

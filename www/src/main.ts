@@ -1,0 +1,380 @@
+// The page: draws, listens, and asks the engine for everything else.
+import { byId, copy, debounced, h, rove, save } from "./dom";
+import { DataView } from "./data";
+import { Detail } from "./detail";
+import { Editor } from "./editor";
+import { Engine, EngineError } from "./engine";
+import { cellText, csv } from "./export";
+import { Grid } from "./grid";
+import { GuideView } from "./guide";
+import { parse, print } from "./json";
+import { examples, type Example } from "./examples";
+import type { Diagnostic, Result } from "./protocol";
+
+declare const WORKER_URL: string;
+
+const VIEWS = ["query", "guide", "data"] as const;
+const ISSUES = "https://github.com/aqlite/aqlite/issues/new";
+const apple = /Mac|iP(hone|ad)/.test(navigator.platform);
+const count = new Intl.NumberFormat("en");
+
+let result: Result | undefined;
+let grid: Grid | undefined;
+let asJson = false;
+let problems: Diagnostic[] = [];
+
+const engine = new Engine(WORKER_URL, crashed);
+const detail = new Detail();
+const guide = new GuideView(byId("view-guide"), engine);
+const data = new DataView(byId("view-data"), engine, () => void refresh());
+const keepQuery = debounced(400, () => sessionStorage.setItem("aqlite-query", editor.text));
+const editor = new Editor(byId("editor"), firstQuery() ?? "", {
+  run: () => void run(),
+  format: () => void format(),
+  diagnose: (q) => engine.call("diagnose", { q }),
+  complete: (q, offset) => engine.call("complete", { q, offset }),
+  changed: () => {
+    keepQuery();
+    markExample();
+    drawParameters();
+  },
+  told: showProblems,
+});
+
+/** The query of a link, or of this tab before the reload. */
+function firstQuery(): string | null {
+  const shared = new URLSearchParams(location.hash.slice(1)).get("q");
+  return shared ?? sessionStorage.getItem("aqlite-query");
+}
+
+// --- state of the engine -------------------------------------------------------------------------------------------------------------------
+
+function state(kind: "busy" | "ready" | "bad", text: string, more = ""): void {
+  byId("state").dataset["state"] = kind;
+  byId("state-text").replaceChildren(text, h("span", { class: "state-more" }, more));
+}
+
+function crashed(why: string): void {
+  const notice = byId("notice");
+  notice.hidden = false;
+  notice.replaceChildren(
+    h("p", {}, h("strong", {}, "The engine stopped because of an error of its own. "), "It was started again with the same data; only what was running is lost. ", h("code", {}, why)),
+    h("p", { class: "actions" }, h("a", { href: `${ISSUES}?title=${encodeURIComponent(`Playground: ${why}`)}`, target: "_blank", rel: "noopener" }, "Report it"), h("button", { type: "button", onclick: () => (notice.hidden = true) }, "Close")),
+  );
+  void refresh();
+}
+
+/** Reads what the repository holds, and draws it where it is shown. */
+async function refresh(): Promise<void> {
+  state("busy", "Loading");
+  try {
+    const contents = await engine.call("contents", null);
+    const [templates, patients] = await Promise.all([engine.call("templates", null), engine.call("patients", null)]);
+    data.show(contents, templates, patients);
+    state("ready", `${count.format(contents.ehrs)} patients`, ` · ${count.format(contents.compositions)} compositions`);
+    await guide.load();
+  } catch (error) {
+    state("bad", error instanceof Error ? error.message : "not available");
+  }
+}
+
+// --- query ---------------------------------------------------------------------------------------------------------------------------------
+
+/** The names behind `$` in a query, outside its strings and comments. */
+function parameterNames(q: string): string[] {
+  const bare = q.replaceAll(/'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|--.*/g, "");
+  return [...new Set([...bare.matchAll(/\$(\w+)/g)].map((found) => found[1] ?? ""))];
+}
+
+function drawParameters(): void {
+  const box = byId("parameters");
+  const names = parameterNames(editor.text);
+  const values = parameterTexts();
+  const shown = [...box.querySelectorAll("input")].map((input) => input.name);
+  box.hidden = names.length === 0;
+  if (names.join() === shown.join()) return;
+  box.replaceChildren(
+    ...names.map((name) =>
+      h("label", { class: "parameter" }, h("span", {}, `$${name}`), h("input", { name, value: values[name] ?? "", autocomplete: "off", spellcheck: "false", placeholder: "value" })),
+    ),
+  );
+}
+
+function parameterTexts(): Record<string, string> {
+  return Object.fromEntries([...byId("parameters").querySelectorAll("input")].map((input) => [input.name, input.value]));
+}
+
+/** What the fields say: numbers, true, false, lists and quoted texts as JSON, everything else as text. Empty fields stay unbound. */
+function parameters(): Record<string, unknown> {
+  const bound: Record<string, unknown> = {};
+  for (const [name, text] of Object.entries(parameterTexts())) {
+    if (text.trim() === "") continue;
+    try {
+      bound[name] = JSON.parse(text) as unknown;
+    } catch {
+      bound[name] = text;
+    }
+  }
+  return bound;
+}
+
+async function run(): Promise<void> {
+  const q = editor.text;
+  if (q.trim() === "") return empty("Nothing to run", "Write a query, or choose an example.");
+  const stop = byId("stop");
+  const slow = setTimeout(() => (stop.hidden = false), 300);
+  byId("result").setAttribute("aria-busy", "true");
+  const start = performance.now();
+  try {
+    const answer = await engine.call("query", { q, parameters: parameters() });
+    show(answer, performance.now() - start);
+  } catch (error) {
+    failed(error);
+  } finally {
+    clearTimeout(slow);
+    stop.hidden = true;
+    byId("result").removeAttribute("aria-busy");
+  }
+}
+
+function show(answer: Result, total: number): void {
+  result = answer;
+  detail.close();
+  const { rows, columns, milliseconds } = answer;
+  byId("summary").textContent = `${count.format(rows)} ${rows === 1 ? "row" : "rows"} · ${columns.length} ${columns.length === 1 ? "column" : "columns"} · ${milliseconds.toFixed(1)} ms`;
+  byId("summary").title = `${milliseconds.toFixed(2)} ms in the engine, ${total.toFixed(1)} ms until the rows were here`;
+  for (const id of ["csv", "json"]) byId<HTMLButtonElement>(id).disabled = false;
+  draw();
+}
+
+function draw(): void {
+  if (!result) return;
+  const box = byId("result");
+  if (asJson) {
+    const shown = Math.min(result.rows, 200);
+    const whole = result.rows <= shown ? print(parse(result.text)) : firstRows(result, shown);
+    box.replaceChildren(h("pre", { class: "raw", tabindex: 0, role: "region", "aria-label": "Result as JSON" }, whole));
+  } else if (result.rows === 0) {
+    empty("No rows", "The query is right, but nothing in the data matches. Loosen a condition in WHERE, or a CONTAINS.");
+  } else {
+    grid = new Grid(result, openCell);
+    box.replaceChildren(grid.element);
+  }
+}
+
+function firstRows({ columns, rows, ...answer }: Result, shown: number): string {
+  const lines = Array.from({ length: shown }, (_, row) => `  [${columns.map((_, column) => cellText({ columns, rows, ...answer }, row, column)).join(", ")}]`);
+  return `${lines.join(",\n")}\n\n… ${count.format(rows - shown)} more rows: save as JSON to see them all`;
+}
+
+function openCell(row: number, column: number): void {
+  if (!result) return;
+  const text = cellText(result, row, column);
+  if (!text.startsWith("{") && !text.startsWith("[")) return;
+  const name = result.columns[column]?.name ?? "";
+  detail.show(`${name}, row ${row + 1}`, text, () => grid?.focus());
+}
+
+function empty(title: string, about: string, bad = false): void {
+  byId("result").replaceChildren(h("div", { class: `empty${bad ? " bad" : ""}` }, h("h3", {}, title), h("p", {}, about)));
+}
+
+function failed(error: unknown): void {
+  result = undefined;
+  byId("summary").textContent = "";
+  for (const id of ["csv", "json"]) byId<HTMLButtonElement>(id).disabled = true;
+  if (error instanceof EngineError && error.message === "stopped") {
+    empty("Stopped", "The query was ended before it had an answer.");
+    void refresh();
+    return;
+  }
+  if (!(error instanceof EngineError) || error.diagnostics.length === 0) {
+    empty("The query did not run", error instanceof Error ? error.message : String(error), true);
+    return;
+  }
+  editor.check();
+  const list = h("ul", { class: "problem-list" }, ...error.diagnostics.map(drawProblem));
+  byId("result").replaceChildren(h("div", { class: "empty bad" }, h("h3", {}, "The query has a problem"), list));
+}
+
+function place({ from }: Diagnostic): string {
+  const before = editor.text.slice(0, from).split("\n");
+  return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}`;
+}
+
+/** Messages quote source words in back-ticks: those become code. */
+function quoted(text: string): Node[] {
+  return text.split("`").map((part, at) => (at % 2 === 1 ? h("code", {}, part) : document.createTextNode(part)));
+}
+
+function drawProblem(problem: Diagnostic): HTMLElement {
+  return h(
+    "li",
+    {},
+    h("button", { type: "button", class: "link", onclick: () => editor.show(problem) }, place(problem)),
+    h("span", {}, ...quoted(problem.message), " ", h("small", {}, problem.code)),
+    problem.help ? h("span", { class: "help-line" }, "Help: ", ...quoted(problem.help)) : null,
+  );
+}
+
+function showProblems(found: Diagnostic[]): void {
+  problems = found;
+  const box = byId("problems");
+  const first = found[0];
+  if (!first) {
+    box.replaceChildren();
+    return;
+  }
+  const more = found.length > 1 ? ` and ${found.length - 1} more` : "";
+  box.replaceChildren(h("button", { type: "button", class: `link ${first.severity}`, onclick: () => editor.show(problems[0] ?? first) }, `${place(first)}: ${first.message}${more}`));
+}
+
+async function format(): Promise<void> {
+  try {
+    const formatted = await engine.call("format", { q: editor.text });
+    if (formatted !== editor.text) editor.text = formatted;
+  } catch {
+    editor.check();
+  }
+}
+
+// --- examples ------------------------------------------------------------------------------------------------------------------------------
+
+function drawExamples(): void {
+  byId("examples").replaceChildren(
+    ...examples.map((example) =>
+      h("li", {}, h("button", { type: "button", class: "example", onclick: () => void choose(example) }, h("strong", {}, example.title), h("small", {}, example.about))),
+    ),
+  );
+  markExample();
+}
+
+function markExample(): void {
+  const buttons = byId("examples").querySelectorAll("button");
+  examples.forEach(({ q }, at) => {
+    if (q === editor.text) buttons[at]?.setAttribute("aria-current", "true");
+    else buttons[at]?.removeAttribute("aria-current");
+  });
+}
+
+async function choose(example: Example): Promise<void> {
+  editor.text = example.q;
+  for (const [name, value] of Object.entries(example.parameters)) {
+    const input = byId("parameters").querySelector<HTMLInputElement>(`input[name="${CSS.escape(name)}"]`);
+    if (input) input.value = value;
+  }
+  await run();
+}
+
+// --- the frame -----------------------------------------------------------------------------------------------------------------------------
+
+function openView(name: (typeof VIEWS)[number]): void {
+  for (const view of VIEWS) {
+    const chosen = view === name;
+    byId(`view-${view}`).hidden = !chosen;
+    const tab = byId(`tab-${view}`);
+    tab.setAttribute("aria-selected", String(chosen));
+    tab.tabIndex = chosen ? 0 : -1;
+  }
+}
+
+function drawTheme(): void {
+  const chosen = document.documentElement.dataset["theme"];
+  byId("theme").setAttribute("aria-label", `Colours: ${chosen ?? "as the system"}`);
+}
+
+function nextTheme(): void {
+  const order = [undefined, "light", "dark"];
+  const next = order[(order.indexOf(document.documentElement.dataset["theme"]) + 1) % order.length];
+  if (next) document.documentElement.dataset["theme"] = next;
+  else delete document.documentElement.dataset["theme"];
+  localStorage.setItem("aqlite-theme", next ?? "");
+  drawTheme();
+}
+
+function drawKeys(): void {
+  const mod = apple ? "⌘" : "Ctrl";
+  const keys: [string, string][] = [
+    [`${mod} ↵`, "run the query"],
+    ["Shift Alt F", "format the query"],
+    [`${apple ? "⌃" : "Ctrl"} Space`, "complete"],
+    [`${mod} /`, "comment or uncomment"],
+    [`${mod} F`, "search in the query"],
+    ["Tab", "take the proposal, or leave the editor"],
+    ["Arrows Page Home End", "move in the result"],
+    ["Enter", "open an object of the result"],
+    [`${mod} C`, "copy the cell"],
+    ["?", "this list"],
+  ];
+  byId("keys-list").replaceChildren(...keys.map(([key, what]) => h("div", {}, h("dt", {}, ...key.split(" ").map((part) => (/^(then|or)$/.test(part) ? ` ${part} ` : h("kbd", {}, part)))), h("dd", {}, what))));
+  byId("run-key").textContent = `${mod} ↵`;
+}
+
+function showAs(json: boolean): void {
+  asJson = json;
+  for (const [id, chosen] of [["as-json", json], ["as-table", !json]] as const) {
+    byId(id).setAttribute("aria-checked", String(chosen));
+    byId(id).tabIndex = chosen ? 0 : -1;
+  }
+  draw();
+}
+
+function listen(): void {
+  byId("run").addEventListener("click", () => void run());
+  byId("stop").addEventListener("click", () => engine.stop());
+  byId("format").addEventListener("click", () => void format());
+  const share = byId<HTMLButtonElement>("share");
+  share.addEventListener("click", () => void copy(share, `${location.href.replace(/#.*/, "")}#${new URLSearchParams({ q: editor.text })}`));
+  byId("theme").addEventListener("click", nextTheme);
+  byId("help").addEventListener("click", () => byId<HTMLDialogElement>("keys").showModal());
+  byId("csv").addEventListener("click", () => result && save("result.csv", "text/csv;charset=utf-8", csv(result)));
+  byId("json").addEventListener("click", () => result && save("result.json", "application/json", result.text));
+  rove(document.querySelector(".tabs") as HTMLElement, (tab) => openView(tab.id.replace("tab-", "") as (typeof VIEWS)[number]));
+  rove(document.querySelector(".segmented") as HTMLElement, (button) => showAs(button.id === "as-json"));
+  addEventListener("keydown", (event) => {
+    const typing = (event.composedPath()[0] as HTMLElement).closest?.("input, select, textarea, [contenteditable]");
+    if (event.key === "?" && !typing) byId<HTMLDialogElement>("keys").showModal();
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !byId("view-query").hidden && !event.defaultPrevented) void run();
+  });
+  addEventListener("hashchange", () => {
+    const q = new URLSearchParams(location.hash.slice(1)).get("q");
+    if (q !== null) {
+      editor.text = q;
+      void run();
+    }
+  });
+}
+
+async function prepareOffline(): Promise<void> {
+  const told = byId("offline");
+  if (!("serviceWorker" in navigator)) {
+    told.textContent = "Offline use is not possible here";
+    return;
+  }
+  try {
+    await navigator.serviceWorker.register("sw.js", { updateViaCache: "none" });
+    await navigator.serviceWorker.ready;
+    told.textContent = "Ready for offline use";
+  } catch {
+    told.textContent = "Offline use is not possible here";
+  }
+}
+
+async function start(): Promise<void> {
+  listen();
+  drawKeys();
+  drawTheme();
+  drawParameters();
+  drawExamples();
+  const [first] = examples;
+  if (editor.text.trim() === "" && first) await choose(first);
+  else await run();
+  await refresh();
+  // After the first answer: the shell is fetched once more for the cache, which must not delay it.
+  await prepareOffline();
+}
+
+start().catch((error: unknown) => {
+  state("bad", "The engine did not start");
+  failed(error);
+});

@@ -1,0 +1,105 @@
+// What the page and its worker say to each other.
+
+/** How many sample patients there are, and what they are made from. The same three numbers always give the same patients. */
+export interface Samples {
+  ehrs: number;
+  compositions: number;
+  seed: number;
+}
+
+/** What the repository holds. */
+export interface Contents {
+  ehrs: number;
+  compositions: number;
+  samples: Samples;
+  /** Requests that wrote something of the user's own. */
+  added: number;
+  /** Bytes of the wasm memory. */
+  memory: number;
+  /** How long it took to get here. */
+  milliseconds: number;
+}
+
+/** A problem in a query, offsets in UTF-16 units. */
+export interface Diagnostic {
+  from: number;
+  to: number;
+  severity: "error" | "warning";
+  code: string;
+  message: string;
+  help: string | null;
+}
+
+/** A proposal of the completion. */
+export interface Completion {
+  label: string;
+  kind: string;
+  detail: string;
+}
+
+/** Proposals that replace the text from `from`. */
+export interface Completions {
+  from: number;
+  options: Completion[];
+}
+
+/** A result set as text, with the place of every cell in it. */
+export interface Result {
+  text: string;
+  columns: { name: string; path: string | null }[];
+  /** Start and end of each cell's JSON text in `text`, row by row. */
+  cells: Uint32Array;
+  rows: number;
+  /** Time in the engine. */
+  milliseconds: number;
+}
+
+/** A guide in the repository. */
+export interface Guide {
+  id: string;
+  title: string;
+  description: string;
+}
+
+/** An EHR to choose. */
+export interface Patient {
+  ehr: string;
+  label: string;
+}
+
+/** What a call may take and give. */
+export interface Calls {
+  contents: { takes: null; gives: Contents };
+  templates: { takes: null; gives: string[] };
+  query: { takes: { q: string; parameters: Record<string, unknown> }; gives: Result };
+  diagnose: { takes: { q: string }; gives: Diagnostic[] };
+  complete: { takes: { q: string; offset: number }; gives: Completions };
+  format: { takes: { q: string }; gives: string };
+  guides: { takes: null; gives: Guide[] };
+  patients: { takes: null; gives: Patient[] };
+  runGuide: { takes: { guide: string; ehr: string }; gives: { text: string; milliseconds: number } };
+  generate: { takes: Samples; gives: Contents };
+  add: { takes: { name: string; text: string; ehr: string | null }; gives: string };
+  forget: { takes: null; gives: Contents };
+}
+
+/** A call on its way to the worker. */
+export interface Request {
+  id: number;
+  call: keyof Calls;
+  argument: unknown;
+}
+
+/** What comes back. */
+export type Reply =
+  | { id: number; value: unknown }
+  | { id: number; error: Failure };
+
+/** An error that crosses the border between worker and page. */
+export interface Failure {
+  message: string;
+  /** Problems of the query text, when the text is the reason. */
+  diagnostics: Diagnostic[];
+  /** The instance is dead: the worker has to be replaced. */
+  fatal: boolean;
+}

@@ -1,0 +1,99 @@
+// The dedicated worker: owns the module and the data, so that the page never waits.
+import { complete, diagnose, format } from "aqlite-wasm";
+import { indexResult } from "./json";
+import { Local } from "./local";
+import type { Calls, Completions, Diagnostic, Failure, Guide, Patient, Reply, Request, Result } from "./protocol";
+
+declare const WASM_URL: string;
+
+const base = new URL("./", location.href);
+const opened = Local.open(fetch(new URL(WASM_URL, base)));
+
+type Handlers = { [K in keyof Calls]: (argument: Calls[K]["takes"], local: Local) => Promise<Calls[K]["gives"]> | Calls[K]["gives"] };
+
+const PATIENTS = "SELECT e/ehr_id/value AS ehr, e/ehr_status/subject/external_ref/id/value AS subject FROM EHR e ORDER BY subject, ehr LIMIT 500";
+
+async function rest(local: Local, method: string, path: string, body = "", headers: Record<string, string> = {}): Promise<string> {
+  const answer = await local.handle(method, new URL(`v1/${path}`, base).href, headers, body);
+  if (answer.status < 300) return answer.body;
+  const said = JSON.parse(answer.body || "{}") as { message?: string };
+  throw new Error(said.message ?? `answered with status ${answer.status}`);
+}
+
+/** Where a dropped file goes, by what it is. */
+function destination(name: string, text: string, ehr: string | null): { method: string; path: string; type: string } {
+  const start = text.trimStart();
+  if (start.startsWith("<")) {
+    if (/<template[\s>]/.test(start.slice(0, 4000))) return { method: "POST", path: "definition/template?type=opt14", type: "application/xml" };
+    if (ehr) return { method: "POST", path: `ehr/${ehr}/composition`, type: "application/xml" };
+  }
+  if (/\.gdl2?(\.json)?$/i.test(name)) return { method: "POST", path: "definition/gdl", type: start.startsWith("{") ? "application/json" : "text/plain" };
+  if (start.startsWith("{")) {
+    if (/"_type"\s*:\s*"COMPOSITION"/.test(start.slice(0, 2000)) && ehr) return { method: "POST", path: `ehr/${ehr}/composition`, type: "application/json" };
+    if (/"definition"\s*:/.test(start) && /"rules"\s*:/.test(start)) return { method: "POST", path: "definition/gdl", type: "application/json" };
+  }
+  throw new Error("expected a template (.opt), a composition (canonical JSON or XML) or a guide (.gdl, .gdl2.json)");
+}
+
+const handlers: Handlers = {
+  contents: (_, local) => local.contents(),
+  templates: async (_, local) => {
+    const listed = JSON.parse(await rest(local, "GET", "definition/template")) as { template_id: string }[];
+    return listed.map(({ template_id }) => template_id);
+  },
+  query: ({ q, parameters }, local) =>
+    local.current(() => {
+      const start = performance.now();
+      const text = local.repository.query(q, JSON.stringify(parameters), new Date().toISOString());
+      const milliseconds = performance.now() - start;
+      return { text, ...indexResult(text), milliseconds } satisfies Result;
+    }),
+  diagnose: ({ q }) => JSON.parse(diagnose(q)) as Diagnostic[],
+  complete: ({ q, offset }) => JSON.parse(complete(q, offset)) as Completions,
+  format: ({ q }) => format(q),
+  guides: async (_, local) => {
+    const listed = JSON.parse(await rest(local, "GET", "definition/gdl")) as { guide_id: string; title?: string; description?: string }[];
+    return listed.map(({ guide_id, title, description }) => ({ id: guide_id, title: title ?? guide_id, description: description ?? "" }) satisfies Guide);
+  },
+  patients: (_, local) =>
+    local.current(() => {
+      const found = JSON.parse(local.repository.query(PATIENTS, "{}", new Date().toISOString())) as { rows: [string, string | null][] };
+      return found.rows.map(([ehr, subject]) => ({ ehr, label: subject ?? ehr }) satisfies Patient);
+    }),
+  runGuide: async ({ guide, ehr }, local) => {
+    const start = performance.now();
+    const text = await rest(local, "GET", `gdl/query/${encodeURIComponent(ehr)}/${encodeURIComponent(guide)}`);
+    return { text, milliseconds: performance.now() - start };
+  },
+  generate: (samples, local) => local.generate(samples),
+  add: async ({ name, text, ehr }, local) => {
+    const { method, path, type } = destination(name, text, ehr);
+    await rest(local, method, path, text, { "content-type": type, prefer: "return=minimal" });
+    return path.replace(/\?.*/, "");
+  },
+  forget: (_, local) => local.forget(),
+};
+
+/** After these the instance cannot be trusted: its memory is as the failure left it. */
+function fatal(error: unknown): boolean {
+  return error instanceof WebAssembly.RuntimeError || error instanceof RangeError || (error instanceof Error && error.name === "Panic");
+}
+
+function failure(error: unknown): Failure {
+  const diagnostics = (error as { diagnostics?: Diagnostic[] } | null)?.diagnostics ?? [];
+  return { message: error instanceof Error ? error.message : String(error), diagnostics, fatal: fatal(error) };
+}
+
+async function answer({ id, call, argument }: Request): Promise<void> {
+  try {
+    const local = await opened;
+    const handler = handlers[call] as (argument: unknown, local: Local) => unknown;
+    const value = await handler(argument, local);
+    const moved = call === "query" ? [(value as Result).cells.buffer] : [];
+    postMessage({ id, value } satisfies Reply, { transfer: moved });
+  } catch (error) {
+    postMessage({ id, error: failure(error) } satisfies Reply);
+  }
+}
+
+addEventListener("message", (event: MessageEvent<Request>) => void answer(event.data));

@@ -1,0 +1,63 @@
+//! A clock that stands still and identifiers that follow from a seed: what was done once can be done again with the same outcome.
+
+use aqlite::service::Moment;
+
+/// The moment of one request.
+pub struct Replayed {
+    micros: i64,
+    state: u64,
+}
+
+impl Replayed {
+    /// `now` in milliseconds since 1970; any text is a seed.
+    pub fn new(now: f64, seed: &str) -> Replayed {
+        // FNV-1a: seeds differ in all of their bytes.
+        let state = seed.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        Replayed { micros: (now * 1000.0) as i64, state }
+    }
+
+    /// SplitMix64.
+    fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+impl Moment for Replayed {
+    fn now(&mut self) -> i64 {
+        self.micros
+    }
+
+    fn new_uuid(&mut self) -> String {
+        let (high, low) = (self.next(), self.next());
+        // RFC 9562: version 4, variant 10.
+        let bits = u128::from(high) << 64 | u128::from(low);
+        let bits = bits & !(0xf << 76) | 0x4 << 76;
+        let bits = bits & !(0x3 << 62) | 0x2 << 62;
+        let hex = format!("{bits:032x}");
+        let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
+        [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_gives_the_same_identifiers_and_they_are_of_version_four() {
+        let uuids = |seed| {
+            let mut moment = Replayed::new(1_700_000_000_000.0, seed);
+            [moment.new_uuid(), moment.new_uuid()]
+        };
+        let [first, second] = uuids("a");
+        assert_eq!([first.clone(), second.clone()], uuids("a"));
+        assert_ne!(first, second);
+        assert_ne!(uuids("b"), uuids("a"));
+        assert_eq!(first.len(), 36);
+        assert_eq!(first.as_bytes()[14], b'4');
+        assert!(b"89ab".contains(&first.as_bytes()[19]));
+    }
+}
