@@ -5,10 +5,10 @@ import { bracketMatching, indentOnInput } from "@codemirror/language";
 import { forceLinting, linter, lintKeymap, type Diagnostic as Mark } from "@codemirror/lint";
 import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
 import { EditorState, Prec } from "@codemirror/state";
-import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers, placeholder } from "@codemirror/view";
+import { drawSelection, EditorView, highlightActiveLine, hoverTooltip, keymap, lineNumbers, placeholder, type Tooltip } from "@codemirror/view";
 import { aql } from "./aql-language";
 import { h } from "./dom";
-import type { Completions, Diagnostic } from "./protocol";
+import type { Completions, Diagnostic, Hover } from "./protocol";
 
 /** What the editor asks of the page. */
 export interface EditorHost {
@@ -16,6 +16,7 @@ export interface EditorHost {
   format(): void;
   diagnose(q: string): Promise<Diagnostic[]>;
   complete(q: string, offset: number): Promise<Completions>;
+  hover(q: string, offset: number): Promise<Hover | null>;
   changed(q: string): void;
   told(problems: Diagnostic[]): void;
 }
@@ -35,9 +36,10 @@ const theme = EditorView.theme({
   ".cm-matchingBracket, &.cm-focused .cm-matchingBracket": { backgroundColor: "var(--accent-soft)", outline: "1px solid var(--accent-line)" },
   ".cm-placeholder": { color: "var(--ink-faint)" },
   ".cm-tooltip": { backgroundColor: "var(--surface)", color: "var(--ink)", border: "1px solid var(--line)", borderRadius: "8px", boxShadow: "var(--shadow)", overflow: "hidden" },
-  ".cm-tooltip-autocomplete > ul": { fontFamily: "var(--mono)", fontSize: "13px", maxHeight: "16em" },
-  ".cm-tooltip-autocomplete > ul > li": { padding: "4px 10px", color: "var(--ink)" },
-  ".cm-tooltip-autocomplete > ul > li[aria-selected]": { backgroundColor: "var(--accent)", color: "var(--on-accent)" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul": { fontFamily: "var(--mono)", fontSize: "13px", maxHeight: "16em", maxWidth: "min(44rem, 92vw)" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul > li": { padding: "4px 10px", color: "var(--ink)" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul > li[aria-selected]": { backgroundColor: "var(--accent)", color: "var(--on-accent)" },
+  ".cm-meaning": { padding: "8px 12px", font: "14px/1.45 var(--sans)", maxWidth: "34rem" },
   ".cm-completionDetail": { color: "inherit", opacity: "0.75", fontStyle: "normal", marginLeft: "1.2em" },
   ".cm-completionMatchedText": { textDecoration: "none", fontWeight: "700" },
   ".cm-diagnostic": { padding: "8px 12px", borderLeft: "none", font: "14px/1.45 var(--sans)", maxWidth: "34rem" },
@@ -81,15 +83,26 @@ export class Editor {
       }));
     };
     const complete = async (context: CompletionContext): Promise<CompletionResult | null> => {
-      if (!context.explicit && !context.matchBefore(/[\w/[.$]/)) return null;
+      if (!context.explicit && !context.matchBefore(/[\w/[.$]$/)) return null;
       const found = await host.complete(context.state.doc.toString(), context.pos).catch(() => null);
       if (!found || context.aborted) return null;
-      return {
-        from: found.from,
-        options: found.options.map(({ label, kind, detail }, at) => ({ label, type: kind, detail, boost: -at / 10 })),
-        validFor: /^[\w.-]*$/,
-      };
+      const { from, to } = found;
+      // Unasked, only what goes on from the letters that are written: Enter takes a proposal, and must not surprise.
+      const written = context.state.sliceDoc(from, context.pos).toLowerCase();
+      const options = context.explicit ? found.options : found.options.filter(({ label }) => label.toLowerCase().split(/[\s(]+/).some((word) => word.startsWith(written)));
+      if (options.length === 0) return null;
+      // Chosen and ordered by the engine; asked again with every letter.
+      return { from, to, filter: false, options: options.map(({ label, kind, detail, insert }) => ({ label, type: kind, detail, apply: insert })) };
     };
+    const hover = hoverTooltip(
+      async (view, position): Promise<Tooltip | null> => {
+        const found = await host.hover(view.state.doc.toString(), position).catch(() => null);
+        if (!found) return null;
+        const { from, to, title, text } = found;
+        return { pos: from, end: to, above: true, create: () => ({ dom: h("div", { class: "cm-meaning" }, h("strong", {}, title), text ? h("div", {}, text) : null) }) };
+      },
+      { hoverTime: 350 },
+    );
     const ours = Prec.highest(
       keymap.of([
         { key: "Mod-Enter", run: () => (host.run(), true) },
@@ -116,6 +129,7 @@ export class Editor {
           aql(),
           linter(lint, { delay: 250 }),
           autocompletion({ override: [complete], icons: false }),
+          hover,
           placeholder("SELECT … FROM EHR e CONTAINS COMPOSITION c"),
           EditorView.contentAttributes.of({ "aria-label": "AQL query", spellcheck: "false", autocapitalize: "off" }),
           EditorView.updateListener.of((update) => {

@@ -32,18 +32,21 @@ export class Local {
   #milliseconds = 0;
   #busy: Promise<unknown> = Promise.resolve();
 
-  private constructor(module: InitOutput, shared: Shared, origin: Origin) {
+  readonly #base: string;
+
+  private constructor(base: URL, module: InitOutput, shared: Shared, origin: Origin) {
+    this.#base = base.href;
     this.#module = module;
     this.#shared = shared;
     this.#origin = origin;
-    this.repository = new Repository();
+    this.repository = new Repository(this.#base);
   }
 
-  /** Compiles the module, makes the patients, repeats the journal. */
-  static async open(wasm: Promise<Response>): Promise<Local> {
+  /** Compiles the module, makes the patients, repeats the journal. `base` stands in front of `v1/` in the addresses of the interface. */
+  static async open(base: URL, wasm: Promise<Response>): Promise<Local> {
     const start = performance.now();
     const [module, shared] = await Promise.all([init({ module_or_path: wasm }), Shared.open(SAMPLES)]);
-    const local = new Local(module, shared, await shared.origin());
+    const local = new Local(base, module, shared, await shared.origin());
     local.#fill();
     await local.#repeat();
     local.#milliseconds = performance.now() - start;
@@ -88,7 +91,7 @@ export class Local {
       this.#origin = origin;
       this.#sequence = 0;
       this.repository.free();
-      this.repository = new Repository();
+      this.repository = new Repository(this.#base);
       this.#fill();
     }
     await this.#repeat();

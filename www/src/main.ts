@@ -33,6 +33,7 @@ const editor = new Editor(byId("editor"), firstQuery() ?? "", {
   format: () => void format(),
   diagnose: (q) => engine.call("diagnose", { q }),
   complete: (q, offset) => engine.call("complete", { q, offset }),
+  hover: (q, offset) => engine.call("hover", { q, offset }),
   changed: () => {
     keepQuery();
     markExample();

@@ -30,17 +30,19 @@ export interface Diagnostic {
   help: string | null;
 }
 
-/** A proposal of the completion. */
-export interface Completion {
-  label: string;
-  kind: string;
-  detail: string;
-}
-
-/** Proposals that replace the text from `from`. */
+/** Proposals that replace the text between two offsets, the likeliest first. */
 export interface Completions {
   from: number;
-  options: Completion[];
+  to: number;
+  options: { label: string; kind: string; detail: string; insert: string }[];
+}
+
+/** What a word of a query means. */
+export interface Hover {
+  from: number;
+  to: number;
+  title: string;
+  text: string;
 }
 
 /** A result set as text, with the place of every cell in it. */
@@ -74,6 +76,7 @@ export interface Calls {
   query: { takes: { q: string; parameters: Record<string, unknown> }; gives: Result };
   diagnose: { takes: { q: string }; gives: Diagnostic[] };
   complete: { takes: { q: string; offset: number }; gives: Completions };
+  hover: { takes: { q: string; offset: number }; gives: Hover | null };
   format: { takes: { q: string }; gives: string };
   guides: { takes: null; gives: Guide[] };
   patients: { takes: null; gives: Patient[] };

@@ -36,7 +36,7 @@ let opened: Promise<Local> | undefined;
 
 /** The repository; opened when first needed, and again after it failed. */
 function local(): Promise<Local> {
-  opened ??= Local.open(wasm());
+  opened ??= Local.open(base, wasm());
   return opened;
 }
 

@@ -1,13 +1,13 @@
 // The dedicated worker: owns the module and the data, so that the page never waits.
-import { complete, diagnose, format } from "aqlite-wasm";
+import { diagnose, format } from "aqlite-wasm";
 import { indexResult } from "./json";
 import { Local } from "./local";
-import type { Calls, Completions, Diagnostic, Failure, Guide, Patient, Reply, Request, Result } from "./protocol";
+import type { Calls, Completions, Diagnostic, Failure, Guide, Hover, Patient, Reply, Request, Result } from "./protocol";
 
 declare const WASM_URL: string;
 
 const base = new URL("./", location.href);
-const opened = Local.open(fetch(new URL(WASM_URL, base)));
+const opened = Local.open(base, fetch(new URL(WASM_URL, base)));
 
 type Handlers = { [K in keyof Calls]: (argument: Calls[K]["takes"], local: Local) => Promise<Calls[K]["gives"]> | Calls[K]["gives"] };
 
@@ -49,7 +49,8 @@ const handlers: Handlers = {
       return { text, ...indexResult(text), milliseconds } satisfies Result;
     }),
   diagnose: ({ q }) => JSON.parse(diagnose(q)) as Diagnostic[],
-  complete: ({ q, offset }) => JSON.parse(complete(q, offset)) as Completions,
+  complete: ({ q, offset }, local) => JSON.parse(local.repository.complete(q, offset)) as Completions,
+  hover: ({ q, offset }, local) => JSON.parse(local.repository.hover(q, offset)) as Hover | null,
   format: ({ q }) => format(q),
   guides: async (_, local) => {
     const listed = JSON.parse(await rest(local, "GET", "definition/gdl")) as { guide_id: string; title?: string; description?: string }[];

@@ -7,14 +7,16 @@
 mod moment;
 mod samples;
 
-use aqlite::aql::{self, Budget, CheckOptions, Completion, CompletionKind, Parameter, Parameters, QueryOptions, ResultSet, Run};
-use aqlite::diag::{Diagnostic, LineIndex, Severity};
+use aqlite::aql::{self, Budget, Completion, Parameter, Parameters, QueryOptions, ResultSet, Run, TemplateLabels};
+use aqlite::diag::{Diagnostic, LineIndex, Severity, Span};
 use aqlite::service::{Auth, Config, Request, Response, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::block_on;
-use aqlite::store::repository::Repository as _;
+use aqlite::store::repository::{Definition, DefinitionKind, Repository as _};
+use aqlite::template::Template;
 use moment::Replayed;
 use serde_json::{Map, Value, json};
+use std::cell::RefCell;
 use wasm_bindgen::prelude::*;
 
 /// More rows than any page shows: the whole answer is wanted here, not a page of it.
@@ -24,13 +26,15 @@ const ROWS: usize = 2_000_000;
 #[wasm_bindgen]
 pub struct Repository {
     service: Service<Memory>,
+    /// The templates, read for their labels.
+    templates: RefCell<Vec<Template>>,
 }
 
 #[wasm_bindgen]
 impl Repository {
-    /// An empty repository.
+    /// An empty repository. `base_url` is what stands in front of `/v1` in the addresses of the interface.
     #[wasm_bindgen(constructor)]
-    pub fn new() -> Repository {
+    pub fn new(base_url: &str) -> Repository {
         std::panic::set_hook(Box::new(|info| {
             // Where, but not what: the message of a panic may quote data.
             let place = info.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
@@ -38,8 +42,9 @@ impl Repository {
             error.set_name("Panic");
             wasm_bindgen::throw_val(error.into());
         }));
-        let config = Config { auth: Auth::Open, origins: vec![String::from("*")], ..Config::default() };
-        Repository { service: Service::new(Memory::new(), config) }
+        let base_url = base_url.trim_end_matches('/').to_owned();
+        let config = Config { base_url, auth: Auth::Open, origins: vec![String::from("*")], ..Config::default() };
+        Repository { service: Service::new(Memory::new(), config), templates: RefCell::default() }
     }
 
     /// Makes sample patients: templates, guides, EHRs and compositions. Equal numbers give equal data.
@@ -52,14 +57,15 @@ impl Repository {
 
     /// Answers a request of the REST interface: JSON text `{status, headers: [[name, value]], body}`.
     ///
-    /// `headers` is a JSON object, `now` milliseconds since 1970. New identifiers follow from `seed`: the same call on the same data
+    /// `url` is the whole address, `headers` a JSON object, `now` milliseconds since 1970. New identifiers follow from `seed`: the same call on the same data
     /// gives the same answer, identifiers included.
     ///
     /// # Errors
     /// When `headers` is not a JSON object of texts. Whatever is wrong with the request itself is a status, as over HTTP.
     pub fn handle(&self, method: &str, url: &str, headers: &str, body: &str, now: f64, seed: &str) -> Result<String, JsError> {
         let headers: Map<String, Value> = serde_json::from_str(headers)?;
-        let mut request = Request::new(method, target(url));
+        let target = url.strip_prefix(&self.service.config().base_url).unwrap_or(url);
+        let mut request = Request::new(method, target);
         request.headers = headers.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned()))).collect();
         request.body = body.as_bytes().to_vec();
         let Response { status, headers, body } = self.send(&request, now, seed).map_err(|why| JsError::new(&why))?;
@@ -83,48 +89,51 @@ impl Repository {
         scanned.map_err(|waits| JsError::new(&waits.to_string()))?.ok();
         Ok(result_json(&run.finish().map_err(|e| JsError::new(&e.to_string()))?))
     }
+
+    /// What may stand at an offset (in UTF-16 units) of a query, with the names that the templates give it: JSON text
+    /// `{from, to, options: [{label, kind, detail, insert}]}`, the likeliest first; what does not fit the letters before the offset is left out.
+    pub fn complete(&self, q: &str, offset: usize) -> String {
+        let at = byte_offset(q, offset);
+        let found = self.labelled(|labels| aql::complete(q, at, labels));
+        let span = found.first().map_or(Span::new(at, at), |c| c.span);
+        let option = |c: &Completion| json!({ "label": c.label, "kind": c.kind.name(), "detail": c.detail, "insert": c.insert });
+        let options: Vec<Value> = found.iter().map(option).collect();
+        let index = LineIndex::new(q);
+        json!({ "from": index.utf16(span.start), "to": index.utf16(span.end), "options": options }).to_string()
+    }
+
+    /// What the word at an offset (in UTF-16 units) of a query means: JSON text `{from, to, title, text}`, or `null`.
+    pub fn hover(&self, q: &str, offset: usize) -> String {
+        let index = LineIndex::new(q);
+        let found = self.labelled(|labels| aql::hover(q, byte_offset(q, offset), labels));
+        let told = found.map(|h| json!({ "from": index.utf16(h.span.start), "to": index.utf16(h.span.end), "title": h.title, "text": h.text }));
+        Value::from(told).to_string()
+    }
 }
 
 impl Repository {
     fn send(&self, request: &Request, now: f64, seed: &str) -> Result<Response, String> {
         block_on(self.service.handle(request, &mut Replayed::new(now, seed))).map_err(|waits| waits.to_string())
     }
-}
 
-impl Default for Repository {
-    fn default() -> Repository {
-        Repository::new()
+    /// Asks with the labels of the templates that the repository has now; they are read when their number has changed.
+    fn labelled<T>(&self, ask: impl FnOnce(&TemplateLabels<'_>) -> T) -> T {
+        let repository = self.service.repository();
+        let listed = block_on(repository.definitions(DefinitionKind::Template, "")).ok().and_then(Result::ok).unwrap_or_default();
+        let mut templates = self.templates.borrow_mut();
+        if listed.len() != templates.len() {
+            let whole = |d: &Definition| block_on(repository.definition(DefinitionKind::Template, &d.name, &d.version)).ok()?.ok()?;
+            let bodies = listed.iter().filter_map(whole);
+            *templates = bodies.filter_map(|d| Template::parse(&d.body).ok()).collect();
+        }
+        ask(&TemplateLabels { templates: templates.iter().collect(), language: "en" })
     }
 }
 
 /// The problems of a query that is being written: JSON text of a list of `{from, to, severity, code, message, help}`.
 #[wasm_bindgen]
 pub fn diagnose(q: &str) -> String {
-    let (ast, mut found) = aql::parse(q);
-    // What the parser had to skip would only lead the checker astray.
-    let broken = found.iter().any(|d| d.severity == Severity::Error);
-    if let Some(ast) = ast.filter(|_| !broken) {
-        found.extend(aql::check(&ast, &Parameters::new(), &CheckOptions { terminology: None, draft: true }).err().unwrap_or_default());
-    }
-    diagnostics_json(q, &found).to_string()
-}
-
-/// What may stand at an offset (in UTF-16 units) of a query: JSON text `{from, options: [{label, kind, detail}]}`.
-#[wasm_bindgen]
-pub fn complete(q: &str, offset: usize) -> String {
-    let found = aql::complete(q, byte_offset(q, offset), &[]);
-    let option = |o: &Completion| {
-        let kind = match o.kind {
-            CompletionKind::Keyword => "keyword",
-            CompletionKind::Class => "class",
-            CompletionKind::Variable => "variable",
-            CompletionKind::Attribute => "property",
-            CompletionKind::Function => "function",
-            CompletionKind::Archetype => "constant",
-        };
-        json!({ "label": o.text, "kind": kind, "detail": o.detail })
-    };
-    json!({ "from": LineIndex::new(q).utf16(found.start), "options": found.options.iter().map(option).collect::<Vec<_>>() }).to_string()
+    diagnostics_json(q, &aql::diagnose(q)).to_string()
 }
 
 /// A query in its usual layout.
@@ -145,12 +154,6 @@ fn byte_offset(text: &str, units: usize) -> usize {
         here
     });
     found.map_or(text.len(), |(at, _)| at)
-}
-
-/// The path and query string of an absolute address.
-fn target(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/")
 }
 
 fn parameter(value: Value) -> Parameter {
