@@ -83,7 +83,7 @@ impl Repository {
         let parameters: Parameters = parameters.into_iter().map(|(name, value)| (name, parameter(value))).collect();
         let plan = aql::prepare(q, &parameters, &QueryOptions::default()).map_err(|found| query_error(q, &found))?;
         let go_on = || false;
-        let mut run = Run::new(&plan, now, Budget { rows: ROWS }, &go_on);
+        let mut run = Run::new(&plan, now, Budget { rows: ROWS, ..Budget::default() }, &go_on);
         // A sink that wants no more ends the scan with `Stopped`: the run itself knows whether that is a failure.
         let scanned = block_on(self.service.repository().scan(plan.scan(), &mut |batch| run.push(batch)));
         scanned.map_err(|waits| JsError::new(&waits.to_string()))?.ok();

@@ -20,7 +20,7 @@ pub fn load(service: &Service<Memory>, ehrs: usize, compositions: usize, seed: u
     for template in templates() {
         loader.send(Request::new("POST", &format!("{BASE}/definition/template/adl1.4")).with_body("application/xml", template.text))?;
     }
-    for guide in guides().iter().take(0) {
+    for guide in guides() {
         loader.send(Request::new("POST", "/v1/definition/gdl").with_body("application/json", guide.text))?;
     }
     let generator = Generator::new(seed, ehrs, compositions);
