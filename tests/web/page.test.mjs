@@ -114,6 +114,26 @@ test("results are saved as CSV and JSON with their digits", () =>
     assert.ok(json.includes(`"rows":[[${shown}]`), json.slice(0, 200));
   }));
 
+test("a guide runs on a patient and says which rules fired", () =>
+  onPage(async (page) => {
+    await page.click("#tab-guide");
+    await page.locator("#patient option").nth(5).waitFor({ state: "attached" });
+    const patients = await page.locator("#patient option").count();
+    let fired = 0;
+    for (let at = 0; at < Math.min(patients, 12) && fired === 0; at += 1) {
+      await page.locator("#patient").selectOption({ index: at });
+      await page.click("#run-guide");
+      await page.locator("#guide-outcome .summary", { hasText: /rules? fired/ }).waitFor();
+      fired = await page.locator("#guide-outcome .mark.fired").count();
+    }
+    assert.ok(fired > 0, "no rule fired for any patient");
+    assert.ok((await page.locator("#guide-outcome .output").count()) > 0);
+    assert.ok((await page.locator("#guide-outcome .asked").count()) > 0);
+    const other = page.locator("#guide-outcome .rules details", { hasText: "not fired" }).first();
+    await other.locator("summary").click();
+    assert.match(await other.locator("ul").textContent(), /false|unknown/);
+  }));
+
 test("other patients are made by number, the same ones by the same numbers", () =>
   onPage(async (page) => {
     const make = async (ehrs, compositions, seed) => {

@@ -57,10 +57,10 @@ export class Grid {
     // What is left of the width goes to a last column of texts, or stays empty: numbers stand near their neighbours.
     const end = this.#numeric.at(-1) ? `${last}px minmax(0, 1fr)` : `minmax(${last}px, 1fr)`;
     this.element.style.setProperty("--columns", `${widths.map((width) => `${width}px`).join(" ")} ${end}`);
-    this.element.addEventListener("scroll", () => this.#draw(), { passive: true });
+    this.element.addEventListener("scroll", () => this.draw(), { passive: true });
     this.element.addEventListener("keydown", (event) => this.#key(event));
     this.element.addEventListener("click", (event) => this.#click(event));
-    new ResizeObserver(() => this.#draw()).observe(this.element);
+    new ResizeObserver(() => this.draw()).observe(this.element);
   }
 
   #measure(name: string, column: number): { width: number; numeric: boolean } {
@@ -89,7 +89,8 @@ export class Grid {
     return [Math.max(0, top - SPARE), Math.min(this.#result.rows, top + count + SPARE)];
   }
 
-  #draw(again = false): void {
+  /** Draws the rows on screen, when they are others than before or `again`. */
+  draw(again = false): void {
     const [first, last] = this.#window();
     if (!again && first === this.#first && last === this.#last) return;
     const focused = this.#body.contains(document.activeElement);
@@ -141,7 +142,7 @@ export class Grid {
     const top = this.#row * step;
     if (top < this.element.scrollTop) this.element.scrollTop = top;
     else if (top + ROW > this.element.scrollTop + space) this.element.scrollTop = top + ROW - space;
-    this.#draw(true);
+    this.draw(true);
     const cell = this.#focused();
     cell?.focus({ preventScroll: true });
     cell?.scrollIntoView({ block: "nearest", inline: "nearest" });
@@ -186,7 +187,7 @@ export class Grid {
 
   /** Puts the focus back on the current cell. */
   focus(): void {
-    this.#draw(true);
+    this.draw(true);
     this.#focused()?.focus({ preventScroll: true });
   }
 }

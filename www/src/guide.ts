@@ -30,6 +30,7 @@ export class GuideView {
   readonly #run = h("button", { id: "run-guide", class: "primary", type: "button" }, "Run guide");
   readonly #outcome = h("div", { id: "guide-outcome", class: "outcome", "aria-live": "polite" });
   #chosen = "";
+  #outputs: Record<string, string> = {};
 
   constructor(root: HTMLElement, engine: Engine) {
     this.#engine = engine;
@@ -64,6 +65,7 @@ export class GuideView {
     const before = this.#patient.value;
     this.#patient.replaceChildren(...patients.map(({ ehr, label }) => h("option", { value: ehr, selected: ehr === before }, label)));
     if (!guides.some(({ id }) => id === this.#chosen)) this.#chosen = guides[0]?.id ?? "";
+    this.#outputs = Object.assign({}, ...guides.map(({ outputs }) => outputs)) as Record<string, string>;
     this.#guides.replaceChildren(...guides.map((guide) => this.#choice(guide)));
     this.#run.disabled = guides.length === 0 || patients.length === 0;
     if (this.#run.disabled) this.#say("Nothing to run", "There are no guides or no patients. Make sample patients in the Data view, or add a guide there.");
@@ -106,39 +108,73 @@ export class GuideView {
 
   #show(answer: Members, patient: string, milliseconds: number): void {
     const details = members(answer["execution_details"]);
-    const rules = list(details["rules_executed"]);
-    const results = list(answer["results"]).map(members);
-    const values = results.flatMap((result) => list(result["rm_values"]).map((value) => ({ archetype: text(result["archetype_id"]), ...this.#output(members(value)) })));
+    const fired = list(details["rules_executed"]).length;
+    const trace = members(list(answer["_trace"])[0]);
+    const outputs = list(answer["results"]).map(members).flatMap((result) => list(result["rm_values"]).map((value) => this.#drawOutput(text(result["archetype_id"]), members(value))));
     const queries = list(members(details["query_execution_details"])["queries"]).map(members);
-    this.#outcome.replaceChildren(
-      h("div", { class: "bar" }, h("h2", {}, values.length > 0 ? `What it says about ${patient}` : `Nothing to say about ${patient}`), h("p", { class: "summary" }, `${rules.length} ${rules.length === 1 ? "rule" : "rules"} fired · ${milliseconds.toFixed(1)} ms`)),
-      values.length > 0
-        ? h("dl", { class: "outputs" }, ...values.map(({ archetype, path, shown, json }) => this.#drawOutput(archetype, path, shown, json)))
-        : h("p", { class: "quiet" }, "No rule changed an output element for this patient."),
-      h("h3", {}, "Rules that fired, in order"),
-      rules.length > 0 ? h("ol", { class: "rules" }, ...rules.map((rule) => h("li", {}, text(rule)))) : h("p", { class: "quiet" }, "None: no condition was met."),
+    const missing = list(trace["missing"]).map((variable) => text(members(variable)["name"]) || text(members(variable)["variable"]));
+    const parts = [
+      h(
+        "div",
+        { class: "bar" },
+        h("h2", {}, outputs.length > 0 ? `What it says about ${patient}` : `Nothing to say about ${patient}`),
+        h("p", { class: "summary" }, `${fired} ${fired === 1 ? "rule" : "rules"} fired · ${milliseconds.toFixed(1)} ms`),
+      ),
+      missing.length > 0 ? h("p", { class: "missing" }, h("strong", {}, "Not in the record: "), missing.join(", ")) : null,
+      ...list(answer["_cards"]).map((card) => this.#drawCard(members(card))),
+      outputs.length > 0 ? h("dl", { class: "outputs" }, ...outputs) : h("p", { class: "quiet" }, "No rule changed an output element for this patient."),
+      h("h3", {}, "Rules, in the order of their evaluation"),
+      h("ol", { class: "rules" }, ...list(trace["rules"]).map((rule) => this.#drawRule(members(rule)))),
       h("h3", {}, "What it asked the record"),
       ...queries.map((query) => this.#drawQuery(query)),
+    ];
+    this.#outcome.replaceChildren(...parts.filter((part) => part !== null));
+  }
+
+  /** A card of CDS Hooks. */
+  #drawCard(card: Members): HTMLElement {
+    const indicator = text(card["indicator"]) || "info";
+    const source = text(members(card["source"])["label"]);
+    return h(
+      "article",
+      { class: `advice ${indicator}` },
+      h("p", {}, h("span", { class: "indicator" }, indicator), h("strong", {}, text(card["summary"]))),
+      card["detail"] ? h("p", {}, text(card["detail"])) : null,
+      source ? h("small", {}, source) : null,
     );
   }
 
-  #output(value: Members): { path: string; shown: string; json: Json } {
+  #drawOutput(archetype: string, value: Members): HTMLElement {
     const json = value["value"] ?? null;
-    return { path: text(value["path"]), shown: view(print(json)).text, json };
-  }
-
-  #drawOutput(archetype: string, path: string, shown: string, json: Json): HTMLElement {
+    const path = text(value["path"]);
     const object = typeof json === "object" && json !== null && !(json instanceof NumberText);
     return h(
       "div",
       { class: "output" },
-      h("dt", {}, h("code", {}, archetype), h("code", { class: "path" }, path)),
-      h("dd", {}, h("span", { class: "value" }, shown || "no value"), " ", object ? tree("value", json, false) : null),
+      h("dt", {}, h("strong", {}, this.#outputs[`${archetype} ${path}`] ?? ""), h("code", { class: "path" }, archetype), h("code", { class: "path" }, path)),
+      h("dd", {}, h("span", { class: "value" }, view(print(json)).text || "no value"), object ? tree("value", json, false) : null),
     );
   }
 
+  /** A rule with its conditions: those of a rule that did not fire say why. */
+  #drawRule(rule: Members): HTMLElement {
+    const fired = rule["fired"] === true;
+    const conditions = list(rule["conditions"]).map(members);
+    const mark = h("span", { class: fired ? "mark fired" : "mark" }, fired ? "fired" : "not fired");
+    return h(
+      "li",
+      {},
+      h("details", {}, h("summary", {}, mark, " ", text(rule["name"]) || text(rule["rule"])), h("ul", {}, ...conditions.map((condition) => this.#drawCondition(condition)))),
+    );
+  }
+
+  #drawCondition(condition: Members): HTMLElement {
+    const result = condition["result"] === true ? "true" : condition["result"] === false ? "false" : "unknown";
+    const read = list(condition["variables"]).map(members).map((variable) => `${text(variable["name"]) || text(variable["variable"])}: ${text(variable["value"]) || "no value"}`);
+    return h("li", { class: `condition ${result}` }, h("span", { class: "verdict" }, result), h("code", {}, text(condition["text"])), read.length > 0 ? h("small", {}, read.join(", ")) : null);
+  }
+
   #drawQuery(query: Members): HTMLElement {
-    const time = text(query["query_time"]);
-    return h("details", { class: "asked" }, h("summary", {}, text(query["id"]) || "query", time ? h("small", {}, ` ${time} ms`) : null), h("pre", { tabindex: 0 }, h("code", {}, text(query["aql"]))));
+    return h("details", { class: "asked" }, h("summary", {}, text(query["id"]) || "query"), h("pre", { tabindex: 0 }, h("code", {}, text(query["aql"]))));
   }
 }

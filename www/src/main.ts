@@ -160,6 +160,7 @@ function draw(): void {
   } else {
     grid = new Grid(result, openCell);
     box.replaceChildren(grid.element);
+    grid.draw();
   }
 }
 

@@ -61,6 +61,8 @@ export interface Guide {
   id: string;
   title: string;
   description: string;
+  /** What its outputs are called, by archetype and path. */
+  outputs: Record<string, string>;
 }
 
 /** An EHR to choose. */

@@ -35,6 +35,24 @@ function destination(name: string, text: string, ehr: string | null): { method: 
   throw new Error("expected a template (.opt), a composition (canonical JSON or XML) or a guide (.gdl, .gdl2.json)");
 }
 
+/** The part of a GDL2 guide that is shown; a guide of another format has none of it. */
+interface GuideText {
+  description?: { details?: Record<string, { purpose?: string; use?: string }> };
+  definition?: { data_bindings?: Record<string, { model_id?: string; elements?: Record<string, { path?: string }> }> };
+  ontology?: { term_definitions?: Record<string, { terms?: Record<string, { text?: string }> }> };
+}
+
+function described({ guide_id, concept, language }: { guide_id: string; concept?: string; language?: string }, body: string): Guide {
+  const guide = (body.trimStart().startsWith("{") ? JSON.parse(body) : {}) as GuideText;
+  const about = guide.description?.details?.[language ?? "en"];
+  const terms = guide.ontology?.term_definitions?.[language ?? "en"]?.terms ?? {};
+  const outputs: Record<string, string> = {};
+  for (const { model_id, elements } of Object.values(guide.definition?.data_bindings ?? {})) {
+    for (const [code, { path }] of Object.entries(elements ?? {})) outputs[`${model_id} ${path}`] = terms[code]?.text ?? code;
+  }
+  return { id: guide_id, title: concept ?? guide_id, description: [about?.purpose, about?.use].filter(Boolean).join(" "), outputs };
+}
+
 const handlers: Handlers = {
   contents: (_, local) => local.contents(),
   templates: async (_, local) => {
@@ -53,8 +71,8 @@ const handlers: Handlers = {
   hover: ({ q, offset }, local) => JSON.parse(local.repository.hover(q, offset)) as Hover | null,
   format: ({ q }) => format(q),
   guides: async (_, local) => {
-    const listed = JSON.parse(await rest(local, "GET", "definition/gdl")) as { guide_id: string; title?: string; description?: string }[];
-    return listed.map(({ guide_id, title, description }) => ({ id: guide_id, title: title ?? guide_id, description: description ?? "" }) satisfies Guide);
+    const listed = JSON.parse(await rest(local, "GET", "definition/gdl")) as { guide_id: string; concept?: string; language?: string }[];
+    return Promise.all(listed.map(async (entry) => described(entry, await rest(local, "GET", `definition/gdl/${encodeURIComponent(entry.guide_id)}`))));
   },
   patients: (_, local) =>
     local.current(() => {
@@ -63,7 +81,7 @@ const handlers: Handlers = {
     }),
   runGuide: async ({ guide, ehr }, local) => {
     const start = performance.now();
-    const text = await rest(local, "GET", `gdl/query/${encodeURIComponent(ehr)}/${encodeURIComponent(guide)}`);
+    const text = await rest(local, "GET", `gdl/query/${encodeURIComponent(ehr)}/${encodeURIComponent(guide)}?trace=true`);
     return { text, milliseconds: performance.now() - start };
   },
   generate: (samples, local) => local.generate(samples),
