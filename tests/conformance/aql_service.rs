@@ -1,11 +1,14 @@
 //! Suites `aql.result`, `aql.error`, `aql.no_oracle`: queries over REST in the ITS dialect, on the data of their set-up.
 //!
-//! Each set-up fills an empty server once; its cases only read. Set-ups that need FLAT documents are skipped.
+//! Each set-up fills an empty server once; its cases only read. Set-ups that need FLAT documents are skipped. One set-up
+//! commits a document with attributes that the RM does not know: it is refused, then loaded without them.
 
 use crate::corpus::{Corpus, text_of};
 use crate::report::Case;
 use crate::rows::{Rules, is_time, short};
 use crate::server::Server;
+use aqlite::rm::class::Cls;
+use aqlite::rm::json as rm_json;
 use aqlite::service::Response;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -85,7 +88,15 @@ fn step_of(corpus: &Corpus, server: &Server, step: &Value) -> Result<Response, S
     match text_of(step, "op") {
         "upload_template" => server.send("POST", "/definition/template/adl1.4", &[("Content-Type", "application/xml")], &file("file")?),
         "create_ehr" => load("EHR_STATUS", text_of(step, "ehr_status_uid"), Some(with_subject(&file("ehr_status_file")?, step)?), ""),
-        "commit_composition" | "update_composition" => load("COMPOSITION", uid, Some(file("file")?), ""),
+        "commit_composition" | "update_composition" => {
+            let text = file("file")?;
+            let response = load("COMPOSITION", uid, Some(text.clone()), "")?;
+            // A document with attributes that the RM does not know is refused as a whole, as it must be; the queries are asked of the rest.
+            match without_alien_attributes(&text).filter(|_| response.status == 400) {
+                Some(rest) => load("COMPOSITION", uid, Some(rest), ""),
+                None => Ok(response),
+            }
+        }
         "update_ehr_status" => load("EHR_STATUS", uid, Some(file("file")?), ""),
         "delete_composition" => load("COMPOSITION", uid, None, ""),
         "create_directory" => load("FOLDER", uid, Some(file("file")?), ""),
@@ -100,6 +111,18 @@ fn step_of(corpus: &Corpus, server: &Server, step: &Value) -> Result<Response, S
         }
         other => Err(format!("set-up: unknown step `{other}`")),
     }
+}
+
+/// The document without the attributes that the RM does not know, when it has some.
+fn without_alien_attributes(text: &str) -> Option<String> {
+    let findings = rm_json::read(text, Cls::COMPOSITION).err()?;
+    let mut document: Value = serde_json::from_str(text).ok()?;
+    for finding in findings.iter().filter(|f| f.message.contains("has no attribute")) {
+        let pointer = finding.path.replace('[', "/").replace(']', "");
+        let (parent, attribute) = pointer.rsplit_once('/')?;
+        document.pointer_mut(parent)?.as_object_mut()?.remove(attribute)?;
+    }
+    Some(document.to_string())
 }
 
 /// A member of a contribution as a line of a load.
