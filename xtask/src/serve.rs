@@ -89,7 +89,7 @@ pub fn greet(args: &[String]) -> Result<(), String> {
         std::thread::sleep(Duration::from_millis(200));
     }
     if options.has("sample") {
-        println!("{}", sample::load(port)?);
+        println!("{}", sample::load(port).unwrap_or_else(|message| format!("no sample: {message}")));
     }
     println!("{}", welcome(port, options.has("admin")));
     Ok(())
