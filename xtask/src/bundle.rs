@@ -23,7 +23,8 @@ fn worker() -> Result<(), String> {
     let script = root().join("dist/worker/index.js");
     let inputs = [&CORE[..], &["worker", "package-lock.json"]].concat();
     unless_fresh("worker", &inputs, &script, || {
-        let bind = ["--target", "module", "--experimental-reset-state-function", "--force-enable-abort-handler", "--no-typescript"];
+        let bind =
+            ["--target", "module", "--experimental-reset-state-function", "--force-enable-abort-handler", "--no-typescript", "--remove-name-section"];
         wasm_module("aqlite-worker", &bind, "target/wasm/worker")?;
         let glue = root().join("target/wasm/worker/aqlite_worker.js");
         edit(&glue, |text| text.replace("import source ", "import "))?;
