@@ -170,20 +170,20 @@ fn ask(server: &Server, case: &Value) -> Result<Response, String> {
         return server.send("GET", &format!("{path}?{}", query_string(request, stored)), &headers, "");
     }
     headers.push(("Content-Type", "application/json"));
-    let mut body = json!({});
+    let mut body = serde_json::Map::new();
     for key in ["q", "query_parameters", "offset", "fetch", "ehr_id"] {
-        if let Some(value) = request.get(key).filter(|v| !v.is_null() && !(stored && key == "q")) {
-            body[key] = value.clone();
+        if let Some(value) = request.get(key).filter(|v| !(v.is_null() || stored && key == "q")) {
+            body.insert(key.to_owned(), value.clone());
         }
     }
-    server.send("POST", path, &headers, &body.to_string())
+    server.send("POST", path, &headers, &Value::Object(body).to_string())
 }
 
 fn query_string(request: &Value, stored: bool) -> String {
     let mut pairs: BTreeMap<&str, String> = BTreeMap::new();
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     for key in ["q", "offset", "fetch", "ehr_id"] {
-        if let Some(value) = request.get(key).filter(|v| !v.is_null() && !(stored && key == "q")) {
+        if let Some(value) = request.get(key).filter(|v| !(v.is_null() || stored && key == "q")) {
             pairs.insert(key, text(value));
         }
     }

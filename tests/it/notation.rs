@@ -115,7 +115,8 @@ fn version(object: &str, number: u32, ordinal: u64, data: Option<String>) -> Str
         (1, _) => (coded("creation", "249"), coded("complete", "532")),
         _ => (coded("modification", "251"), coded("complete", "532")),
     };
-    let preceding = (number > 1).then(|| format!(r#""preceding_version_uid":{{"value":"{object}::test::{}"}},"#, number - 1)).unwrap_or_default();
+    let before = number.checked_sub(1).filter(|before| *before > 0);
+    let preceding = before.map(|before| format!(r#""preceding_version_uid":{{"value":"{object}::test::{before}"}},"#)).unwrap_or_default();
     let data = data.map(|d| format!(r#","data":{d}"#)).unwrap_or_default();
     format!(
         r#"{{"_type":"ORIGINAL_VERSION","contribution":{{"id":{{"_type":"HIER_OBJECT_ID","value":"k{ordinal}"}},"namespace":"local","type":"CONTRIBUTION"}},"commit_audit":{{"system_id":"test","committer":{{"_type":"PARTY_SELF"}},"time_committed":{{"value":"2026-01-01T{:02}:{:02}:00Z"}},"change_type":{change}}},"uid":{{"value":"{object}::test::{number}"}},{preceding}"lifecycle_state":{state}{data}}}"#,

@@ -45,10 +45,6 @@ fn worker() -> Result<(), String> {
 
 /// The page's own build script bundles it; the wasm module is made here.
 fn page() -> Result<(), String> {
-    if !root().join("www/build.mjs").is_file() {
-        println!("page: not there yet");
-        return fs::create_dir_all(root().join("dist/www")).map_err(|e| e.to_string());
-    }
     let index = root().join("dist/www/index.html");
     let inputs = [&CORE[..], &["www", "package-lock.json"]].concat();
     unless_fresh("page", &inputs, &index, || {

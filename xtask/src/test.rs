@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::options::Options;
 use crate::process::{cargo, command, root, run_keeping};
-use crate::tools::{WASI, WASM, browser, npm_packages, target, wasm_bindgen};
+use crate::tools::{WASI, WASM, browser, npm_packages, npm_program, target, wasm_bindgen};
 use crate::{bundle, conformance, sample};
 
 /// What the steps left behind: one line each, and the runners' own counts.
@@ -70,6 +70,7 @@ fn hosts(report: &mut Report) -> Result<(), String> {
     heading("worker and page");
     let built = bundle::all().and_then(|()| sample::generate());
     report.note("worker and page", started, built);
+    report.step("types of the page", command(npm_program("tsc"), &["--noEmit", "--project", "www/tsconfig.json"]));
     report.step("size of the worker", command("node", &["tests/e2e/size.mjs"]));
     report.step("worker in workerd", node_tests("tests/e2e"));
     report.step("page in Chromium", node_tests("tests/web"));

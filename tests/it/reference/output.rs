@@ -186,8 +186,8 @@ fn of_node(world: &World<'_>, at: At<'_>) -> Cell {
     };
     let mut json = json::write(at.node);
     if at.node.class() == Cls::EHR {
-        let statuses = world.repository.documents.iter().filter(|d| d.ehr == at.ehr && d.row.kind == ObjectKind::EhrStatus && d.row.latest && !d.row.deleted);
-        let uid = statuses.last().and_then(|d| d.tree.root()?.text_along(&[Attr::DATA, Attr::UID, Attr::VALUE]));
+        let mut statuses = world.repository.documents.iter().filter(|d| d.ehr == at.ehr && d.row.kind == ObjectKind::EhrStatus && d.row.latest && !d.row.deleted);
+        let uid = statuses.next_back().and_then(|d| d.tree.root()?.text_along(&[Attr::DATA, Attr::UID, Attr::VALUE]));
         if let Some(uid) = uid {
             json.pop();
             json += &format!(r#","ehr_status":{{"_type":"OBJECT_REF","id":{{"_type":"OBJECT_VERSION_ID","value":"{uid}"}},"namespace":"local","type":"EHR_STATUS"}}}}"#);

@@ -66,7 +66,8 @@ fn build<'q>(query: &'q Query, start: Start<'q>, level: usize, width: &mut usize
     let ends: Vec<usize> = start.paths.iter().map(|(p, _)| *p).filter(|p| steps(*p).len() == level).collect();
     let longer: Vec<usize> = start.paths.iter().map(|(p, _)| *p).filter(|p| steps(*p).len() > level).collect();
     let step = |path: usize| &steps(path)[level];
-    let mut groups: Vec<(Attr, Key, Vec<(usize, Option<&'q Predicate>)>)> = Vec::new();
+    type Member<'q> = (usize, Option<&'q Predicate>);
+    let mut groups: Vec<(Attr, Key, Vec<Member<'q>>)> = Vec::new();
     for path in &longer {
         let attr = step(*path).attr;
         let all: Vec<Vec<Identifying>> = longer.iter().filter(|p| step(**p).attr == attr).map(|p| disjuncts(step(*p).predicate.as_ref())).collect();
