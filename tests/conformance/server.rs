@@ -94,8 +94,30 @@ fn over_http(authority: &str, method: &str, target: &str, headers: &[(&str, &str
     stream.write_all(format!("{head}\r\n").as_bytes())?;
     stream.write_all(body.as_bytes())?;
     let mut answer = Vec::new();
-    stream.read_to_end(&mut answer)?;
+    let mut chunk = [0; 16_384];
+    loop {
+        match stream.read(&mut chunk)? {
+            0 => break,
+            read => answer.extend_from_slice(chunk.get(..read).unwrap_or_default()),
+        }
+        if is_whole(&answer) {
+            break;
+        }
+    }
     parse(&answer).ok_or_else(|| std::io::Error::other("the answer is not HTTP"))
+}
+
+/// True when the answer has all of its body: servers may keep the connection open although they are asked to close it.
+fn is_whole(answer: &[u8]) -> bool {
+    let Some(end) = answer.windows(4).position(|w| w == b"\r\n\r\n") else { return false };
+    let head = String::from_utf8_lossy(answer.get(..end).unwrap_or_default()).to_ascii_lowercase();
+    let body = answer.get(end + 4..).unwrap_or_default();
+    let length = head.lines().find_map(|l| l.strip_prefix("content-length:")).and_then(|l| l.trim().parse::<usize>().ok());
+    match length {
+        Some(length) => body.len() >= length,
+        None if head.contains("transfer-encoding: chunked") => body.ends_with(b"0\r\n\r\n"),
+        None => head.split_whitespace().nth(1).is_some_and(|status| matches!(status, "204" | "304")),
+    }
 }
 
 fn parse(answer: &[u8]) -> Option<Response> {
