@@ -22,9 +22,27 @@ pub fn send(port: u16, method: &str, path: &str, content_type: &str, body: &[u8]
         body.len()
     );
     stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body)).map_err(failed)?;
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).map_err(failed)?;
+    let (mut answer, mut chunk) = (Vec::new(), [0; 16_384]);
+    while !is_whole(&answer) {
+        match stream.read(&mut chunk).map_err(failed)? {
+            0 => break,
+            read => answer.extend_from_slice(chunk.get(..read).unwrap_or_default()),
+        }
+    }
     parse(&answer).ok_or(format!("{method} {path}: the answer is not HTTP"))
+}
+
+/// True when the answer has all of its body: workerd keeps connections open for seconds although it is asked to close them.
+fn is_whole(answer: &[u8]) -> bool {
+    let Some(end) = answer.windows(4).position(|w| w == b"\r\n\r\n") else { return false };
+    let head = String::from_utf8_lossy(answer.get(..end).unwrap_or_default()).to_ascii_lowercase();
+    let body = answer.get(end + 4..).unwrap_or_default();
+    let length = head.lines().find_map(|l| l.strip_prefix("content-length:")).and_then(|l| l.trim().parse::<usize>().ok());
+    match length {
+        Some(length) => body.len() >= length,
+        None if head.contains("transfer-encoding: chunked") => body.ends_with(b"0\r\n\r\n"),
+        None => head.split_whitespace().nth(1).is_some_and(|status| matches!(status, "204" | "304")),
+    }
 }
 
 fn parse(answer: &[u8]) -> Option<Answer> {
