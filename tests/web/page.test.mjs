@@ -73,6 +73,50 @@ test("a mistake is underlined where it stands, and told with the fix", () =>
     assert.match(await page.locator("#result .problem-list").textContent(), /data/);
   }));
 
+test("completion knows the clinical names, and takes one by keyboard", () =>
+  onPage(async (page) => {
+    await write(page, "SELECT o/dat FROM EHR e CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]");
+    await page.keyboard.press("Control+Home");
+    for (let step = 0; step < "SELECT o/".length; step += 1) await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("Control+Space");
+    await page.locator(".cm-tooltip-autocomplete", { hasText: "Systolic" }).waitFor();
+    await page.keyboard.type("dat");
+    await page.locator(".cm-tooltip-autocomplete li[aria-selected]", { hasText: "data" }).waitFor();
+  }));
+
+test("a word says what it means", () =>
+  onPage(async (page) => {
+    await page.locator(".cm-line span", { hasText: "at0004" }).first().hover();
+    await page.locator(".cm-meaning", { hasText: "Systolic" }).waitFor();
+  }));
+
+test("files of one's own are added, told about, and there after a reload", () =>
+  onPage(async (page) => {
+    await page.click("#tab-data");
+    await page.locator("#target option").first().waitFor({ state: "attached" });
+    const ehr = await page.locator("#target").inputValue();
+    await page.click("#tab-query");
+    await run(page, `SELECT c FROM EHR e[ehr_id/value='${ehr}'] CONTAINS COMPOSITION c LIMIT 1`);
+    await page.click("#as-json");
+    const composition = JSON.parse(await page.locator("#result .raw").textContent()).rows[0][0];
+    delete composition.uid;
+    const count = `SELECT COUNT(c/uid/value) AS n FROM EHR e[ehr_id/value='${ehr}'] CONTAINS COMPOSITION c`;
+    await page.click("#as-table");
+    await run(page, count);
+    const before = Number((await row(page, 0))[0]);
+    await page.click("#tab-data");
+    await page.locator("#files").setInputFiles([
+      { name: "visit.json", mimeType: "application/json", buffer: Buffer.from(JSON.stringify(composition)) },
+      { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("no document") },
+    ]);
+    await page.locator("#added .good", { hasText: "visit.json" }).waitFor();
+    await page.locator("#added .bad", { hasText: "notes.txt: expected a template" }).waitFor();
+    await page.reload();
+    await ready(page);
+    await run(page, count);
+    assert.equal(Number((await row(page, 0))[0]), before + 1);
+  }));
+
 test("a parameter gets its value below the query", () =>
   onPage(async (page) => {
     await write(page, "SELECT e/ehr_id/value AS ehr FROM EHR e WHERE e/ehr_id/value = $which");

@@ -14,19 +14,21 @@ function number(id: string, label: string, value: number, max: number): { field:
 export class DataView {
   readonly #engine: Engine;
   readonly #changed: () => void;
+  readonly #busy: (what: string) => void;
   readonly #facts = h("dl", { class: "facts" });
   readonly #templates = h("ul", { class: "templates" });
   readonly #told = h("div", { id: "added", class: "told", "aria-live": "polite" });
   readonly #patient = h("select", { id: "target" });
   readonly #ehrs = number("ehrs", "Patients", 36, 100_000);
-  readonly #compositions = number("compositions", "Compositions", 240, 1_000_000);
+  readonly #compositions = number("compositions", "Compositions", 240, 100_000);
   readonly #seed = number("seed", "Seed", 1, 4_294_967_295);
   readonly #generate = h("button", { id: "generate", class: "primary" }, "Make patients");
   readonly #forget = h("button", { type: "button" }, "Start over");
 
-  /** `changed` hears that the repository holds other data. */
-  constructor(root: HTMLElement, engine: Engine, changed: () => void) {
+  /** `busy` hears what takes a while, `changed` that the repository may hold other data. */
+  constructor(root: HTMLElement, engine: Engine, busy: (what: string) => void, changed: () => void) {
     this.#engine = engine;
+    this.#busy = busy;
     this.#changed = changed;
     root.append(this.#drawContents(), this.#drawSamples(), this.#drawFiles(), this.#drawInterface());
   }
@@ -117,15 +119,16 @@ console.table((await answer.json()).rows);`;
   async #work(run: () => Promise<unknown>): Promise<void> {
     this.#generate.disabled = true;
     this.#forget.disabled = true;
+    this.#busy("Making patients");
     try {
       await run();
       this.#told.replaceChildren();
-      this.#changed();
     } catch (error) {
       this.#tell("Not done", error);
     } finally {
       this.#generate.disabled = false;
       this.#forget.disabled = false;
+      this.#changed();
     }
   }
 

@@ -15,6 +15,9 @@ export interface Answer {
   body: string;
 }
 
+/** The generation of a repository that is being built. */
+const UNFINISHED = -1;
+
 const READS = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /** True for requests that cannot change anything: they need no place in the journal. */
@@ -78,7 +81,7 @@ export class Local {
   }
 
   /** Runs on data that has everything the other realm wrote. */
-  current<T>(run: () => T): Promise<T> {
+  current<T>(run: () => T | Promise<T>): Promise<T> {
     return this.#alone(async () => {
       await this.#catchUp();
       return run();
@@ -89,25 +92,30 @@ export class Local {
     const origin = await this.#shared.origin();
     if (origin.generation !== this.#origin.generation) {
       this.#origin = origin;
-      this.#sequence = 0;
-      this.repository.free();
-      this.repository = new Repository(this.#base);
-      this.#fill();
+      this.#build();
     }
     await this.#repeat();
   }
 
+  #build(): void {
+    this.#sequence = 0;
+    this.repository.free();
+    this.repository = new Repository(this.#base);
+    this.#fill();
+  }
+
   /** Answers a request of the REST interface; a write that succeeds goes into the journal. */
-  handle(method: string, url: string, headers: Record<string, string>, body: string): Promise<Answer> {
-    return this.#alone(async () => {
-      await this.#catchUp();
-      const entry = { method, url, headers, body, now: Date.now(), seed: crypto.randomUUID() };
-      const answer = this.#carryOut(entry);
-      if (!reads(method, url) && answer.status >= 200 && answer.status < 300) {
-        this.#sequence = (await this.#shared.append(entry)) ?? this.#sequence;
-      }
-      return answer;
-    });
+  async handle(method: string, url: string, headers: Record<string, string>, body: string): Promise<Answer> {
+    const entry = { method, url, headers, body, now: Date.now(), seed: crypto.randomUUID() };
+    if (reads(method, url)) return this.current(() => this.#carryOut(entry));
+    // One writer among all realms: the journal has the writes in the order in which they were carried out.
+    const write = () =>
+      this.current(async () => {
+        const answer = this.#carryOut(entry);
+        if (answer.status >= 200 && answer.status < 300) this.#sequence = (await this.#shared.append(entry)) ?? this.#sequence;
+        return answer;
+      });
+    return await navigator.locks.request("aqlite-write", write);
   }
 
   /** Makes other sample patients, in every realm; the writes of the journal come on top again. */
@@ -123,10 +131,13 @@ export class Local {
   #renew(samples: Samples, forget: boolean): Promise<Contents> {
     return this.#alone(async () => {
       const start = performance.now();
+      // Until all of it is there, the old settings stand: what cannot be made is not tried again at the next start.
+      this.#origin = { samples, generation: UNFINISHED };
+      this.#build();
       if (forget) await this.#shared.clear();
-      await this.#shared.setOrigin({ samples, generation: Date.now() });
-      this.#origin = { ...this.#origin, generation: -1 };
-      await this.#catchUp();
+      this.#origin = { samples, generation: Date.now() };
+      await this.#shared.setOrigin(this.#origin);
+      await this.#repeat();
       this.#milliseconds = performance.now() - start;
       return this.#contents();
     });

@@ -26,7 +26,7 @@ let problems: Diagnostic[] = [];
 const engine = new Engine(WORKER_URL, crashed);
 const detail = new Detail();
 const guide = new GuideView(byId("view-guide"), engine);
-const data = new DataView(byId("view-data"), engine, () => void refresh());
+const data = new DataView(byId("view-data"), engine, (what) => state("busy", what), () => void refresh());
 const keepQuery = debounced(400, () => sessionStorage.setItem("aqlite-query", editor.text));
 const editor = new Editor(byId("editor"), firstQuery() ?? "", {
   run: () => void run(),

@@ -1,0 +1,53 @@
+// The page served by the worker in workerd: the server answers while it is there, the same module when it is gone.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { freshState, start } from "../e2e/server.mjs";
+import { browse, offlineReady, open, ready, row, run } from "./page.mjs";
+
+const COUNT = "SELECT COUNT(e/ehr_id/value) AS n FROM EHR e";
+
+/** Sends a request from the page; gives status, who answered, and the body. */
+function ask(page, method, path, body) {
+  return page.evaluate(
+    async ({ method, path, body }) => {
+      const response = await fetch(path, { method, headers: { "content-type": "application/json" }, body });
+      return { status: response.status, by: response.headers.get("aqlite-answered-by"), body: await response.text() };
+    },
+    { method, path, body },
+  );
+}
+
+test("the server answers while it is there, the module when it is gone, in the same words", async () => {
+  const server = await start(freshState("page"));
+  const browser = await browse();
+  try {
+    const page = await open(browser, `http://127.0.0.1:${server.port}/`);
+    await ready(page);
+    await offlineReady(page);
+    const requests = [
+      ["OPTIONS", "/v1"],
+      ["GET", "/v1/ehr/00000000-0000-4000-8000-000000000000"],
+      ["GET", "/v1/query/no.such::query"],
+      ["POST", "/v1/query/aql", JSON.stringify({ q: "SELECT o/dta FROM OBSERVATION o" })],
+      ["POST", "/rest/openehr/v1/query/aql", JSON.stringify({ q: "SELECT e FROM EHR e WHERE e/ehr_id/value = $missing" })],
+      ["POST", "/v1/query/aql", "{"],
+    ];
+    const there = [];
+    for (const request of requests) there.push(await ask(page, ...request));
+    assert.ok(there.every(({ by }) => by === null), "the server answers while it is there");
+    await server.stop();
+    for (const [at, request] of requests.entries()) {
+      const gone = await ask(page, ...request);
+      assert.equal(gone.by, "service-worker", request.join(" "));
+      assert.deepEqual({ ...gone, by: null }, there[at], request.join(" "));
+    }
+    await page.reload();
+    await ready(page);
+    await run(page, COUNT);
+    const [count] = await row(page, 0);
+    assert.deepEqual(JSON.parse((await ask(page, "POST", "/v1/query/aql", JSON.stringify({ q: COUNT }))).body).rows, [[Number(count)]]);
+  } finally {
+    await browser.close();
+    await server.stop();
+  }
+});
