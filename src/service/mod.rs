@@ -167,6 +167,11 @@ impl<R: Repository> Service<R> {
         Service { repository, config, shapes: Shapes::new(), library: Library::default() }
     }
 
+    /// The same repository and caches under another configuration.
+    pub fn with_config(self, config: Config) -> Service<R> {
+        Service { config, ..self }
+    }
+
     /// The repository.
     pub fn repository(&self) -> &R {
         &self.repository

@@ -43,8 +43,7 @@ impl Repository {
             wasm_bindgen::throw_val(error.into());
         }));
         let base_url = base_url.trim_end_matches('/').to_owned();
-        // Nobody but the user of this browser can reach it.
-        let config = Config { base_url, admin: true, auth: Auth::Open, origins: vec![String::from("*")], ..Config::default() };
+        let config = Config { base_url, auth: Auth::Open, origins: vec![String::from("*")], ..Config::default() };
         Repository { service: Service::new(Memory::new(), config), templates: RefCell::default() }
     }
 
@@ -52,8 +51,14 @@ impl Repository {
     ///
     /// # Errors
     /// When the repository refuses one of them, for instance because it is there already.
-    pub fn generate_samples(&self, ehrs: usize, compositions: usize, seed: u32) -> Result<(), JsError> {
-        samples::load(&self.service, ehrs, compositions, seed.into()).map_err(|why| JsError::new(&why))
+    pub fn generate_samples(&mut self, ehrs: usize, compositions: usize, seed: u32) -> Result<(), JsError> {
+        // Loading under fixed identifiers is administration, which is not open to the requests of pages.
+        let config = self.service.config().clone();
+        let administered = Config { admin: true, ..config.clone() };
+        let service = std::mem::replace(&mut self.service, Service::new(Memory::new(), config.clone())).with_config(administered);
+        let loaded = samples::load(&service, ehrs, compositions, seed.into());
+        self.service = service.with_config(config);
+        loaded.map_err(|why| JsError::new(&why))
     }
 
     /// Answers a request of the REST interface: JSON text `{status, headers: [[name, value]], body}`.
