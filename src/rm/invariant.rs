@@ -45,6 +45,8 @@ const INTEGER_FRACTION: f64 = 4.0;
 pub(super) static INVARIANTS: &[Invariant] = &[
     rule(Cls::DV_INTERVAL, "Lower_included_valid", |n| !(is_true(n, Attr::LOWER_UNBOUNDED) && is_true(n, Attr::LOWER_INCLUDED))),
     rule(Cls::DV_INTERVAL, "Upper_included_valid", |n| !(is_true(n, Attr::UPPER_UNBOUNDED) && is_true(n, Attr::UPPER_INCLUDED))),
+    rule(Cls::DV_INTERVAL, "Lower_unbounded_valid", |n| !is_false(n, Attr::LOWER_UNBOUNDED) || has(n, Attr::LOWER)),
+    rule(Cls::DV_INTERVAL, "Upper_unbounded_valid", |n| !is_false(n, Attr::UPPER_UNBOUNDED) || has(n, Attr::UPPER)),
     rule(Cls::DV_INTERVAL, "Limits_comparable", |n| both(n, Attr::LOWER, Attr::UPPER).is_none_or(|(l, u)| l.class() == u.class())),
     rule(Cls::DV_INTERVAL, "Limits_consistent", |n| both(n, Attr::LOWER, Attr::UPPER).and_then(|(l, u)| compare(l, u)).is_none_or(|o| o.is_le())),
     rule(Cls::DV_PROPORTION, "Type_validity", |n| number(n, Attr::TYPE).is_none_or(|t| (0.0..=INTEGER_FRACTION).contains(&t))),
@@ -52,6 +54,9 @@ pub(super) static INVARIANTS: &[Invariant] = &[
     rule(Cls::DV_PROPORTION, "Unitary_validity", |n| !is_proportion(n, UNITARY) || number(n, Attr::DENOMINATOR) == Some(1.0)),
     rule(Cls::DV_PROPORTION, "Percent_validity", |n| !is_proportion(n, PERCENT) || number(n, Attr::DENOMINATOR) == Some(100.0)),
     rule(Cls::DV_PROPORTION, "Is_integral_validity", |n| !(is_proportion(n, FRACTION) || is_proportion(n, INTEGER_FRACTION)) || is_integral(n)),
+    rule(Cls::DV_PROPORTION, "Fraction_validity", |n| {
+        !(is_proportion(n, FRACTION) || is_proportion(n, INTEGER_FRACTION)) || number(n, Attr::PRECISION).is_none_or(|p| p <= 0.0)
+    }),
     rule(Cls::DV_PROPORTION, "Precision_validity", |n| number(n, Attr::PRECISION) != Some(0.0) || is_integral(n)),
     rule(Cls::DV_ORDERED, "Normal_range_and_status_consistency", normal_status_agrees),
     rule(Cls::DV_QUANTIFIED, "Magnitude_status_valid", |n| one_of(n, Attr::MAGNITUDE_STATUS, &["=", "<", ">", "<=", ">=", "~"])),
@@ -132,6 +137,10 @@ fn has(node: NodeRef<'_>, attr: Attr) -> bool {
 
 fn both<'a>(node: NodeRef<'a>, a: Attr, b: Attr) -> Option<(NodeRef<'a>, NodeRef<'a>)> {
     Some((node.get(a)?, node.get(b)?))
+}
+
+fn is_false(node: NodeRef<'_>, attr: Attr) -> bool {
+    node.text_at(attr) == Some("false")
 }
 
 fn is_true(node: NodeRef<'_>, attr: Attr) -> bool {

@@ -34,6 +34,7 @@ mod scan;
 pub mod terminology;
 pub mod time;
 pub mod tree;
+pub mod units;
 pub mod validate;
 pub mod xml;
 

@@ -160,7 +160,7 @@ fn in_group(code: &Code<'_>, group: &CodeGroup) -> bool {
     !code.terminology.eq_ignore_ascii_case(group.terminology) || group.contains(code.code) || language()
 }
 
-/// True for the characters that RFC 3986 allows, and those beyond ASCII that IRIs have; relative references are URIs.
+/// True for a URI of RFC 3986, which begins with a scheme, or an IRI with characters beyond ASCII.
 fn is_uri(text: &str) -> bool {
     let bytes = text.as_bytes();
     let escaped = |at: usize| bytes.get(at + 1..at + 3).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit));
@@ -169,7 +169,9 @@ fn is_uri(text: &str) -> bool {
         b'<' | b'>' | b'"' | b'{' | b'}' | b'|' | b'\\' | b'^' | b'`' => false,
         byte => *byte > b' ' && *byte != 0x7f,
     };
-    !text.is_empty() && bytes.iter().enumerate().all(allowed)
+    let scheme = text.split_once(':').map_or("", |(scheme, _)| scheme);
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
+    is_scheme && bytes.iter().enumerate().all(allowed)
 }
 
 /// True for base64, line breaks included.
@@ -206,6 +208,7 @@ mod tests {
             (r#"{"_type":"DV_DATE","value":"2021-02-30"}"#, "/value: not an ISO 8601 date;"),
             (r#"{"_type":"DV_DURATION","value":"1Y"}"#, "/value: not an ISO 8601 duration;"),
             (r#"{"_type":"DV_URI","value":"a b"}"#, "/value: not a URI;"),
+            (r#"{"_type":"DV_URI","value":"xyz"}"#, "/value: not a URI;"),
             (
                 r#"{"_type":"DV_ORDINAL","value":3000000000,"symbol":{"_type":"DV_CODED_TEXT","value":"x","defining_code":{"terminology_id":{"value":"l"},"code_string":"a"}}}"#,
                 "/value: not a 32-bit integer;",

@@ -2,12 +2,13 @@
 
 use super::fit::plain_name;
 use super::pattern::Pattern;
-use super::tree::{Constraint, Interval, Node, OrdinalItem, QuantityItem};
+use super::tree::{Constraint, Interval, Node, OrdinalItem, QuantityItem, Validity};
 use super::validate::{Check, is_leaf};
 use crate::diag::Finding;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::time::{DurationParts, Parts, Temporal, TemporalKind};
 use crate::rm::tree::NodeRef;
+use crate::rm::units;
 
 /// Checks a value against the constraint of its node.
 pub(super) fn check<'a>(check: &mut Check<'a>, value: NodeRef<'a>, node: &'a Node) {
@@ -36,8 +37,12 @@ pub(super) fn check<'a>(check: &mut Check<'a>, value: NodeRef<'a>, node: &'a Nod
         }
         Constraint::Integer { range, list } => number(check, value, range.as_ref(), list.iter().map(i64::to_string).collect()),
         Constraint::Real { range, list } => number(check, value, range.as_ref(), list.iter().map(f64::to_string).collect()),
-        Constraint::Temporal { kind, pattern, range } => temporal(check, value, (*kind, pattern.as_deref(), range.as_ref())),
+        Constraint::Temporal { kind, pattern, range, fraction, zone } => {
+            let rule = TemporalRule { kind: *kind, pattern: pattern.as_deref(), range: range.as_ref(), fraction: *fraction, zone: *zone };
+            temporal(check, value, &rule);
+        }
         Constraint::Code { terminology, codes } => code(check, value, terminology, codes),
+        Constraint::Quantity { list, property } if list.is_empty() => measured(check, value, property.as_deref()),
         Constraint::Quantity { list, .. } => quantity(check, value, list),
         Constraint::Ordinal { list } => ordinal(check, value, list),
     }
@@ -96,10 +101,16 @@ fn code<'a>(check: &mut Check<'a>, value: NodeRef<'a>, terminology: &str, codes:
     }
 }
 
+/// Where no units are listed, any unit of the property will do.
+fn measured<'a>(check: &mut Check<'a>, value: NodeRef<'a>, property: Option<&str>) {
+    let Some(property) = property.filter(|p| !p.is_empty()) else { return };
+    let Some(unit) = value.text_at(Attr::UNITS).filter(|u| units::measures(u, property) == Some(false)) else { return };
+    let expected: Vec<&str> = units::of_property(property).map(|u| u.ucum).take(8).collect();
+    let message = format!("DV_QUANTITY/units does not measure property {property}. found: {unit}");
+    check.report(Finding::error("TPL0508", "", message).expected(format!("a unit such as {}", expected.join(", "))).found(unit));
+}
+
 fn quantity<'a>(check: &mut Check<'a>, value: NodeRef<'a>, list: &[QuantityItem]) {
-    if list.is_empty() {
-        return;
-    }
     let units = value.text_at(Attr::UNITS).unwrap_or_default();
     let alternatives: Vec<&QuantityItem> = list.iter().filter(|item| item.units == units).collect();
     if alternatives.is_empty() {
@@ -145,31 +156,48 @@ fn at<'a>(check: &mut Check<'a>, attribute: &str, act: impl FnOnce(&mut Check<'a
     check.path.truncate(length);
 }
 
-type TemporalRule<'t> = (TemporalKind, Option<&'t str>, Option<&'t Interval<String>>);
+/// What a template asks of a temporal text.
+struct TemporalRule<'t> {
+    kind: TemporalKind,
+    pattern: Option<&'t str>,
+    range: Option<&'t Interval<String>>,
+    fraction: Validity,
+    zone: Validity,
+}
 
-fn temporal<'a>(check: &mut Check<'a>, value: NodeRef<'a>, (kind, pattern, range): TemporalRule<'_>) {
+fn temporal<'a>(check: &mut Check<'a>, value: NodeRef<'a>, rule: &TemporalRule<'_>) {
     if value.class() != Cls::STRING {
         return;
     }
     let text = value.text();
-    let Some(read) = Temporal::parse(kind, text) else { return };
-    if let Some(pattern) = pattern {
-        let (pattern, _) = pattern.split_once('/').unwrap_or((pattern, ""));
-        let fits = match kind {
-            TemporalKind::Duration => DurationParts::parse(text).is_none_or(|p| duration_fits(&p, pattern)),
-            _ => Parts::parse(kind, text).is_none_or(|p| date_fits(&p, pattern, kind)),
-        };
-        if !fits {
-            wrong(check, text, format!("of the form {pattern}"));
+    let Some(read) = Temporal::parse(rule.kind, text) else { return };
+    let pattern = rule.pattern.map(|p| p.split_once('/').map_or(p, |(front, _)| front));
+    let (fits, fraction, zone) = match rule.kind {
+        TemporalKind::Duration => DurationParts::parse(text)
+            .map_or((true, false, false), |p| (pattern.is_none_or(|pattern| duration_fits(&p, pattern)), p.fraction.is_some(), false)),
+        kind => Parts::parse(kind, text)
+            .map_or((true, false, false), |p| (pattern.is_none_or(|pattern| date_fits(&p, pattern, kind)), p.fraction.is_some(), p.zone.is_some())),
+    };
+    if !fits {
+        wrong(check, text, format!("of the form {}", pattern.unwrap_or_default()));
+    }
+    for (component, validity, is_there) in [("a fraction of the second", rule.fraction, fraction), ("a time zone", rule.zone, zone)] {
+        if !validity.allows(is_there) {
+            wrong(check, text, format!("{} {component}", if is_there { "without" } else { "with" }));
         }
     }
-    if let Some(range) = range {
-        let limit = |text: &Option<String>| text.as_deref().and_then(|t| Temporal::parse(kind, t)).map(|t| (t.earliest, t.finer));
-        let keys = Interval { lower: limit(&range.lower), upper: limit(&range.upper), lower_included: range.lower_included, upper_included: range.upper_included };
-        if !keys.contains(&(read.earliest, read.finer)) {
-            wrong(check, text, range.to_string());
-        }
+    if let Some(range) = rule.range.filter(|range| !covers(range, rule.kind, read)) {
+        wrong(check, text, range.to_string());
     }
+}
+
+/// Whether a range holds the whole interval that a value covers; its own limits too cover what their precision says, so
+/// that `..2021` reaches to the end of that year.
+fn covers(range: &Interval<String>, kind: TemporalKind, value: Temporal) -> bool {
+    let limit = |text: &Option<String>| text.as_deref().and_then(|t| Temporal::parse(kind, t));
+    let (first, last) = ((value.earliest, value.finer), (value.latest, value.finer));
+    let above = limit(&range.lower).is_none_or(|l| if range.lower_included { first >= (l.earliest, l.finer) } else { first > (l.latest, l.finer) });
+    above && limit(&range.upper).is_none_or(|u| if range.upper_included { last <= (u.latest, u.finer) } else { last < (u.earliest, u.finer) })
 }
 
 /// A pattern such as `yyyy-mm-??THH:MM:XX`: letters ask for a component, `?` leaves it free, `X` forbids it.
@@ -195,7 +223,8 @@ fn duration_fits(parts: &DurationParts, pattern: &str) -> bool {
     let allows = |rule: &str, letter: char| rule.chars().any(|c| c.eq_ignore_ascii_case(&letter));
     let calendar = [(parts.years, 'Y'), (parts.months, 'M'), (parts.weeks, 'W'), (parts.days, 'D')];
     let hours = [(parts.hours, 'H'), (parts.minutes, 'M'), (parts.seconds, 'S')];
-    calendar.iter().all(|(part, letter)| part.is_none() || allows(date, *letter)) && hours.iter().all(|(part, letter)| part.is_none() || allows(clock, *letter))
+    calendar.iter().all(|(part, letter)| part.is_none() || allows(date, *letter))
+        && hours.iter().all(|(part, letter)| part.is_none() || allows(clock, *letter))
 }
 
 #[cfg(test)]
@@ -219,8 +248,30 @@ mod tests {
     }
 
     #[test]
+    fn ranges_reach_as_far_as_their_limits_say() {
+        let range = |lower: &str, upper: &str| {
+            let limit = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+            Interval { lower: limit(lower), upper: limit(upper), lower_included: true, upper_included: true }
+        };
+        for (kind, lower, upper, text, expected) in [
+            (TemporalKind::Date, "1900", "2021", "2021-05", true),
+            (TemporalKind::Date, "1900", "2021-04", "2021-05", false),
+            (TemporalKind::Date, "2020-07", "2022-03", "2021", true),
+            (TemporalKind::Date, "2021-07", "", "2021", false),
+            (TemporalKind::Time, "T11", "T23", "T23:30", true),
+            (TemporalKind::Duration, "P5Y4M2D", "P9Y", "P5Y4M", false),
+        ] {
+            assert_eq!(covers(&range(lower, upper), kind, Temporal::parse(kind, text).unwrap()), expected, "{lower}..{upper} {text}");
+        }
+        let open = Interval { upper_included: false, ..range("", "2021") };
+        assert!(!covers(&open, TemporalKind::Date, Temporal::parse(TemporalKind::Date, "2021-05").unwrap()));
+    }
+
+    #[test]
     fn patterns_of_durations() {
-        for (pattern, text, expected) in [("PYMD", "P1Y2M", true), ("PYMD", "P1W", false), ("PTHM", "PT5M", true), ("PTHM", "P5M", false), ("PYMWDTHMS", "P1W2DT3S", true)] {
+        for (pattern, text, expected) in
+            [("PYMD", "P1Y2M", true), ("PYMD", "P1W", false), ("PTHM", "PT5M", true), ("PTHM", "P5M", false), ("PYMWDTHMS", "P1W2DT3S", true)]
+        {
             assert_eq!(duration_fits(&DurationParts::parse(text).unwrap(), pattern), expected, "{pattern} {text}");
         }
     }

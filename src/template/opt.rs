@@ -5,8 +5,8 @@
 
 use super::pattern::Pattern;
 use super::tree::{
-    Annotation, ArchetypeRoot, Attribute, Cardinality, Constraint, Interval, Multiplicity, Node, OrdinalItem, QuantityItem, Template,
-    Term, semantic,
+    Annotation, ArchetypeRoot, Attribute, Cardinality, Constraint, Interval, Multiplicity, Node, OrdinalItem, QuantityItem, Template, Term, Validity,
+    semantic,
 };
 use super::xml::{Document, Xml};
 use crate::diag::Diagnostic;
@@ -239,6 +239,11 @@ impl Reader {
                 },
                 pattern: pattern.map(str::to_owned),
                 range: item.child("range").map(|r| self.interval(r)),
+                fraction: match item.text_along(&["fractional_seconds_allowed"]) {
+                    Some("false") => Validity::Prohibited,
+                    _ => validity(item, "millisecond_validity"),
+                },
+                zone: validity(item, "timezone_validity"),
             },
             _ => Constraint::Open,
         }
@@ -338,6 +343,15 @@ fn class_named(name: &str) -> Option<Cls> {
         "C_TERMINOLOGY_CODE" => Some(Cls::CODE_PHRASE),
         _ => None,
     })
+}
+
+/// A VALIDITY_KIND: 1001 asks for the component, 1003 forbids it.
+fn validity(item: Xml<'_>, name: &str) -> Validity {
+    match item.text_along(&[name]) {
+        Some("1001" | "mandatory") => Validity::Mandatory,
+        Some("1003" | "disallowed" | "prohibited") => Validity::Prohibited,
+        _ => Validity::Optional,
+    }
 }
 
 fn term(xml: Xml<'_>) -> Term {

@@ -189,6 +189,10 @@ pub enum Constraint {
         pattern: Option<String>,
         /// The range.
         range: Option<Interval<String>>,
+        /// Whether the seconds may have a fraction.
+        fraction: Validity,
+        /// Whether a zone may be given.
+        zone: Validity,
     },
     /// A CODE_PHRASE of one terminology.
     Code {
@@ -214,6 +218,18 @@ pub enum Constraint {
         /// The pairs; any when empty.
         list: Vec<OrdinalItem>,
     },
+}
+
+/// Whether a component must, may or must not be there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Validity {
+    /// It must be there.
+    Mandatory,
+    /// It may be there.
+    #[default]
+    Optional,
+    /// It must not be there.
+    Prohibited,
 }
 
 /// A unit with what may be said in it.
@@ -325,6 +341,17 @@ impl Node {
             _ => {}
         }
         self.attributes.iter().flat_map(|a| &a.children).for_each(|child| child.texts(texts));
+    }
+}
+
+impl Validity {
+    /// True when it may be as it is: there, or not.
+    pub fn allows(self, is_there: bool) -> bool {
+        match self {
+            Validity::Mandatory => is_there,
+            Validity::Optional => true,
+            Validity::Prohibited => !is_there,
+        }
     }
 }
 

@@ -15,6 +15,7 @@ mod corpus;
 mod gdl;
 mod raw;
 mod report;
+mod rm_cnf;
 mod rm_json;
 mod rm_opt;
 mod rm_validation;
@@ -40,6 +41,7 @@ const SUITES: &[(&str, Suite)] = &[
     ("aql.no_oracle", aql_service::no_oracle),
     ("gdl.parse", gdl::parse),
     ("gdl.cases", gdl::cases),
+    ("rm.cnf", rm_cnf::run),
     ("rm.json", rm_json::run),
     ("rm.opt", rm_opt::run),
     ("rm.validation", rm_validation::run),

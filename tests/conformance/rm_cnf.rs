@@ -1,0 +1,321 @@
+//! Suite `rm.cnf`: the rows of openEHR's conformance schedule that constrain a single data value. Each row becomes a
+//! template of one ELEMENT and a document of one ELEMENT; the verdict must be the row's.
+
+use crate::corpus::{Corpus, text_of};
+use crate::report::Case;
+use crate::rm_json::told;
+use aqlite::diag::{Finding, Severity};
+use aqlite::rm::class::Cls;
+use aqlite::rm::{self, json};
+use aqlite::template::{Template, validate};
+use serde_json::{Map, Value};
+
+pub fn run(corpus: &Corpus) -> Vec<Case> {
+    corpus.json_lines("rm/cnf_content_cases.jsonl").iter().enumerate().map(|(index, case)| one(index, case)).collect()
+}
+
+fn one(index: usize, case: &Value) -> Case {
+    let name = text_of(case, "case").trim_start_matches("CONT-");
+    let id = format!("{index:04} {name}");
+    let expected = text_of(case, "expected");
+    let is_ragged = case.get("ragged").and_then(Value::as_bool).unwrap_or_default();
+    if is_ragged || !matches!(expected, "accepted" | "rejected") {
+        return Case::skipped(id, "the table gives no verdict");
+    }
+    let class = name.split('-').next().unwrap_or_default();
+    let (class, is_interval) = class.strip_prefix("DV_INTERVAL_").map_or((class, false), |limit| (limit, true));
+    let Some(cells) = case.get("row").and_then(Value::as_object).filter(|_| class.starts_with("DV_")) else {
+        return Case::skipped(id, "the row is about more than one data value");
+    };
+    let row = Row { class, cells, side: "" };
+    if !cells.keys().any(|column| ["lower", "lower.value"].contains(&column.as_str())) && (is_interval || row.slots().is_empty()) {
+        return Case::skipped(id, "the table has no columns for the value");
+    }
+    Case::check(id, || {
+        let (constraint, value) = if is_interval { interval(&row) } else { (row.constraint(), row.value()) };
+        let findings = problems(&constraint, &value.ok_or("the row has no value")?)?;
+        match (findings.is_empty(), expected) {
+            (true, "rejected") => Err(format!("it was accepted, against: {}", row.reason())),
+            (false, "accepted") => Err(told(&findings)),
+            _ => Ok(()),
+        }
+    })
+}
+
+/// Why an ELEMENT with the value is refused by a template that constrains just that.
+fn problems(constraint: &str, value: &str) -> Result<Vec<Finding>, String> {
+    let text = format!(
+        r#"<template xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><language><code_string>en</code_string></language>
+<template_id><value>t</value></template_id><concept>t</concept><definition><rm_type_name>ELEMENT</rm_type_name><node_id>at1</node_id>
+<attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>value</rm_attribute_name>{constraint}</attributes></definition></template>"#
+    );
+    let template = Template::parse(&text).map_err(|errors| errors.iter().map(|e| e.one_line(&text)).collect::<Vec<_>>().join("; "))?;
+    let document = format!(r#"{{"_type":"ELEMENT","archetype_node_id":"at1","name":{{"_type":"DV_TEXT","value":"n"}},"value":{value}}}"#);
+    let tree = match json::read(&document, Cls::ELEMENT) {
+        Ok(tree) => tree,
+        Err(findings) => return Ok(findings),
+    };
+    let root = tree.root().ok_or("the tree is empty")?;
+    let mut findings = rm::validate::validate(root);
+    findings.extend(validate(root, &template));
+    findings.retain(|f| f.severity == Severity::Error);
+    Ok(findings)
+}
+
+/// The constraint and the value of an interval, from the columns of its limits.
+fn interval(row: &Row<'_>) -> (String, Option<String>) {
+    let [lower, upper] = ["lower", "upper"].map(|side| Row { side, ..*row });
+    let limits = [&lower, &upper].map(|limit| attribute(limit.side, &limit.constraint(), false)).concat();
+    let mut members = vec![r#""_type":"DV_INTERVAL""#.to_owned()];
+    members.extend([&lower, &upper].iter().filter_map(|limit| Some(format!(r#""{}":{}"#, limit.side, limit.value()?))));
+    for flag in ["lower_unbounded", "upper_unbounded", "lower_included", "upper_included"] {
+        members.extend(row.cell(flag).map(|value| format!(r#""{flag}":{value}"#)));
+    }
+    let constraint = object("C_COMPLEX_OBJECT", &format!("DV_INTERVAL&lt;{}&gt;", row.class), &limits);
+    (constraint, Some(format!("{{{}}}", members.join(","))))
+}
+
+/// The cells that speak of one value: of the whole row, or of one limit of its interval.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    class: &'a str,
+    cells: &'a Map<String, Value>,
+    side: &'a str,
+}
+
+/// How an attribute is written.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    Text,
+    Plain,
+    Coded,
+    Media,
+}
+
+impl<'a> Row<'a> {
+    fn cell(&self, column: &str) -> Option<&'a str> {
+        let text = self.cells.get(column)?.as_str()?.trim();
+        if text.eq_ignore_ascii_case("null") { None } else { Some(text.trim_matches(['\'', '"'])) }
+    }
+
+    /// The cell of a constraint, whichever way its column names the limit.
+    fn rule(&self, column: &str) -> Option<&'a str> {
+        match self.side {
+            "" => self.cell(column),
+            side => self.cell(&format!("{column} ({side})")).or_else(|| self.cell(&format!("{side}.{column}"))),
+        }
+    }
+
+    fn reason(&self) -> &'a str {
+        self.cell("constraints violated").or_else(|| self.cell("violated constraints")).unwrap_or_default()
+    }
+
+    /// The attributes of the class that the table has columns for.
+    fn slots(&self) -> Vec<(&'static str, Form)> {
+        let all: &[(&str, Form)] = match self.class {
+            "DV_BOOLEAN" => &[("value", Form::Plain)],
+            "DV_COUNT" => &[("magnitude", Form::Plain)],
+            "DV_QUANTITY" => &[("magnitude", Form::Plain), ("units", Form::Text)],
+            "DV_ORDINAL" | "DV_SCALE" => &[("value", Form::Plain), ("symbol", Form::Coded)],
+            "DV_PROPORTION" => &[("type", Form::Plain), ("numerator", Form::Plain), ("denominator", Form::Plain), ("precision", Form::Plain)],
+            "DV_IDENTIFIER" => &[("issuer", Form::Text), ("assigner", Form::Text), ("id", Form::Text), ("type", Form::Text)],
+            "DV_MULTIMEDIA" => &[("media_type", Form::Media), ("size", Form::Plain)],
+            "DV_PARSABLE" => &[("value", Form::Text), ("formalism", Form::Text)],
+            _ => &[("value", Form::Text)],
+        };
+        all.iter().copied().filter(|(name, _)| self.side == "lower" || self.side == "upper" || self.cells.contains_key(*name)).collect()
+    }
+
+    fn read(&self, attribute: &str) -> Option<String> {
+        if self.side.is_empty() {
+            return self.cell(attribute).map(str::to_owned);
+        }
+        let whole = || match (self.cell(self.side)?, attribute) {
+            (cell, "units") => cell.split_once(' ').map(|(_, units)| units),
+            (cell, _) => cell.split(' ').next(),
+        };
+        self.cell(&format!("{}.{attribute}", self.side)).or_else(whole).map(str::to_owned)
+    }
+
+    /// The value as JSON; `None` for a limit of which nothing is said.
+    fn value(&self) -> Option<String> {
+        let mut members = vec![format!(r#""_type":"{}""#, self.class)];
+        for (name, form) in self.slots() {
+            let Some(text) = self.read(name) else { continue };
+            let quoted = Value::from(text.as_str()).to_string();
+            members.push(format!(r#""{name}":{}"#, match form {
+                Form::Text => quoted,
+                Form::Plain => text,
+                Form::Media => format!(r#"{{"terminology_id":{{"value":"IANA_media-types"}},"code_string":{quoted}}}"#),
+                Form::Coded => {
+                    let (terminology, code) = text.split_once("::")?;
+                    format!(r#"{{"_type":"DV_CODED_TEXT","value":"s","defining_code":{{"terminology_id":{{"value":"{terminology}"}},"code_string":"{code}"}}}}"#)
+                }
+            }));
+        }
+        if members.len() == 1 && !self.side.is_empty() {
+            return None;
+        }
+        // What the Reference Model asks for and the table says nothing about.
+        match self.class {
+            "DV_IDENTIFIER" if !self.cells.contains_key("id") => members.push(r#""id":"1""#.to_owned()),
+            "DV_MULTIMEDIA" => members.push(r#""uri":{"_type":"DV_URI","value":"http://example.org/a"}"#.to_owned()),
+            _ => {}
+        }
+        Some(format!("{{{}}}", members.join(",")))
+    }
+
+    /// The constraint on the value, as OPT writes it.
+    fn constraint(&self) -> String {
+        let rules = |name: &str| self.attribute_rule(name).map_or_else(String::new, |item| attribute(name, &primitive(&item), true));
+        match self.class {
+            "DV_QUANTITY" if self.rule("C_DV_QUANTITY.property").is_some() => {
+                let code = self.rule("C_DV_QUANTITY.property").unwrap_or_default().trim_start_matches("openehr::");
+                let code = code.split(' ').next().unwrap_or_default();
+                let property =
+                    format!("<property><terminology_id><value>openehr</value></terminology_id><code_string>{code}</code_string></property>");
+                let items =
+                    members(self.rule("C_DV_QUANTITY.list")).iter().map(|units| format!("<list><units>{units}</units></list>")).collect::<String>();
+                object("C_DV_QUANTITY", self.class, &(property + &items))
+            }
+            "DV_ORDINAL" | "DV_SCALE" => match self.rule(&format!("C_{}.list", self.class)) {
+                Some(list) => object(&format!("C_{}", self.class), self.class, &list.split(", ").map(ordinal).collect::<String>()),
+                None => object("C_COMPLEX_OBJECT", self.class, ""),
+            },
+            _ => object("C_COMPLEX_OBJECT", self.class, &self.slots().iter().map(|(name, _)| rules(name)).collect::<String>()),
+        }
+    }
+
+    /// The item that constrains an attribute, where the table has one.
+    fn attribute_rule(&self, name: &str) -> Option<String> {
+        let with = |kind: &str, body: String| (!body.is_empty()).then(|| item(kind, &body));
+        let texts = |suffix: &str| {
+            let pattern = self.rule(&format!("C_STRING.pattern{suffix}")).map(|p| format!("<pattern>{p}</pattern>"));
+            let list = members(self.rule(&format!("C_STRING.list{suffix}"))).iter().map(|text| format!("<list>{text}</list>")).collect::<String>();
+            with("C_STRING", pattern.unwrap_or_default() + &list)
+        };
+        let integers = || {
+            let list = members(self.rule("C_INTEGER.list")).iter().map(|number| format!("<list>{number}</list>")).collect::<String>();
+            with("C_INTEGER", list + &self.rule("C_INTEGER.range").map_or_else(String::new, range))
+        };
+        match (self.class, name) {
+            ("DV_BOOLEAN", _) => {
+                let flag = |name: &str| self.rule(&format!("C_BOOLEAN.{name}")).map_or_else(String::new, |v| format!("<{name}>{v}</{name}>"));
+                with("C_BOOLEAN", flag("true_valid") + &flag("false_valid"))
+            }
+            ("DV_PROPORTION", "numerator") => with("C_REAL", self.rule("C_REAL.range (num)").map_or_else(String::new, range)),
+            ("DV_PROPORTION", "denominator") => with("C_REAL", self.rule("C_REAL.range (den)").map_or_else(String::new, range)),
+            ("DV_MULTIMEDIA", "media_type") => self.rule("C_CODE_PHRASE").map(|list| {
+                let codes = members(Some(list)).iter().map(|code| format!("<code_list>{code}</code_list>")).collect::<String>();
+                format!("<terminology_id><value>IANA_media-types</value></terminology_id>{codes}")
+            }),
+            ("DV_COUNT", _) | ("DV_PROPORTION", "type") | ("DV_MULTIMEDIA", _) => integers(),
+            ("DV_PARSABLE", _) => texts(&format!(" ({name})")),
+            ("DV_DURATION", _) => with("C_DURATION", self.duration()),
+            ("DV_DATE" | "DV_TIME" | "DV_DATE_TIME", _) => {
+                let kind = self.class.replace("DV_", "C_");
+                let range = self.rule(&format!("{kind}.range")).map_or_else(String::new, range);
+                with(&kind, self.date_pattern() + &range)
+            }
+            _ => texts(""),
+        }
+    }
+
+    fn validity(&self, component: &str) -> Option<&'a str> {
+        self.rule(&format!("{component}_validity")).or_else(|| self.rule(&format!("{component}_val.")))
+    }
+
+    fn date_pattern(&self) -> String {
+        let letter = |component: &str, written: &str| match self.validity(component) {
+            Some("mandatory") => Some(written.to_owned()),
+            Some("optional") => Some("?".repeat(2)),
+            Some(_) => Some("XX".to_owned()),
+            None => None,
+        };
+        let join = |components: [(&str, &str); 2], mark: &str| {
+            components.iter().filter_map(|(c, w)| Some(format!("{mark}{}", letter(c, w)?))).collect::<String>()
+        };
+        let (date, clock) = (join([("month", "mm"), ("day", "dd")], "-"), join([("minute", "MM"), ("second", "SS")], ":"));
+        let pattern = match self.class {
+            _ if date.is_empty() && clock.is_empty() => return String::new(),
+            "DV_TIME" => format!("HH{clock}"),
+            "DV_DATE" => format!("yyyy{date}"),
+            _ => format!("yyyy{date}T{}{clock}", letter("hour", "HH").unwrap_or_else(|| "HH".to_owned())),
+        };
+        let rest = ["millisecond", "timezone"].map(|component| {
+            let kind = match self.validity(component) {
+                Some("mandatory") => "1001",
+                Some("prohibited") => "1003",
+                _ => "1002",
+            };
+            format!("<{component}_validity>{kind}</{component}_validity>")
+        });
+        format!("<pattern>{pattern}</pattern>{}", rest.concat())
+    }
+
+    fn duration(&self) -> String {
+        let letters = |components: &[(&str, &str)]| {
+            components.iter().filter(|(c, _)| self.rule(&format!("{c}_allowed")) == Some("true")).map(|(_, l)| *l).collect::<String>()
+        };
+        let date = letters(&[("years", "Y"), ("months", "M"), ("weeks", "W"), ("days", "D")]);
+        let clock = letters(&[("hours", "H"), ("minutes", "M"), ("seconds", "S")]);
+        let mut body = String::new();
+        if self.rule("years_allowed").is_some() {
+            body = format!("<pattern>P{date}T{clock}</pattern>");
+        }
+        if let Some(fraction) = self.rule("fractional_seconds_allowed") {
+            body += &format!("<fractional_seconds_allowed>{fraction}</fractional_seconds_allowed>");
+        }
+        if let (Some(lower), Some(upper)) = (self.rule("range.lower"), self.rule("range.upper")) {
+            body += &range(&format!("{lower}..{upper}"));
+        }
+        body
+    }
+}
+
+/// The members of `[a, b]`; none without a list.
+fn members(list: Option<&str>) -> Vec<&str> {
+    list.map(|l| l.trim_matches(['[', ']']).split(',').map(str::trim).collect()).unwrap_or_default()
+}
+
+/// `a..b`, `>=a` or `<=b`.
+fn range(text: &str) -> String {
+    let (lower, upper) = match text.split_once("..") {
+        Some((lower, upper)) => (Some(lower), Some(upper)),
+        None => (text.strip_prefix(">="), text.strip_prefix("<=")),
+    };
+    let limit = |name: &str, value: Option<&str>| match value {
+        Some(value) => format!("<{name}_included>true</{name}_included><{name}_unbounded>false</{name}_unbounded><{name}>{value}</{name}>"),
+        None => format!("<{name}_unbounded>true</{name}_unbounded>"),
+    };
+    format!("<range>{}{}</range>", limit("lower", lower), limit("upper", upper))
+}
+
+/// `1|[local::at0005]`
+fn ordinal(pair: &str) -> String {
+    let (value, symbol) = pair.split_once('|').unwrap_or((pair, ""));
+    let (terminology, code) = symbol.trim_matches(['[', ']']).split_once("::").unwrap_or_default();
+    format!(
+        "<list><value>{value}</value><symbol><defining_code><terminology_id><value>{terminology}</value></terminology_id><code_string>{code}</code_string></defining_code></symbol></list>"
+    )
+}
+
+fn object(kind: &str, class: &str, body: &str) -> String {
+    format!(r#"<children xsi:type="{kind}"><rm_type_name>{class}</rm_type_name><node_id/>{body}</children>"#)
+}
+
+fn attribute(name: &str, children: &str, is_mandatory: bool) -> String {
+    let lower = u8::from(is_mandatory);
+    format!(
+        r#"<attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>{name}</rm_attribute_name><existence><lower>{lower}</lower><upper>1</upper></existence>{children}</attributes>"#
+    )
+}
+
+fn item(kind: &str, body: &str) -> String {
+    format!(r#"<item xsi:type="{kind}">{body}</item>"#)
+}
+
+/// A constraint on a primitive value, or on a CODE_PHRASE, where there is no `item`.
+fn primitive(body: &str) -> String {
+    if body.starts_with("<item") { object("C_PRIMITIVE_OBJECT", "STRING", body) } else { object("C_CODE_PHRASE", "CODE_PHRASE", body) }
+}
