@@ -83,7 +83,7 @@ impl<R: Repository> Service<R> {
             return self.show_document(call, version);
         };
         let tree = version.packed.unpack();
-        let root = tree.root().and_then(|root| root.get(Attr::DATA)).ok_or_else(|| missing(KIND))?;
+        let Some(root) = tree.root().and_then(|root| root.get(Attr::DATA)) else { return self.show_document(call, version) };
         let folder = path.trim_matches('/').split('/').try_fold(root, |folder, name| folder.values(Attr::FOLDERS).find(|f| is_named(*f, name)));
         let folder = folder.ok_or_else(|| Failure::missing("the directory has no folder at this path"))?;
         call.resource(folder, &version.version_uid, &version.time_committed)

@@ -287,6 +287,52 @@ mod tests {
         assert_eq!(status("GET", "/health"), 200);
     }
 
+    struct Fixed(i64);
+
+    impl crate::service::Moment for Fixed {
+        fn now(&mut self) -> i64 {
+            1_796_000_000_000_000
+        }
+
+        fn new_uuid(&mut self) -> String {
+            self.0 += 1;
+            format!("00000000-0000-4000-8000-{:012x}", self.0)
+        }
+    }
+
+    #[test]
+    fn whatever_is_sent_to_any_line_of_the_table_is_the_clients_fault() {
+        use crate::service::{Auth, Config, Service};
+        use crate::store::{memory::Memory, ready::block_on};
+        let service = Service::new(Memory::new(), Config { auth: Auth::Open, admin: true, ..Config::default() });
+        let mut moment = Fixed(0);
+        let ehr = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
+        let version = format!("{ehr}::aqlite.local::1");
+        block_on(service.handle(&Request::new("PUT", &format!("/v1/ehr/{ehr}")), &mut moment)).unwrap();
+        let params = ["x", ehr, &version, "%00", "%C3%28", "..", "1.0", "'\"--"];
+        let bodies: [&[u8]; 9] =
+            [b"", b"{", b"[]", b"null", b"{}", b"<a", b"<composition/>", b"\xff\xfe", b"{\"q\":1,\"versions\":{},\"data\":[],\"ehr_ids\":0}"];
+        let types = ["", "application/json", "application/xml", "text/plain", "application/x-ndjson", ";"];
+        for r in ROUTES {
+            for param in params {
+                let target: String = r.pattern.split('/').map(|p| format!("/{}", if p.starts_with('{') { param } else { p })).collect();
+                for (body, kind) in bodies.iter().flat_map(|b| types.iter().map(move |t| (b, t))) {
+                    for mount in ["/v1", "/rest/openehr/v1"] {
+                        let target = format!("{mount}{target}?version_at_time={param}&offset={param}&path=%2F");
+                        let request = Request::new(r.method, &target).with_header("If-Match", param).with_header("Prefer", "return=representation");
+                        let response = block_on(service.handle(&request.with_body(kind, *body), &mut moment)).unwrap();
+                        assert!(
+                            response.status < 500 || response.status == 501,
+                            "{} {target} {kind} {}: {response:?}",
+                            r.method,
+                            String::from_utf8_lossy(body)
+                        );
+                    }
+                }
+            }
+        }
+    }
+
     #[test]
     fn every_line_of_the_table_can_be_reached() {
         for r in ROUTES {

@@ -4,6 +4,7 @@
 
 mod aql_errors;
 mod gdl;
+mod loading;
 mod notation;
 mod reference;
 mod rest;

@@ -27,25 +27,28 @@ use std::path::PathBuf;
 
 const BASE: &str = "http://test.example";
 
-/// A clock that ticks a second a reading, and UUIDs that count.
-pub struct Ticks(i64);
+/// A clock that ticks a millisecond a reading, and UUIDs that count.
+pub struct Ticks {
+    now: i64,
+    uuids: u64,
+}
 
 impl Ticks {
     /// Starts on a fixed day.
     pub fn new() -> Ticks {
-        Ticks(1_796_000_000_000_000)
+        Ticks { now: 1_796_000_000_000_000, uuids: 0 }
     }
 }
 
 impl Moment for Ticks {
     fn now(&mut self) -> i64 {
-        self.0 += 1_000_000;
-        self.0
+        self.now += 1_000;
+        self.now
     }
 
     fn new_uuid(&mut self) -> String {
-        self.0 += 1_000_000;
-        format!("00000000-0000-4000-8000-{:012x}", self.0 / 1_000_000 - 1_796_000_000)
+        self.uuids += 1;
+        format!("00000000-0000-4000-8000-{:012x}", self.uuids)
     }
 }
 

@@ -1,0 +1,108 @@
+//! The sample data over the REST interface: every document is accepted, comes back digit for digit, and is found.
+
+use crate::rest::Ticks;
+use aqlite::rm::class::{Attr, Cls};
+use aqlite::rm::json;
+use aqlite::samples::{Generator, guides, queries, templates};
+use aqlite::service::{Auth, Config, Request, Response, Service};
+use aqlite::store::memory::Memory;
+use aqlite::store::ready::block_on;
+use serde_json::Value;
+
+const JSON: &str = "application/json";
+
+struct Client {
+    service: Service<Memory>,
+    moment: Ticks,
+}
+
+impl Client {
+    fn new() -> Client {
+        let config = Config { auth: Auth::Open, ..Config::default() };
+        Client { service: Service::new(Memory::new(), config), moment: Ticks::new() }
+    }
+
+    fn send(&mut self, request: &Request) -> Response {
+        block_on(self.service.handle(request, &mut self.moment)).unwrap()
+    }
+
+    /// Sends a request below `/v1` and expects a status.
+    fn ask(&mut self, status: u16, method: &str, path: &str, kind: &str, body: &str) -> Response {
+        let request = Request::new(method, &format!("/v1{path}")).with_body(kind, body).with_header("Accept", kind);
+        let response = self.send(&request);
+        assert_eq!(response.status, status, "{method} {path}: {}", text(&response));
+        response
+    }
+
+    fn load(&mut self, generator: &Generator) -> Vec<String> {
+        for template in templates() {
+            self.ask(201, "POST", "/definition/template?type=opt14", "application/xml", template.text);
+        }
+        for guide in guides() {
+            self.ask(201, "POST", "/definition/gdl", JSON, guide.text);
+        }
+        let mut paths = Vec::new();
+        for ehr in 0..generator.ehrs() {
+            let id = generator.ehr(ehr).ehr_id;
+            self.ask(201, "PUT", &format!("/ehr/{id}"), JSON, "");
+            for composition in generator.compositions_of(ehr) {
+                let created = self.ask(201, "POST", &format!("/ehr/{id}/composition"), JSON, &generator.composition(composition).json);
+                let uid = created.header("ETag").unwrap().trim_matches('"').to_owned();
+                paths.push(format!("/ehr/{id}/composition/{uid}"));
+            }
+        }
+        paths
+    }
+}
+
+fn text(response: &Response) -> &str {
+    std::str::from_utf8(&response.body).unwrap()
+}
+
+/// A composition without the uid that its repository gave it.
+fn without_uid(text: &str) -> String {
+    let mut tree = json::read(text, Cls::COMPOSITION).unwrap();
+    let root = tree.root().unwrap().id();
+    tree.remove(root, Attr::UID);
+    json::write(tree.root().unwrap())
+}
+
+#[test]
+fn documents_come_back_as_they_were_sent_also_by_way_of_xml() {
+    let generator = Generator::new(7, 12, 60);
+    let mut client = Client::new();
+    let paths = client.load(&generator);
+    assert_eq!(paths.len(), 60);
+    for (i, path) in paths.iter().enumerate() {
+        let sent = without_uid(&generator.composition(i).json);
+        assert_eq!(without_uid(text(&client.ask(200, "GET", path, JSON, ""))), sent);
+        let xml = client.ask(200, "GET", path, "application/xml", "");
+        let (object, version) = path.rsplit_once('/').map(|(ehr, uid)| (format!("{ehr}/{}", uid.split("::").next().unwrap()), uid)).unwrap();
+        let update = Request::new("PUT", &format!("/v1{object}")).with_body("application/xml", xml.body).with_header("If-Match", version);
+        let updated = client.send(&update);
+        assert_eq!(updated.status, 204, "{path}: {}", text(&updated));
+        assert_eq!(without_uid(text(&client.ask(200, "GET", &object, JSON, ""))), sent);
+    }
+}
+
+#[test]
+fn queries_and_guides_find_the_loaded_data() {
+    let generator = Generator::new(11, 30, 300);
+    let mut client = Client::new();
+    client.load(&generator);
+    let ehr = generator.ehr(0).ehr_id;
+    for query in queries() {
+        let body = serde_json::json!({ "q": query.aql, "query_parameters": { "ehr_id": ehr, "ehr": ehr } });
+        let result: Value = serde_json::from_str(text(&client.ask(200, "POST", "/query/aql", JSON, &body.to_string()))).unwrap();
+        assert!(result["columns"].as_array().is_some_and(|c| !c.is_empty()), "{}", query.aql);
+    }
+    let counted = client.ask(200, "POST", "/query/aql", JSON, r#"{"q":"SELECT COUNT(*) AS n FROM EHR e CONTAINS COMPOSITION c"}"#);
+    let counted: Value = serde_json::from_str(text(&counted)).unwrap();
+    assert_eq!(counted["rows"][0][0], 300);
+    for guide in guides() {
+        let ehrs: Vec<String> = (0..generator.ehrs()).map(|e| generator.ehr(e).ehr_id).collect();
+        let body = serde_json::json!({ "guide_id": guide.id, "ehr_ids": ehrs });
+        let run: Value = serde_json::from_str(text(&client.ask(200, "POST", "/gdl/query", JSON, &body.to_string()))).unwrap();
+        assert!(run["results"].as_array().is_some_and(|r| !r.is_empty()), "{}", guide.id);
+    }
+}
