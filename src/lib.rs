@@ -9,3 +9,8 @@ pub mod samples;
 pub mod service;
 pub mod store;
 pub mod template;
+
+/// The example of README.md, compiled and run as documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

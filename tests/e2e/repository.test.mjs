@@ -1,5 +1,7 @@
 // A repository's day in workerd: upload, commit, query, restart, query again, conflicts.
 import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { ITS, V1, freshState, sample, start, uploadTemplates } from "./server.mjs";
 
@@ -127,6 +129,22 @@ test("what was committed survives a restart", async () => {
   const got = await server.send("GET", `${V1}/ehr/${ehrId}/composition/${uids[0][0]}`);
   assert.equal(got.status, 200);
   assert.equal((await server.send("GET", `${V1}/query/org.example::mine/1.0.0?ehr=${ehrId}`)).status, 200);
+});
+
+test("large definitions stand in KV too, and come back the same from there", async () => {
+  const id = /<template_id>\s*<value>([^<]*)</.exec(data.templates[0])[1];
+  const get = () => server.send("GET", `${ITS}/definition/template/adl1.4/${encodeURIComponent(id)}`, { headers: { accept: "application/xml" } });
+  const [first, second] = [await get(), await get()];
+  assert.equal(first.text, data.templates[0]);
+  assert.equal(second.text, first.text);
+  assert.equal(second.headers.get("etag"), first.headers.get("etag"));
+  assert.ok(readdirSync(join(state, "v3/kv"), { recursive: true }).some((name) => name.includes("blobs")), "KV holds a blob");
+});
+
+test("maintenance runs on its schedule", async () => {
+  const answer = await server.send("GET", "/cdn-cgi/handler/scheduled?cron=17+3+*+*+*");
+  assert.equal(answer.status, 200, answer.text);
+  assert.ok(!server.log.includes("maintenance:"), server.log);
 });
 
 test("without AUTH a worker answers OPTIONS and health only", async () => {

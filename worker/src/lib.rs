@@ -1,10 +1,12 @@
-//! The Cloudflare host of aqlite: events, D1, clock and random numbers around the core's service. No domain logic lives here.
+//! The Cloudflare host of aqlite: events, D1, KV, clock and random numbers around the core's service. No domain logic lives here.
 
+mod cached;
 mod d1;
 mod http;
 
 use aqlite::service::{Auth, Config, Moment, Service};
 use aqlite::store::sql::{Catalogue, Sql, SqlRepository, Statement};
+use cached::Cached;
 use d1::D1;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,17 +14,22 @@ use worker::{Context, Date, Env, Request, Response, Result, ScheduleContext, Sch
 
 /// The binding of the database in wrangler.toml.
 const DATABASE: &str = "DB";
+/// The binding of the KV namespace.
+const BLOBS: &str = "BLOBS";
+
+/// What the service stands on here.
+type Host = Cached<SqlRepository<D1>>;
 
 thread_local! {
     /// The service of this instance, with its caches; made anew for another configuration.
-    static SERVICE: RefCell<Option<Rc<Service<SqlRepository<D1>>>>> = const { RefCell::new(None) };
+    static SERVICE: RefCell<Option<Rc<Service<Host>>>> = const { RefCell::new(None) };
 }
 
 #[event(fetch)]
 async fn fetch(mut request: Request, env: Env, _context: Context) -> Result<Response> {
     let service = service(&env, http::origin(&request.inner().url()))?;
     let read = http::read(&mut request, service.config().limits.body).await?;
-    http::write(service.handle(&read, &mut Host).await)
+    http::write(service.handle(&read, &mut Runtime).await)
 }
 
 /// Lets the database refresh the statistics that its query planner uses.
@@ -38,14 +45,14 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
 }
 
 /// The service for this configuration: the one that stands, if it has the same.
-fn service(env: &Env, base_url: String) -> Result<Rc<Service<SqlRepository<D1>>>> {
+fn service(env: &Env, base_url: String) -> Result<Rc<Service<Host>>> {
     let config = configuration(env, base_url);
     let standing = SERVICE.with_borrow(|service| service.as_ref().filter(|s| *s.config() == config).map(Rc::clone));
     if let Some(service) = standing {
         return Ok(service);
     }
-    let repository = SqlRepository::new(D1::new(env.d1(DATABASE)?), Rc::new(Catalogue::default()));
-    let service = Rc::new(Service::new(repository, config));
+    let database = SqlRepository::new(D1::new(env.d1(DATABASE)?), Rc::new(Catalogue::default()));
+    let service = Rc::new(Service::new(Cached::new(database, env.kv(BLOBS)?), config));
     SERVICE.replace(Some(Rc::clone(&service)));
     Ok(service)
 }
@@ -64,9 +71,9 @@ fn configuration(env: &Env, base_url: String) -> Config {
 }
 
 /// The runtime's clock and random numbers.
-struct Host;
+struct Runtime;
 
-impl Moment for Host {
+impl Moment for Runtime {
     fn now(&mut self) -> i64 {
         i64::try_from(Date::now().as_millis()).unwrap_or(i64::MAX / 1000).saturating_mul(1000)
     }

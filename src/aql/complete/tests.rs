@@ -151,7 +151,7 @@ fn no_damage_breaks_it() {
     for seed in 0..600u64 {
         let mut text = Generator::new(seed).query();
         for round in 0..3 {
-            let mut at = usize::try_from(seed.wrapping_mul(2_654_435_761).rotate_left(round * 7)).unwrap() % (text.len() + 1);
+            let mut at = usize::try_from(seed.wrapping_mul(2_654_435_761).rotate_left(round * 7) % (text.len() as u64 + 1)).unwrap();
             while !text.is_char_boundary(at) {
                 at -= 1;
             }

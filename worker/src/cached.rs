@@ -1,0 +1,132 @@
+//! A repository whose definitions are kept in KV as well, near the reader: bodies of templates are large and never change.
+//!
+//! The key names the moment of storing, so that a definition which was removed and stored anew has another one: what KV
+//! still holds of the old one is never asked for. KV may be late or fail; the database then answers as ever.
+
+use aqlite::document::ObjectKind;
+use aqlite::store::repository::{Commit, Definition, DefinitionKind, Ehr, Repository, Sink, StoreError, Version, Which};
+use aqlite::store::scan::Scan;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use worker::{KvStore, console_error};
+
+/// Bodies below this are read from the database as fast.
+const WORTH_IT: usize = 20_000;
+/// The longest key of KV.
+const LONGEST_KEY: usize = 512;
+
+/// A repository with definitions in KV.
+pub struct Cached<R> {
+    inner: R,
+    kv: KvStore,
+    /// Definitions as last listed, without bodies.
+    listed: RefCell<HashMap<(DefinitionKind, String, String), Definition>>,
+}
+
+impl<R> Cached<R> {
+    /// Puts KV before a repository.
+    pub fn new(inner: R, kv: KvStore) -> Cached<R> {
+        Cached { inner, kv, listed: RefCell::default() }
+    }
+
+    async fn kept(&self, key: &str) -> Option<String> {
+        self.kv.get(key).text().await.inspect_err(|error| console_error!("KV: {error}")).ok().flatten()
+    }
+
+    async fn keep(&self, key: &str, body: &str) {
+        let stored = match self.kv.put(key, body) {
+            Ok(put) => put.execute().await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = stored {
+            console_error!("KV: {error}");
+        }
+    }
+}
+
+fn key(kind: DefinitionKind, listed: &Definition) -> Option<String> {
+    let key = format!("definition/{kind:?}/{}/{}/{}", listed.name, listed.version, listed.created);
+    (key.len() <= LONGEST_KEY).then_some(key)
+}
+
+impl<R: Repository> Repository for Cached<R> {
+    async fn definitions(&self, kind: DefinitionKind, prefix: &str) -> Result<Vec<Definition>, StoreError> {
+        let found = self.inner.definitions(kind, prefix).await?;
+        let named = found.iter().map(|d| ((kind, d.name.clone(), d.version.clone()), d.clone()));
+        self.listed.borrow_mut().extend(named);
+        Ok(found)
+    }
+
+    async fn definition(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<Option<Definition>, StoreError> {
+        let listed = self.listed.borrow().get(&(kind, name.to_owned(), version.to_owned())).cloned();
+        let key = listed.as_ref().and_then(|listed| key(kind, listed));
+        let (Some(listed), Some(key)) = (listed, key) else { return self.inner.definition(kind, name, version).await };
+        if let Some(body) = self.kept(&key).await {
+            return Ok(Some(Definition { body, ..listed }));
+        }
+        let found = self.inner.definition(kind, name, version).await?;
+        if let Some(found) = found.as_ref().filter(|found| found.created == listed.created && found.body.len() >= WORTH_IT) {
+            self.keep(&key, &found.body).await;
+        }
+        Ok(found)
+    }
+
+    async fn undefine(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<bool, StoreError> {
+        let listed = self.listed.borrow_mut().remove(&(kind, name.to_owned(), version.to_owned()));
+        if let Some(key) = listed.and_then(|listed| key(kind, &listed))
+            && let Err(error) = self.kv.delete(&key).await
+        {
+            console_error!("KV: {error}");
+        }
+        self.inner.undefine(kind, name, version).await
+    }
+
+    async fn reset(&self) -> Result<(), StoreError> {
+        self.listed.borrow_mut().clear();
+        self.inner.reset().await
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
+        self.inner.commit(commit).await
+    }
+
+    async fn ehr(&self, ehr_id: &str) -> Result<Option<Ehr>, StoreError> {
+        self.inner.ehr(ehr_id).await
+    }
+
+    async fn ehr_by_subject(&self, id: &str, namespace: &str) -> Result<Option<Ehr>, StoreError> {
+        self.inner.ehr_by_subject(id, namespace).await
+    }
+
+    async fn version(&self, ehr_id: &str, object_id: &str, which: Which<'_>) -> Result<Option<Version>, StoreError> {
+        self.inner.version(ehr_id, object_id, which).await
+    }
+
+    async fn versions(&self, ehr_id: &str, object_id: &str) -> Result<Vec<Version>, StoreError> {
+        self.inner.versions(ehr_id, object_id).await
+    }
+
+    async fn objects(&self, ehr_id: &str, kind: ObjectKind, offset: u64, limit: u64) -> Result<Vec<String>, StoreError> {
+        self.inner.objects(ehr_id, kind, offset, limit).await
+    }
+
+    async fn contribution(&self, ehr_id: &str, uid: &str) -> Result<Option<String>, StoreError> {
+        self.inner.contribution(ehr_id, uid).await
+    }
+
+    async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<(), StoreError> {
+        self.inner.scan(scan, sink).await
+    }
+
+    async fn define(&self, kind: DefinitionKind, definition: Definition) -> Result<(), StoreError> {
+        self.inner.define(kind, definition).await
+    }
+
+    async fn delete_ehr(&self, ehr_id: &str) -> Result<bool, StoreError> {
+        self.inner.delete_ehr(ehr_id).await
+    }
+
+    async fn revision(&self) -> Result<u64, StoreError> {
+        self.inner.revision().await
+    }
+}
