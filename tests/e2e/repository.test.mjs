@@ -141,12 +141,6 @@ test("large definitions stand in KV too, and come back the same from there", asy
   assert.ok(readdirSync(join(state, "v3/kv"), { recursive: true }).some((name) => name.includes("blobs")), "KV holds a blob");
 });
 
-test("maintenance runs on its schedule", async () => {
-  const answer = await server.send("GET", "/cdn-cgi/handler/scheduled?cron=17+3+*+*+*");
-  assert.equal(answer.status, 200, answer.text);
-  assert.ok(!server.log.includes("maintenance:"), server.log);
-});
-
 test("without AUTH a worker answers OPTIONS and health only", async () => {
   const closed = await start(state, {});
   try {
