@@ -41,12 +41,17 @@ pub struct Loaded {
 /// Ten compositions an EHR, seed 1; `clock` gives milliseconds.
 pub fn load(compositions: usize, clock: &dyn Fn() -> f64) -> Loaded {
     let generator = Generator::new(1, compositions.div_ceil(10), compositions);
-    let known: HashSet<String> = samples::templates().iter().filter_map(|t| Template::parse(t.text).ok()).flat_map(|t| t.texts().into_iter().map(str::to_owned).collect::<Vec<_>>()).collect();
+    let known: HashSet<String> = samples::templates()
+        .iter()
+        .filter_map(|t| Template::parse(t.text).ok())
+        .flat_map(|t| t.texts().into_iter().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
     let (mut batch, shapes) = (Batch::new(), Shapes::new());
     let (mut json_bytes, mut packed_bytes, mut load_ms, mut ordinal) = (0, 0, 0.0, 0u64);
     for ehr in 0..generator.ehrs() {
         let sample = generator.ehr(ehr);
-        let row = EhrRow { ehr_id: sample.ehr_id, system_id: "bench".to_owned(), time_created: sample.time_created, is_queryable: sample.is_queryable };
+        let row =
+            EhrRow { ehr_id: sample.ehr_id, system_id: "bench".to_owned(), time_created: sample.time_created, is_queryable: sample.is_queryable };
         let number = batch.add_ehr(row);
         for index in generator.compositions_of(ehr) {
             let sample = generator.composition(index);
@@ -111,24 +116,27 @@ impl Loaded {
 
     /// Median milliseconds of each question after a warm-up, as rows and as the JSON text of the rows.
     pub fn times(&self, clock: &dyn Fn() -> f64) -> Vec<(f64, f64)> {
-        QUESTIONS.iter().map(|(_, _, aql)| {
-            let warm = clock() + 300.0;
-            while clock() < warm {
-                self.ask(aql);
-            }
-            let mut rows: Vec<f64> = Vec::new();
-            let mut texts: Vec<f64> = Vec::new();
-            for _ in 0..9 {
-                let begin = clock();
-                let result = self.ask(aql);
-                let middle = clock();
-                let mut out = String::new();
-                result.write_rows(&mut out);
-                rows.push(middle - begin);
-                texts.push(clock() - begin);
-            }
-            (median(&mut rows), median(&mut texts))
-        }).collect()
+        QUESTIONS
+            .iter()
+            .map(|(_, _, aql)| {
+                let warm = clock() + 300.0;
+                while clock() < warm {
+                    self.ask(aql);
+                }
+                let mut rows: Vec<f64> = Vec::new();
+                let mut texts: Vec<f64> = Vec::new();
+                for _ in 0..9 {
+                    let begin = clock();
+                    let result = self.ask(aql);
+                    let middle = clock();
+                    let mut out = String::new();
+                    result.write_rows(&mut out);
+                    rows.push(middle - begin);
+                    texts.push(clock() - begin);
+                }
+                (median(&mut rows), median(&mut texts))
+            })
+            .collect()
     }
 }
 

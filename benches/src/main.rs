@@ -51,9 +51,16 @@ fn measure(compositions: usize, wasm: &str) -> Result<(), Box<dyn Error>> {
     println!("{compositions} compositions, {} EHRs, {:.0} MB of canonical JSON:\n", loaded.generator.ehrs(), mega(loaded.json_bytes));
     println!("| | aqlite | SQLite, JSON text |\n|---|---:|---:|");
     println!("| load | {:.0} ms | {:.0} ms |", loaded.load_ms, peer.load_ms);
-    println!("| stored | {:.1} MB ({share:.1} % of the JSON), {} shapes | {:.1} MB |", mega(loaded.packed_bytes + loaded.shape_bytes), loaded.shapes, mega(peer.bytes));
+    println!(
+        "| stored | {:.1} MB ({share:.1} % of the JSON), {} shapes | {:.1} MB |",
+        mega(loaded.packed_bytes + loaded.shape_bytes),
+        loaded.shapes,
+        mega(peer.bytes)
+    );
     println!("| columns in memory | {:.1} MB; peak of the process {own_memory:.0} MB | |", mega(loaded.batch.bytes()));
-    println!("\n| | question | aqlite, ms | as JSON, ms | wasm, ms | SQLite, ms | times faster | wasm to native |\n|---|---|---:|---:|---:|---:|---:|---:|");
+    println!(
+        "\n| | question | aqlite, ms | as JSON, ms | wasm, ms | SQLite, ms | times faster | wasm to native |\n|---|---|---:|---:|---:|---:|---:|---:|"
+    );
     let wasm = wasm_times(wasm, compositions);
     for (i, ((name, what, aql), (rows, text))) in QUESTIONS.iter().zip(&ours).enumerate() {
         let (theirs, count) = peer.ask(i, &loaded.ehr_id(), &clock)?;

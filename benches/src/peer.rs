@@ -30,7 +30,9 @@ impl Peer {
             for index in loaded.generator.compositions_of(ehr) {
                 let json = loaded.generator.composition(index).json;
                 let begin = clock();
-                connection.prepare_cached("INSERT INTO doc(ehr, start, body) VALUES (?1, julianday(json_extract(?2, '$.context.start_time.value')), ?2)")?.execute((ehr as i64, &json))?;
+                connection
+                    .prepare_cached("INSERT INTO doc(ehr, start, body) VALUES (?1, julianday(json_extract(?2, '$.context.start_time.value')), ?2)")?
+                    .execute((ehr as i64, &json))?;
                 load_ms += clock() - begin;
             }
         }
@@ -64,7 +66,8 @@ impl Peer {
         let (mut times, mut count) = (Vec::new(), 0);
         for _ in 0..3 {
             let begin = clock();
-            let rows = statement.query_map([ehr_id], |row| (0..columns).map(|c| row.get::<_, rusqlite::types::Value>(c)).collect::<rusqlite::Result<Vec<_>>>())?;
+            let rows = statement
+                .query_map([ehr_id], |row| (0..columns).map(|c| row.get::<_, rusqlite::types::Value>(c)).collect::<rusqlite::Result<Vec<_>>>())?;
             count = rows.collect::<rusqlite::Result<Vec<_>>>()?.len();
             times.push(clock() - begin);
         }

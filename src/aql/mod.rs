@@ -22,7 +22,9 @@ mod suggest;
 mod token;
 mod trie;
 
-pub use check::{CheckOptions, Parameter, Parameters, Terminology, TerminologyAnswer, TerminologyCall, TerminologyError, check, examine, terminology_calls};
+pub use check::{
+    CheckOptions, Parameter, Parameters, Terminology, TerminologyAnswer, TerminologyCall, TerminologyError, check, examine, terminology_calls,
+};
 pub use complete::{Completion, CompletionKind, complete, diagnose};
 pub use eval::{Budget, QueryError, Run};
 pub use hover::{Hover, hover};
@@ -30,6 +32,6 @@ pub use labels::{Label, LabelStep, Labels, NoLabels, TemplateLabels};
 pub use parse::{NESTING_LIMIT, TEXT_LIMIT, parse};
 pub use plan::{MAX_PATHS, Plan, plan};
 pub use prepare::{QueryOptions, prepare};
-pub use result::{Cell, ResultColumn, ResultSet};
 pub use print::{format, print};
+pub use result::{Cell, ResultColumn, ResultSet};
 pub use signature::{SIGNATURES, Signature, signature};

@@ -83,10 +83,13 @@ impl Trie {
             key: g.key,
             capture: None,
         });
-        let kids: Vec<usize> = split(all, &longer, g.level).into_iter().map(|(step, key, members)| {
-            let (classes, structural) = targets(&g.classes, step);
-            self.grow(Growth { attr: step, classes, members, level: g.level + 1, structural, key }, all)
-        }).collect();
+        let kids: Vec<usize> = split(all, &longer, g.level)
+            .into_iter()
+            .map(|(step, key, members)| {
+                let (classes, structural) = targets(&g.classes, step);
+                self.grow(Growth { attr: step, classes, members, level: g.level + 1, structural, key }, all)
+            })
+            .collect();
         let only_chain = matches!(kids.as_slice(), [kid] if self.nodes.get(*kid).is_some_and(|k| k.structural));
         if let Some(node) = self.nodes.get_mut(index) {
             node.mode = if g.level > 0 && only_chain && node.ends.is_empty() { Mode::Chain } else { Mode::Left };
@@ -114,9 +117,12 @@ impl Trie {
 
     fn kid_for(&self, at: usize, step: &Step) -> Option<usize> {
         let wanted = alternatives(step.predicate.as_ref());
-        self.nodes.get(at)?.kids.iter().copied().find(|kid| {
-            self.nodes.get(*kid).is_some_and(|k| k.attr == step.attr && k.key.as_ref().is_none_or(|key| covers(key, &wanted)))
-        })
+        self.nodes
+            .get(at)?
+            .kids
+            .iter()
+            .copied()
+            .find(|kid| self.nodes.get(*kid).is_some_and(|k| k.attr == step.attr && k.key.as_ref().is_none_or(|key| covers(key, &wanted))))
     }
 
     fn capture(&mut self, node: usize, next: &mut usize) -> usize {

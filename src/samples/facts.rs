@@ -120,10 +120,22 @@ pub(super) struct Frame {
     pub protocol: &'static str,
 }
 
-pub(super) const BLOOD_PRESSURE: Frame =
-    Frame { archetype: "openEHR-EHR-OBSERVATION.blood_pressure.v2", history: "at0001", event: "at0006", tree: "at0003", state: "at0007", protocol: "at0011" };
-pub(super) const TEMPERATURE: Frame =
-    Frame { archetype: "openEHR-EHR-OBSERVATION.body_temperature.v2", history: "at0002", event: "at0003", tree: "at0001", state: "", protocol: "at0020" };
+pub(super) const BLOOD_PRESSURE: Frame = Frame {
+    archetype: "openEHR-EHR-OBSERVATION.blood_pressure.v2",
+    history: "at0001",
+    event: "at0006",
+    tree: "at0003",
+    state: "at0007",
+    protocol: "at0011",
+};
+pub(super) const TEMPERATURE: Frame = Frame {
+    archetype: "openEHR-EHR-OBSERVATION.body_temperature.v2",
+    history: "at0002",
+    event: "at0003",
+    tree: "at0001",
+    state: "",
+    protocol: "at0020",
+};
 pub(super) const PULSE: Frame =
     Frame { archetype: "openEHR-EHR-OBSERVATION.pulse.v2", history: "at0002", event: "at0003", tree: "at0001", state: "", protocol: "at0010" };
 pub(super) const RESPIRATION: Frame =
@@ -132,8 +144,14 @@ pub(super) const WEIGHT: Frame =
     Frame { archetype: "openEHR-EHR-OBSERVATION.body_weight.v2", history: "at0002", event: "at0003", tree: "at0001", state: "", protocol: "" };
 pub(super) const OXIMETRY: Frame =
     Frame { archetype: "openEHR-EHR-OBSERVATION.pulse_oximetry.v1", history: "at0001", event: "at0002", tree: "at0003", state: "", protocol: "" };
-pub(super) const LABORATORY: Frame =
-    Frame { archetype: "openEHR-EHR-OBSERVATION.laboratory_test_result.v1", history: "at0001", event: "at0002", tree: "at0003", state: "", protocol: "at0004" };
+pub(super) const LABORATORY: Frame = Frame {
+    archetype: "openEHR-EHR-OBSERVATION.laboratory_test_result.v1",
+    history: "at0001",
+    event: "at0002",
+    tree: "at0003",
+    state: "",
+    protocol: "at0004",
+};
 
 /// The node id of the daily mean of blood pressures.
 pub(super) const DAY_EVENT: &str = "at1042";
@@ -141,8 +159,16 @@ pub(super) const DAY_EVENT: &str = "at1042";
 pub(super) const RARE_CODE: &str = "Q87.4";
 
 const ZONES: [Option<i64>; 4] = [Some(0), Some(60), Some(-210), None];
-const COMPOSERS: [&str; 8] =
-    ["Dr. Amalia Ortiz", "Nurse Bengt Åkesson", "Dr. Claire Dubois", "Dr. Đorđe Petrović", "Midwife Eva Lindström", "Nurse Farid Haddad", "Dr. Grace O'Neil", "Dr. 林 美咲"];
+const COMPOSERS: [&str; 8] = [
+    "Dr. Amalia Ortiz",
+    "Nurse Bengt Åkesson",
+    "Dr. Claire Dubois",
+    "Dr. Đorđe Petrović",
+    "Midwife Eva Lindström",
+    "Nurse Farid Haddad",
+    "Dr. Grace O'Neil",
+    "Dr. 林 美咲",
+];
 const REMARKS: [&str; 12] = [
     "measured after ten minutes of rest",
     "said \"I feel dizzy\" while standing up",
@@ -159,9 +185,9 @@ const REMARKS: [&str; 12] = [
 ];
 /// Diagnoses, the frequent ones first.
 const DIAGNOSES: [&str; 40] = [
-    "I10", "E11.9", "J45.9", "E78.5", "F32.9", "M54.5", "J44.9", "I48.9", "I50.9", "E03.9", "M17.9", "K21.9", "G43.9", "I25.1", "N18.3", "E66.9", "F41.1", "H25.9", "M81.9",
-    "N40", "L40.9", "L20.9", "G40.9", "I63.9", "I21.9", "C50.9", "C61", "C18.9", "M06.9", "K50.9", "K51.9", "G20", "G35", "F03", "J30.1", "D50.9", "B18.2", "H40.9", "G47.3",
-    "E10.9",
+    "I10", "E11.9", "J45.9", "E78.5", "F32.9", "M54.5", "J44.9", "I48.9", "I50.9", "E03.9", "M17.9", "K21.9", "G43.9", "I25.1", "N18.3", "E66.9",
+    "F41.1", "H25.9", "M81.9", "N40", "L40.9", "L20.9", "G40.9", "I63.9", "I21.9", "C50.9", "C61", "C18.9", "M06.9", "K50.9", "K51.9", "G20", "G35",
+    "F03", "J30.1", "D50.9", "B18.2", "H40.9", "G47.3", "E10.9",
 ];
 /// Analytes: code, unit, mean and spread in tenths.
 const ANALYTES: [(&str, &str, i64, i64); 12] = [
@@ -296,7 +322,13 @@ impl Facts {
         let mut random = Random::of([seat.seed, 1, part(seat.ehr), part(seat.index)]);
         let detail = if random.chance(10) { Detail::Minute } else { random.pick(&[0, 0, 0, 1]).into() };
         let start = Moment { seconds: seat.seconds, zone: random.pick(&ZONES), detail };
-        let kind = if seat.is_hypertensive { 0 } else if seat.is_rare { 99 } else { random.below(100) };
+        let kind = if seat.is_hypertensive {
+            0
+        } else if seat.is_rare {
+            99
+        } else {
+            random.below(100)
+        };
         let mut draw = Draw { random: &mut random, seat, start };
         let body = match kind {
             0..70 => draw.vitals(),
@@ -340,7 +372,10 @@ impl Draw<'_> {
         if self.random.chance(150) {
             let oximetry = self.observation(&OXIMETRY, |d| {
                 let share = d.random.between(880, 1000);
-                vec![("at0006", Value::Percent(if share % 10 == 0 { Decimal { units: share / 10, scale: 0, zeros: 0 } } else { Decimal::tenths(share) }))]
+                vec![(
+                    "at0006",
+                    Value::Percent(if share % 10 == 0 { Decimal { units: share / 10, scale: 0, zeros: 0 } } else { Decimal::tenths(share) }),
+                )]
             });
             observations.push(oximetry);
         }
@@ -350,7 +385,12 @@ impl Draw<'_> {
     fn observation(&mut self, frame: &'static Frame, mut data: impl FnMut(&mut Self) -> Vec<Element>) -> Observation {
         let repeats = self.random.repeats(20);
         let start = self.start;
-        let events = (0..repeats).map(|i| Event { time: start.later(i64::try_from(i).unwrap_or_default() * 300), is_day: false, data: data(self), state: Vec::new() });
+        let events = (0..repeats).map(|i| Event {
+            time: start.later(i64::try_from(i).unwrap_or_default() * 300),
+            is_day: false,
+            data: data(self),
+            state: Vec::new(),
+        });
         Observation { frame, events: events.collect(), protocol: Vec::new(), device: None }
     }
 
@@ -376,7 +416,11 @@ impl Draw<'_> {
         }
         if self.random.chance(450) {
             observation.protocol.push(("at0013", Value::Code("local", self.random.pick(&["at0015", "at0016", "at0017", "at0017"]))));
-            let place = if self.random.chance(50) { Value::Text("finger of the left hand".into()) } else { Value::Code("local", self.random.pick(&["at0025", "at0026"])) };
+            let place = if self.random.chance(50) {
+                Value::Text("finger of the left hand".into())
+            } else {
+                Value::Code("local", self.random.pick(&["at0025", "at0026"]))
+            };
             observation.protocol.push(("at0014", place));
             observation.device = self.random.chance(200).then(|| self.device());
         }
@@ -449,7 +493,11 @@ impl Draw<'_> {
             data
         });
         if self.random.chance(400) {
-            let place = if self.random.chance(50) { Value::Text("forehead".into()) } else { Value::Code("local", self.random.pick(&["at0022", "at0023", "at0024", "at0025"])) };
+            let place = if self.random.chance(50) {
+                Value::Text("forehead".into())
+            } else {
+                Value::Code("local", self.random.pick(&["at0022", "at0023", "at0024", "at0025"]))
+            };
             observation.protocol.push(("at0021", place));
         }
         observation
@@ -499,14 +547,20 @@ impl Draw<'_> {
 
     fn laboratory(&mut self) -> Body {
         let panels = (0..self.random.repeats(4)).map(|i| self.panel(i64::try_from(i).unwrap_or_default())).collect();
-        Body::Laboratory { number: format!("L{:08}", self.random.below(100_000_000)), status: self.random.pick(&["final", "final", "final", "preliminary"]), panels }
+        Body::Laboratory {
+            number: format!("L{:08}", self.random.below(100_000_000)),
+            status: self.random.pick(&["final", "final", "final", "preliminary"]),
+            panels,
+        }
     }
 
     fn panel(&mut self, number: i64) -> Panel {
-        let mut elements = vec![("at0005", Value::Text(self.random.pick(&["Blood count", "Electrolytes", "Liver panel", "Metabolic panel"]).to_owned()))];
+        let mut elements =
+            vec![("at0005", Value::Text(self.random.pick(&["Blood count", "Electrolytes", "Liver panel", "Metabolic panel"]).to_owned()))];
         let specimen = if self.random.chance(700) { self.specimen() } else { Vec::new() };
         if self.random.chance(800) {
-            elements.push(("at0073", Value::Code("local", self.random.pick(&["at0038", "at0038", "at0038", "at0037", "at0120", "at0040", "at0107"]))));
+            elements
+                .push(("at0073", Value::Code("local", self.random.pick(&["at0038", "at0038", "at0038", "at0037", "at0120", "at0040", "at0107"]))));
         }
         let first = self.random.below(12);
         let analytes = (0..2 + self.random.below(4)).map(|i| self.analyte(first + i, 4)).collect();
@@ -559,7 +613,8 @@ impl Draw<'_> {
     }
 
     fn problem(&mut self, code: Option<&'static str>) -> Problem {
-        let frequent = usize::try_from(self.random.bits().leading_zeros() * 3).unwrap_or_default() + usize::try_from(self.random.below(6)).unwrap_or_default();
+        let frequent =
+            usize::try_from(self.random.bits().leading_zeros() * 3).unwrap_or_default() + usize::try_from(self.random.below(6)).unwrap_or_default();
         let drawn = DIAGNOSES.get(frequent % DIAGNOSES.len()).copied().unwrap_or_default();
         let name = match code {
             None if self.random.chance(30) => self.remark(),
@@ -610,7 +665,9 @@ mod tests {
 
     #[test]
     fn numbers_are_spelled_as_they_count() {
-        for (units, scale, zeros, text) in [(120, 0, 0, "120"), (120, 0, 2, "120.00"), (1205, 1, 1, "120.50"), (15_125, 3, 0, "15.125"), (5, 1, 0, "0.5")] {
+        for (units, scale, zeros, text) in
+            [(120, 0, 0, "120"), (120, 0, 2, "120.00"), (1205, 1, 1, "120.50"), (15_125, 3, 0, "15.125"), (5, 1, 0, "0.5")]
+        {
             let decimal = Decimal { units, scale, zeros };
             let mut out = String::new();
             decimal.write(&mut out);

@@ -69,7 +69,9 @@ impl Truth {
                 table.archetype = LABORATORY.archetype;
                 for (i, panel) in panels.iter().enumerate() {
                     table.time = panel.time.micros();
-                    [&panel.elements, &panel.conclusion, &panel.specimen, &panel.protocol].iter().for_each(|e| table.elements((i, 0), LABORATORY.event, e));
+                    [&panel.elements, &panel.conclusion, &panel.specimen, &panel.protocol]
+                        .iter()
+                        .for_each(|e| table.elements((i, 0), LABORATORY.event, e));
                     let mut part = 0;
                     panel.analytes.iter().for_each(|a| table.analyte(i, &mut part, a));
                 }
@@ -198,7 +200,8 @@ impl Generator {
     pub fn pressure_160_with_pulse_100(&self) -> Vec<(usize, String, f64, f64)> {
         let mut rows = Vec::new();
         for facts in self.visible() {
-            let rates: Vec<f64> = entries(&facts).iter().filter(|o| o.frame == &PULSE).flat_map(|o| &o.events).filter_map(|e| quantity(e, "at0004")).collect();
+            let rates: Vec<f64> =
+                entries(&facts).iter().filter(|o| o.frame == &PULSE).flat_map(|o| &o.events).filter_map(|e| quantity(e, "at0004")).collect();
             for systolic in pressures(&facts).into_iter().filter_map(|(_, p)| p.2).filter(|s| *s >= 160.0) {
                 rows.extend(rates.iter().filter(|r| **r >= 100.0).map(|rate| (facts.ehr, facts.start.text(), systolic, *rate)));
             }
@@ -253,7 +256,8 @@ mod tests {
     #[test]
     fn the_table_has_the_pressures() {
         let generator = Generator::new(11, 100, 2000);
-        let rows: Vec<Truth> = (0..2000).filter(|i| generator.is_queryable(generator.facts(*i).ehr)).flat_map(|i| generator.composition(i).truth).collect();
+        let rows: Vec<Truth> =
+            (0..2000).filter(|i| generator.is_queryable(generator.facts(*i).ehr)).flat_map(|i| generator.composition(i).truth).collect();
         let high = rows.iter().filter(|t| t.archetype == BLOOD_PRESSURE.archetype && t.path == ["at0006", "at0004"]);
         let count = high.filter(|t| matches!(t.value, Leaf::Quantity(magnitude, _) if magnitude >= 140.0)).count();
         assert_eq!(count, generator.systolic_from_140().len());

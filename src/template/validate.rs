@@ -232,7 +232,11 @@ impl<'a> Check<'a> {
         let state = code(Attr::CURRENT_STATE).unwrap_or_default();
         let message = format!("No valid transition found for ism transition[{}/{terminology}/{state}]", text(Attr::CURRENT_STATE));
         let step = code(Attr::CAREFLOW_STEP).unwrap_or("no step");
-        self.report(Finding::error("TPL0510", "", message).expected("a pair of state and careflow step that the template lists").found(format!("{state} with {step}")));
+        self.report(
+            Finding::error("TPL0510", "", message)
+                .expected("a pair of state and careflow step that the template lists")
+                .found(format!("{state} with {step}")),
+        );
     }
 
     /// The text of a local code, against the term of the archetype.
@@ -243,7 +247,9 @@ impl<'a> Check<'a> {
         let Some(code) = text.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]) else { return };
         let terms = self.template.roots.get(node.root).and_then(|r| r.terms.get(self.language)).and_then(|t| t.get(code));
         let Some(term) = terms.filter(|t| text.text_at(Attr::VALUE).is_some_and(|v| v.trim() != t.text.trim())) else { return };
-        self.by_language(Finding::error("TPL0512", "", format!("the text of code {code} is not the one of the template")).expected(term.text.as_str()));
+        self.by_language(
+            Finding::error("TPL0512", "", format!("the text of code {code} is not the one of the template")).expected(term.text.as_str()),
+        );
     }
 }
 

@@ -242,7 +242,9 @@ impl<'a> World<'a> {
     /// The EHR that the query itself names.
     fn named_ehr(&self) -> Option<String> {
         let of_predicate = |p: &Predicate| match p {
-            Predicate::Compare(path, CompareOp::Eq, PredicateValue::Literal(Literal::Text(id))) if attrs(path) == [Attr::EHR_ID, Attr::VALUE] => Some(id.clone()),
+            Predicate::Compare(path, CompareOp::Eq, PredicateValue::Literal(Literal::Text(id))) if attrs(path) == [Attr::EHR_ID, Attr::VALUE] => {
+                Some(id.clone())
+            }
             _ => None,
         };
         let of_source = |source: &Source| match source {
@@ -255,7 +257,8 @@ impl<'a> World<'a> {
         let of_condition = |condition: &Condition| match condition {
             Condition::Compare(Expr::Path(path), CompareOp::Eq, Expr::Literal(Literal::Text(id))) => {
                 let path = &self.query.paths[*path];
-                let is_id = self.query.variables[path.variable].class == Cls::EHR && path.root.is_none() && attrs(&path.steps) == [Attr::EHR_ID, Attr::VALUE];
+                let is_id =
+                    self.query.variables[path.variable].class == Cls::EHR && path.root.is_none() && attrs(&path.steps) == [Attr::EHR_ID, Attr::VALUE];
                 is_id.then(|| id.clone())
             }
             _ => None,
@@ -382,7 +385,13 @@ impl<'a> World<'a> {
             Condition::Matches(expr, members) => {
                 let value = self.value(expr, row);
                 let found: Vec<Option<bool>> = members.iter().map(|m| compare(&value, CompareOp::Eq, &Value::literal(m))).collect();
-                if found.contains(&Some(true)) { Some(true) } else if found.contains(&None) { None } else { Some(false) }
+                if found.contains(&Some(true)) {
+                    Some(true)
+                } else if found.contains(&None) {
+                    None
+                } else {
+                    Some(false)
+                }
             }
             Condition::Exists(path) => {
                 let mut at = assignment[path.variable].map(|f| f.at);

@@ -92,14 +92,21 @@ pub fn run(query: &str, parameters: &Parameters, options: &QueryOptions<'_>, bat
         }
     }
     let result = run.finish().map_err(|e| e.to_string())?;
-    Ok(result.rows.iter().map(|row| {
-        let cells: Vec<String> = row.iter().map(|cell| {
-            let mut out = String::new();
-            cell.write_json(&mut out);
-            out
-        }).collect();
-        format!("[{}]", cells.join(", "))
-    }).collect())
+    Ok(result
+        .rows
+        .iter()
+        .map(|row| {
+            let cells: Vec<String> = row
+                .iter()
+                .map(|cell| {
+                    let mut out = String::new();
+                    cell.write_json(&mut out);
+                    out
+                })
+                .collect();
+            format!("[{}]", cells.join(", "))
+        })
+        .collect())
 }
 
 fn read(text: &str) -> Vec<Case> {

@@ -38,7 +38,9 @@ impl Rows {
 
     /// Every row of `self` with every row of `other`; the columns of both are disjoint.
     pub fn product(&mut self, other: &Rows) {
-        if let ([row], [more]) = (self.nodes.chunks_exact_mut(self.width).collect::<Vec<_>>().as_mut_slice(), other.iter().collect::<Vec<_>>().as_slice()) {
+        if let ([row], [more]) =
+            (self.nodes.chunks_exact_mut(self.width).collect::<Vec<_>>().as_mut_slice(), other.iter().collect::<Vec<_>>().as_slice())
+        {
             merge(row, more);
             return;
         }

@@ -96,7 +96,9 @@ impl<'q> Trie<'q> {
         self.kids.iter().filter(|k| k.attr == step.attr).find(|kid| match &kid.key {
             None => true,
             Some(key) => {
-                let as_key = wanted.iter().map(|(id, name)| if id.is_some() && key.contains(&(id.clone(), None)) { (id.clone(), None) } else { (id.clone(), name.clone()) });
+                let as_key = wanted.iter().map(|(id, name)| {
+                    if id.is_some() && key.contains(&(id.clone(), None)) { (id.clone(), None) } else { (id.clone(), name.clone()) }
+                });
                 as_key.collect::<BTreeSet<_>>() == *key
             }
         })
