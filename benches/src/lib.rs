@@ -140,6 +140,44 @@ impl Loaded {
     }
 }
 
+/// Microseconds a composition (the median of passes over 2,000 of them) for each step from text to columns and back.
+pub fn reading(clock: &dyn Fn() -> f64) -> Vec<(&'static str, f64)> {
+    let generator = Generator::new(1, 200, 2_000);
+    let templates: Vec<Template> = samples::templates().iter().filter_map(|t| Template::parse(t.text).ok()).collect();
+    let known: HashSet<String> = templates.iter().flat_map(|t| t.texts().into_iter().map(str::to_owned).collect::<Vec<_>>()).collect();
+    let texts: Vec<(&str, String)> = (0..2_000).map(|i| generator.composition(i)).map(|c| (c.template_id, c.json)).collect();
+    let trees: Vec<Tree> = texts.iter().filter_map(|(_, text)| json::read(text, Cls::COMPOSITION).ok()).collect();
+    let shapes = Shapes::new();
+    let packed: Vec<_> = trees.iter().filter_map(|t| t.root()).map(|root| pack(root, &known, &shapes)).collect();
+    let template = |id: &str| templates.iter().find(|t| t.template_id == id);
+    let steps: [(&str, &dyn Fn(usize) -> usize); 6] = [
+        ("serde_json `Value` of the same bytes", &|i| {
+            texts.get(i).and_then(|(_, t)| serde_json::from_str::<serde_json::Value>(t).ok()).map_or(0, |v| usize::from(v.is_object()))
+        }),
+        ("read", &|i| texts.get(i).and_then(|(_, t)| json::read(t, Cls::COMPOSITION).ok()).map_or(0, |t| t.len())),
+        ("pack", &|i| trees.get(i).and_then(Tree::root).map_or(0, |root| pack(root, &known, &shapes).shapes().len())),
+        ("check invariants", &|i| trees.get(i).and_then(Tree::root).map_or(0, |root| aqlite::rm::validate::validate(root).len())),
+        ("check against the template", &|i| {
+            let of = texts.get(i).and_then(|(id, _)| template(id)).zip(trees.get(i).and_then(Tree::root));
+            of.map_or(0, |(template, root)| aqlite::template::validate(root, template).len())
+        }),
+        ("unpack to canonical JSON", &|i| packed.get(i).map_or(0, |p| p.to_json().len())),
+    ];
+    steps
+        .iter()
+        .map(|(name, step)| {
+            let mut passes: Vec<f64> = (0..7)
+                .map(|_| {
+                    let begin = clock();
+                    std::hint::black_box((0..texts.len()).map(step).sum::<usize>());
+                    (clock() - begin) * 1000.0 / texts.len() as f64
+                })
+                .collect();
+            (*name, median(&mut passes))
+        })
+        .collect()
+}
+
 /// The middle of some measurements.
 pub fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);

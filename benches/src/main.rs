@@ -7,7 +7,7 @@
 mod peer;
 
 use aqlite::aql::{Cell, ResultSet};
-use aqlite_bench::{Loaded, QUESTIONS, load};
+use aqlite_bench::{Loaded, QUESTIONS, load, reading};
 use std::error::Error;
 use std::time::Instant;
 
@@ -17,7 +17,23 @@ fn main() -> Result<(), Box<dyn Error>> {
     for size in value("--compositions").unwrap_or("10000,100000".to_owned()).split(',') {
         measure(size.trim().parse()?, &value("--wasm").unwrap_or_default())?;
     }
+    tell_reading(&value("--wasm").unwrap_or_default());
     Ok(())
+}
+
+/// In wasm: the line `wasm reading STEP…`; native: the table, with those beside.
+fn tell_reading(wasm: &str) {
+    let start = Instant::now();
+    let steps = reading(&move || start.elapsed().as_secs_f64() * 1000.0);
+    if cfg!(target_family = "wasm") {
+        println!("wasm reading {}", steps.iter().map(|(_, micros)| format!("{micros:.2}")).collect::<Vec<_>>().join(" "));
+        return;
+    }
+    let in_wasm: Vec<&str> = wasm.split(';').find_map(|l| l.strip_prefix("wasm reading ")).map_or_else(Vec::new, |l| l.split(' ').collect());
+    println!("\nOne composition of 5.8 kB, from text to shape and slots and back:\n\n| step | native, µs | wasm, µs |\n|---|---:|---:|");
+    for (i, (name, micros)) in steps.iter().enumerate() {
+        println!("| {name} | {micros:.1} | {} |", in_wasm.get(i).unwrap_or(&""));
+    }
 }
 
 #[cfg(target_family = "wasm")]

@@ -243,7 +243,9 @@ fn named_ehr(query: &Query) -> Option<String> {
 fn ehr_of_predicate(predicate: &Predicate) -> Option<String> {
     match predicate {
         Predicate::And(terms) => terms.iter().find_map(ehr_of_predicate),
-        Predicate::Compare(path, CompareOp::Eq, PredicateValue::Literal(literal)) if is_ehr_id(&path.iter().map(|s| s.attr).collect::<Vec<_>>()) => text_of(literal),
+        Predicate::Compare(path, CompareOp::Eq, PredicateValue::Literal(literal)) if is_ehr_id(&path.iter().map(|s| s.attr).collect::<Vec<_>>()) => {
+            text_of(literal)
+        }
         _ => None,
     }
 }

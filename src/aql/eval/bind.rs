@@ -224,7 +224,8 @@ impl<'p, 'b> Binder<'p, 'b> {
         });
         for id in items {
             let object = id.split("::").next().unwrap_or(id);
-            let mut docs = self.view.docs_of(self.ehr).filter(|d| is_current(d) && d.row.kind == ObjectKind::Composition && d.row.object_id == object);
+            let mut docs =
+                self.view.docs_of(self.ehr).filter(|d| is_current(d) && d.row.kind == ObjectKind::Composition && d.row.object_id == object);
             if let Some(doc) = docs.next() {
                 visit(doc)?;
             }

@@ -21,10 +21,10 @@ use condition::Judge;
 use expand::Expander;
 use node::{Node, View};
 use output::Output;
-use templates::{Anchors, ByTemplate};
 use std::cell::RefCell;
 use std::fmt;
 use std::ops::ControlFlow;
+use templates::{Anchors, ByTemplate};
 
 /// What one run may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

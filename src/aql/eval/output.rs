@@ -153,7 +153,8 @@ impl Output {
             }
             for (order, key) in query.order.iter().zip(&mut group.keys) {
                 if let OrderBy::Column(column) = order.key
-                    && let (Some(ColumnValue::Aggregate(aggregate)), Some(tally)) = (query.select.get(column).map(|c| &c.value), group.sums.get(column))
+                    && let (Some(ColumnValue::Aggregate(aggregate)), Some(tally)) =
+                        (query.select.get(column).map(|c| &c.value), group.sums.get(column))
                 {
                     *key = tally.key(aggregate);
                 }

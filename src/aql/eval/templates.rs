@@ -198,7 +198,15 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         Ok(hits)
     }
 
-    fn hits_of_table(&self, anchor: &ClassExpr, conjuncts: &Conjuncts<'p>, number: u32, table: &'b Table, wanted: &dyn Fn(u32) -> bool, hits: &mut Hits) {
+    fn hits_of_table(
+        &self,
+        anchor: &ClassExpr,
+        conjuncts: &Conjuncts<'p>,
+        number: u32,
+        table: &'b Table,
+        wanted: &dyn Fn(u32) -> bool,
+        hits: &mut Hits,
+    ) {
         let rows = 0..u32::try_from(table.len()).unwrap_or(u32::MAX);
         let of_row = |row: u32| Node::root(Fragment { table: number, row });
         let Some(trie) = self.trie_of(anchor) else {
@@ -220,7 +228,9 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             let mut nodes = template.to_vec();
             for conjunct in conjuncts {
                 match fast_test(conjunct.0, &nodes, table) {
-                    Some((values, op, limit)) => selected.retain(|row| values.get(*row as usize).is_some_and(|v| v.partial_cmp(&limit).is_some_and(|o| holds(op, o)))),
+                    Some((values, op, limit)) => {
+                        selected.retain(|row| values.get(*row as usize).is_some_and(|v| v.partial_cmp(&limit).is_some_and(|o| holds(op, o))))
+                    }
                     None => selected.retain(|row| {
                         set_row(&mut nodes, *row);
                         self.passes(std::slice::from_ref(conjunct), &nodes)
