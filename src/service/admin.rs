@@ -15,7 +15,7 @@
 //!
 //! Versions follow their predecessors as in any commit. A document comes from a system that has accepted it, so what the
 //! model or its template finds wrong in it is told (`findings` of the answer, the first hundred) but does not refuse it,
-//! as long as it can be read and its template is known.
+//! as long as its classes and attributes are those of the model and its template is known.
 
 use super::Service;
 use super::call::Call;

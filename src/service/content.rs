@@ -72,7 +72,7 @@ impl<R: Repository> Service<R> {
 
     /// The same, where the content is not refused for what is found: that is given back.
     pub(crate) async fn examine_composition(&self, call: &Call<'_>, tree: Tree) -> Result<(Checked, Vec<Finding>), Failure> {
-        let mut findings = model_findings(&tree, COMPOSITION)?;
+        let mut findings = model_findings(&tree);
         let path = [Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE];
         let template_id = tree.root().and_then(|r| r.text_along(&path)).map(str::to_owned);
         let compiled = match &template_id {
@@ -103,19 +103,23 @@ const COMPOSITION: &str = "composition";
 
 /// Checks a document that has no template: EHR_STATUS, FOLDER.
 pub(crate) fn check_plain(call: &Call<'_>, tree: Tree, what: &str) -> Result<Checked, Failure> {
-    refuse_errors(call, what, &model_findings(&tree, what)?)?;
+    refuse_errors(call, what, &model_findings(&tree))?;
     Ok(Checked { tree, template_id: None, known: Rc::default() })
 }
 
-/// What the Reference Model itself finds in a document; a bad date cannot even be read.
-fn model_findings(tree: &Tree, what: &str) -> Result<Vec<Finding>, Failure> {
-    let findings = tree.root().map(validate).unwrap_or_default();
-    if findings.iter().any(|f| f.severity == Severity::Error && is_unreadable(f)) { Err(Failure::unreadable(what, &findings)) } else { Ok(findings) }
+/// What the Reference Model itself finds in a document.
+fn model_findings(tree: &Tree) -> Vec<Finding> {
+    tree.root().map(validate).unwrap_or_default()
 }
 
-/// A broken rule is not valid; warnings alone do no harm.
+/// A bad date cannot even be read, a broken rule is not valid; warnings alone do no harm.
 fn refuse_errors(call: &Call<'_>, what: &str, findings: &[Finding]) -> Result<(), Failure> {
-    if findings.iter().any(|f| f.severity == Severity::Error) { Err(Failure::invalid(call.dialect, what, findings)) } else { Ok(()) }
+    let errors = || findings.iter().filter(|f| f.severity == Severity::Error);
+    match errors().next() {
+        None => Ok(()),
+        Some(_) if errors().any(is_unreadable) => Err(Failure::unreadable(what, findings)),
+        Some(_) => Err(Failure::invalid(call.dialect, what, findings)),
+    }
 }
 
 /// The answer to JSON that is none.
