@@ -123,6 +123,14 @@ test("a parameter gets its value below the query", () =>
     await page.locator("#parameters input[name=which]").fill("nobody");
     await page.click("#run");
     await page.locator("#result h3", { hasText: "No rows" }).waitFor();
+    // A bare number is a number where numbers are compared: as text, 90 would be more than 140.
+    const magnitude = "o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude";
+    await write(page, `SELECT ${magnitude} AS systolic FROM EHR e CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] WHERE ${magnitude} >= $least`);
+    await page.locator("#parameters input[name=least]").fill("140");
+    await page.click("#run");
+    await page.locator("[role=gridcell]").first().waitFor();
+    const shown = await page.locator("[role=gridcell]").allTextContents();
+    assert.ok(shown.every((text) => Number(text) >= 140), shown.join());
   }));
 
 test("the grid is walked by keyboard and opens objects", () =>
@@ -186,7 +194,6 @@ test("other patients are made by number, the same ones by the same numbers", () 
       await page.fill("#compositions", String(compositions));
       await page.fill("#seed", String(seed));
       await page.click("#generate");
-      await page.locator("#state-text", { hasText: new RegExp(` ${compositions} compositions|${compositions - 40}`) }).waitFor({ timeout: 3000 }).catch(() => {});
       await page.locator("#state[data-state=ready]").waitFor();
       await page.click("#tab-query");
       await run(page, "SELECT e/ehr_id/value AS ehr FROM EHR e ORDER BY ehr");

@@ -38,9 +38,13 @@ export class Engine {
   /** Calls the worker. */
   call<K extends keyof Calls>(call: K, argument: Calls[K]["takes"]): Promise<Calls[K]["gives"]> {
     return new Promise((resolve, reject) => {
+      if (!this.#worker) {
+        reject(new EngineError({ message: "the engine does not start here; reload the page to try again", diagnostics: [], fatal: false }));
+        return;
+      }
       const id = (this.#last += 1);
       this.#waiting.set(id, { resolve: resolve as (value: unknown) => void, reject });
-      this.#worker?.postMessage({ id, call, argument } satisfies Request);
+      this.#worker.postMessage({ id, call, argument } satisfies Request);
     });
   }
 

@@ -105,18 +105,20 @@ function parameterTexts(): Record<string, string> {
   return Object.fromEntries([...byId("parameters").querySelectorAll("input")].map((input) => [input.name, input.value]));
 }
 
-/** What the fields say: numbers, true, false, lists and quoted texts as JSON, everything else as text. Empty fields stay unbound. */
+/** What the fields say. Quoted texts, lists, true and false are JSON; a bare text takes the type of what it is compared with. Empty fields stay unbound. */
 function parameters(): Record<string, unknown> {
-  const bound: Record<string, unknown> = {};
-  for (const [name, text] of Object.entries(parameterTexts())) {
-    if (text.trim() === "") continue;
-    try {
-      bound[name] = JSON.parse(text) as unknown;
-    } catch {
-      bound[name] = text;
-    }
+  const filled = Object.entries(parameterTexts()).filter(([, text]) => text.trim() !== "");
+  return Object.fromEntries(filled.map(([name, text]) => [name, parameterValue(text)]));
+}
+
+function parameterValue(text: string): unknown {
+  try {
+    const value = JSON.parse(text) as unknown;
+    if (typeof value !== "number") return value;
+  } catch {
+    // A bare text, such as a date.
   }
-  return bound;
+  return { text: text.trim() };
 }
 
 async function run(): Promise<void> {
@@ -228,7 +230,8 @@ function showProblems(found: Diagnostic[]): void {
     return;
   }
   const more = found.length > 1 ? ` and ${found.length - 1} more` : "";
-  box.replaceChildren(h("button", { type: "button", class: `link ${first.severity}`, onclick: () => editor.show(problems[0] ?? first) }, `${place(first)}: ${first.message}${more}`));
+  const told = [`${place(first)}: `, ...quoted(first.message), more];
+  box.replaceChildren(h("button", { type: "button", class: `link ${first.severity}`, onclick: () => editor.show(problems[0] ?? first) }, ...told));
 }
 
 async function format(): Promise<void> {

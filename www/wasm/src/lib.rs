@@ -80,7 +80,7 @@ impl Repository {
 
     /// Runs a query on everything: JSON text `{"columns":[{name, path}],"rows":[[…]]}`, every row of it.
     ///
-    /// `parameters` is a JSON object, `now` ISO 8601 with zone.
+    /// `parameters` is a JSON object; a value `{"text": "…"}` takes the type of what it is compared with. `now` is ISO 8601 with zone.
     ///
     /// # Errors
     /// An `Error` with `diagnostics` when the query or a parameter is wrong, without when it was too large.
@@ -169,7 +169,7 @@ fn parameter(value: Value) -> Parameter {
         Value::Number(number) => Parameter::Number(number.to_string()),
         Value::String(text) => Parameter::Text(text),
         Value::Array(items) => Parameter::List(items.into_iter().map(parameter).collect()),
-        Value::Object(_) => Parameter::Text(value.to_string()),
+        Value::Object(untyped) => Parameter::Untyped(untyped.get("text").and_then(Value::as_str).unwrap_or_default().to_owned()),
     }
 }
 
