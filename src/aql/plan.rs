@@ -194,14 +194,23 @@ fn kinds(query: &Query, single: bool) -> Vec<ObjectKind> {
     if !single {
         return all;
     }
-    let mut found = all;
-    each_class(&query.from, &mut |expr| match expr.class {
-        Cls::COMPOSITION => found.retain(|k| *k == ObjectKind::Composition),
-        Cls::EHR_STATUS => found.retain(|k| *k == ObjectKind::EhrStatus),
-        class if class.is_a(Cls::CONTENT_ITEM) => found.retain(|k| *k == ObjectKind::Composition),
-        _ => {}
-    });
-    found
+    all.into_iter().filter(|kind| may_hold(&query.from, *kind)).collect()
+}
+
+/// False when no document of this kind can satisfy the source.
+fn may_hold(source: &Source, kind: ObjectKind) -> bool {
+    match source {
+        Source::And(left, right) => may_hold(left, kind) && may_hold(right, kind),
+        Source::Or(left, right) => may_hold(left, kind) || may_hold(right, kind),
+        Source::Class(expr) => {
+            let own = match expr.class {
+                Cls::EHR_STATUS => kind == ObjectKind::EhrStatus,
+                class if class == Cls::COMPOSITION || class.is_a(Cls::CONTENT_ITEM) => kind == ObjectKind::Composition,
+                _ => true,
+            };
+            own && if let Contains::Some(inner) = &expr.contains { may_hold(inner, kind) } else { true }
+        }
+    }
 }
 
 /// The archetypes that a document must hold: those of the class expressions on every way to a row.
@@ -231,12 +240,10 @@ fn pinned_archetypes(predicate: &Predicate) -> Option<Vec<String>> {
 
 /// The EHR that the query itself names: in the predicate of EHR, or in a conjunct of WHERE.
 fn named_ehr(query: &Query) -> Option<String> {
-    let mut found = None;
-    each_class(&query.from, &mut |expr| {
-        if expr.class == Cls::EHR {
-            found = found.take().or_else(|| expr.predicate.as_ref().and_then(ehr_of_predicate));
-        }
-    });
+    let found = match &query.from {
+        Source::Class(expr) if expr.class == Cls::EHR => expr.predicate.as_ref().and_then(ehr_of_predicate),
+        _ => None,
+    };
     found.or_else(|| query.condition.as_ref().and_then(|c| ehr_of_condition(query, c)))
 }
 

@@ -46,9 +46,9 @@ impl Cell {
         }
     }
 
-    /// A computed number: whole numbers without a point.
+    /// A computed number: whole numbers without a point, zero without a sign.
     pub fn of_number(number: f64) -> Cell {
-        if number.is_finite() { Cell::Number(number.to_string()) } else { Cell::Null }
+        if number.is_finite() { Cell::Number((number + 0.0).to_string()) } else { Cell::Null }
     }
 }
 

@@ -90,16 +90,16 @@ impl Repository {
 
     /// All of it as one batch.
     pub fn batch(&self) -> Batch {
-        self.batch_of(|_| true)
+        self.batch_of(|_| true, |_| true)
     }
 
-    /// Every EHR, and the documents that are wanted, as a batch.
-    pub fn batch_of(&self, wanted: impl Fn(&Document) -> bool) -> Batch {
+    /// The EHRs and documents that are wanted, as a batch.
+    pub fn batch_of(&self, ehrs: impl Fn(usize) -> bool, documents: impl Fn(&Document) -> bool) -> Batch {
         let (mut batch, shapes) = (Batch::new(), Shapes::new());
-        let numbers: Vec<u32> = self.ehrs.iter().map(|e| batch.add_ehr(e.clone())).collect();
-        for document in self.documents.iter().filter(|d| wanted(d)) {
+        let numbers: Vec<Option<u32>> = self.ehrs.iter().enumerate().map(|(i, e)| ehrs(i).then(|| batch.add_ehr(e.clone()))).collect();
+        for document in self.documents.iter().filter(|d| documents(d)) {
             let packed = pack(document.tree.root().expect("a version"), &NothingKnown, &shapes);
-            batch.add(numbers[document.ehr], document.row.clone(), &packed);
+            batch.add(numbers[document.ehr].expect("the EHR of a document"), document.row.clone(), &packed);
         }
         batch
     }
@@ -190,12 +190,17 @@ impl Node {
         }
         match (self.class, self.value.as_deref()) {
             (_, None) => {}
-            (Cls::ELEMENT, Some("null")) => out.push_str(r#","null_flavour":{"value":"unknown","defining_code":{"terminology_id":{"value":"openehr"},"code_string":"253"}}"#),
+            (Cls::ELEMENT, Some("null")) => {
+                out.push_str(r#","null_flavour":{"value":"unknown","defining_code":{"terminology_id":{"value":"openehr"},"code_string":"253"}}"#)
+            }
             (Cls::ELEMENT, Some(value)) => drop(write!(out, ",\"value\":{}", data_value(value))),
             (Cls::EVENT_CONTEXT, Some(value)) => drop(write!(out, ",\"start_time\":{{\"value\":\"{value}\"}}")),
             (class, Some(value)) if class.is_a(Cls::EVENT) => drop(write!(out, ",\"time\":{{\"value\":\"{value}\"}}")),
             (Cls::FOLDER, Some(list)) => {
-                let items: Vec<String> = list.split_whitespace().map(|id| format!(r#"{{"id":{{"_type":"HIER_OBJECT_ID","value":"{id}"}},"namespace":"local","type":"COMPOSITION"}}"#)).collect();
+                let items: Vec<String> = list
+                    .split_whitespace()
+                    .map(|id| format!(r#"{{"id":{{"_type":"HIER_OBJECT_ID","value":"{id}"}},"namespace":"local","type":"COMPOSITION"}}"#))
+                    .collect();
                 let _ = write!(out, ",\"items\":[{}]", items.join(","));
             }
             (class, Some(value)) => panic!("{class} = {value}"),
@@ -225,7 +230,10 @@ impl Node {
 pub fn data_value(text: &str) -> String {
     let quoted = |text: &str| text.trim_matches('\'').to_owned();
     let coded = |code: &str, text: &str| {
-        format!(r#"{{"_type":"DV_CODED_TEXT","value":"{}","defining_code":{{"terminology_id":{{"value":"local"}},"code_string":"{code}"}}}}"#, quoted(text))
+        format!(
+            r#"{{"_type":"DV_CODED_TEXT","value":"{}","defining_code":{{"terminology_id":{{"value":"local"}},"code_string":"{code}"}}}}"#,
+            quoted(text)
+        )
     };
     if text.starts_with('{') {
         return text.to_owned();

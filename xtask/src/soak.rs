@@ -26,7 +26,13 @@ fn fuzz(minutes: u32) -> Result<(), String> {
     }
     let seconds = u64::from(minutes) * 60 / targets.len() as u64;
     for target in targets {
-        run(&mut cargo(&["+nightly", "fuzz", "run", &target, "--", &format!("-max_total_time={seconds}")]))?;
+        let found = format!("fuzz/corpus/{target}");
+        std::fs::create_dir_all(root().join(&found)).map_err(|e| e.to_string())?;
+        let seeds = [format!("fuzz/seeds/{target}"), "www/samples".to_owned(), format!("tests/cases/{target}")];
+        let seeds = seeds.iter().filter(|folder| root().join(folder).is_dir()).map(String::as_str);
+        let limits = [format!("-max_total_time={seconds}"), "-timeout=10".to_owned()];
+        let args: Vec<&str> = ["+nightly", "fuzz", "run", &target, &found].into_iter().chain(seeds).chain(["--", &limits[0], &limits[1]]).collect();
+        run(&mut cargo(&args))?;
     }
     Ok(())
 }

@@ -3,11 +3,12 @@
 use super::node::{Node, View};
 use super::predicate::{Tester, matches_node_id};
 use crate::aql::plan::Plan;
-use crate::aql::query::{ClassExpr, Contains, Predicate, Source, Versions};
+use crate::aql::query::{ClassExpr, CompareOp, Contains, Literal, Predicate, PredicateValue, Source, Versions};
 use crate::document::{Doc, ItemKind, ObjectKind, Table};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::id::is_archetype_id;
 use hashbrown::HashMap;
+use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
@@ -50,7 +51,36 @@ pub(super) struct Binder<'p, 'b> {
     pub plan: &'p Plan,
     pub view: View<'b>,
     pub ehr: u32,
-    pub candidates: &'p std::cell::RefCell<Candidates>,
+    pub candidates: &'p RefCell<Candidates>,
+    pub watch: Watch<'p>,
+}
+
+/// Asks the host now and then, while candidates are tried, whether to stop.
+pub(super) struct Watch<'p> {
+    stopped: &'p dyn Fn() -> bool,
+    tried: Cell<u32>,
+    over: Cell<bool>,
+}
+
+impl<'p> Watch<'p> {
+    pub fn new(stopped: &'p dyn Fn() -> bool) -> Watch<'p> {
+        Watch { stopped, tried: Cell::new(0), over: Cell::new(false) }
+    }
+
+    /// True when the run was stopped; what was found since means nothing.
+    pub fn is_over(&self) -> bool {
+        self.over.get()
+    }
+
+    /// Breaks off when the run is over.
+    fn step(&self) -> ControlFlow<()> {
+        self.tried.set(self.tried.get().wrapping_add(1));
+        if self.over.get() || (self.tried.get() % 4096 == 0 && (self.stopped)()) {
+            self.over.set(true);
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 impl<'p, 'b> Binder<'p, 'b> {
@@ -78,12 +108,18 @@ impl<'p, 'b> Binder<'p, 'b> {
 
     fn bind_class(&self, expr: &ClassExpr, parent: Parent<'b>, a: &mut Assignment, next: Next<'_>) -> ControlFlow<()> {
         let flow = if expr.class.is_a(Cls::VERSION) {
-            self.versions(expr, parent, &mut |doc| self.take(expr, Node::root(doc.version), Parent::Version(doc), a, next))
+            self.versions(expr, parent, &mut |doc| {
+                let version = Node::root(doc.version);
+                if self.view.class(version).is_a(expr.class) {
+                    self.take(expr, version, Parent::Version(doc), a, next)
+                } else {
+                    ControlFlow::Continue(())
+                }
+            })
         } else if expr.class == Cls::EHR {
-            let below = if let Parent::Doc(_) = parent { parent } else { Parent::Ehr(self.ehr) };
-            match self.view.batch.ehr_fragment(self.ehr) {
-                Some(fragment) => self.take(expr, Node::root(fragment), below, a, next),
-                None => ControlFlow::Continue(()),
+            match (parent, self.view.batch.ehr_fragment(self.ehr)) {
+                (Parent::Ehr(_) | Parent::Doc(_), Some(fragment)) => self.take(expr, Node::root(fragment), parent, a, next),
+                _ => ControlFlow::Continue(()),
             }
         } else {
             self.nodes(expr, parent, &mut |node| self.take(expr, node, Parent::Node(node), a, next))
@@ -95,6 +131,7 @@ impl<'p, 'b> Binder<'p, 'b> {
     }
 
     fn take(&self, expr: &ClassExpr, node: Node, below: Parent<'b>, a: &mut Assignment, next: Next<'_>) -> ControlFlow<()> {
+        self.watch.step()?;
         if !expr.predicate.as_ref().is_none_or(|p| self.tester().holds(p, node)) {
             return ControlFlow::Continue(());
         }
@@ -260,6 +297,9 @@ fn pins_local_code(predicate: &Predicate) -> bool {
         Predicate::NodeId(id) => !is_archetype_id(id),
         Predicate::And(terms) => terms.iter().any(pins_local_code),
         Predicate::Or(terms) => terms.iter().all(pins_local_code),
+        Predicate::Compare(path, CompareOp::Eq, PredicateValue::Literal(Literal::Text(id))) => {
+            matches!(path.as_slice(), [step] if step.attr == Attr::ARCHETYPE_NODE_ID) && !is_archetype_id(id)
+        }
         _ => false,
     }
 }

@@ -28,6 +28,11 @@ impl Rows {
         self.nodes.is_empty()
     }
 
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len() / self.width
+    }
+
     fn append(&mut self, more: Rows) {
         if self.nodes.is_empty() {
             self.nodes = more.nodes;
@@ -36,17 +41,18 @@ impl Rows {
         }
     }
 
-    /// Every row of `self` with every row of `other`; the columns of both are disjoint.
-    pub fn product(&mut self, other: &Rows) {
+    /// Every row of `self` with every row of `other`, at most `most` of them; the columns of both are disjoint.
+    pub fn product(&mut self, other: &Rows, most: usize) {
         if let ([row], [more]) =
             (self.nodes.chunks_exact_mut(self.width).collect::<Vec<_>>().as_mut_slice(), other.iter().collect::<Vec<_>>().as_slice())
         {
             merge(row, more);
             return;
         }
-        let mut nodes = Vec::with_capacity(self.nodes.len() * (other.nodes.len() / self.width));
+        let mut nodes =
+            Vec::with_capacity(self.nodes.len().saturating_mul(other.nodes.len() / self.width).min((most + 1).saturating_mul(self.width)));
         for row in self.iter() {
-            for more in other.iter() {
+            for more in other.iter().take((most + 1).saturating_sub(nodes.len() / self.width)) {
                 let start = nodes.len();
                 nodes.extend_from_slice(row);
                 merge(nodes.get_mut(start..).unwrap_or_default(), more);
@@ -69,6 +75,8 @@ fn merge(row: &mut [Node], more: &[Node]) {
 pub(super) struct Expander<'p, 'b> {
     pub plan: &'p Plan,
     pub view: View<'b>,
+    /// So many rows of one assignment are the most that are built; one more tells that there are more.
+    pub most: usize,
 }
 
 impl Expander<'_, '_> {
@@ -77,7 +85,7 @@ impl Expander<'_, '_> {
         let mut rows = Rows::single(self.plan.width);
         for trie in &self.plan.tries {
             let node = assignment.get(trie.variable).copied().unwrap_or(Node::NONE);
-            rows.product(&self.of_variable(trie, node));
+            rows.product(&self.of_variable(trie, node), self.most);
         }
         rows
     }
@@ -110,7 +118,7 @@ impl Expander<'_, '_> {
         for kid in &step.kids {
             let below = self.below(trie, *kid, node, alive);
             if !below.is_empty() {
-                rows.product(&below);
+                rows.product(&below, self.most);
             } else if step.mode == Mode::Chain {
                 return Rows::none(self.plan.width);
             }
@@ -132,7 +140,7 @@ impl Expander<'_, '_> {
             if !passing.is_empty() || (step.paths.is_empty() && step.capture.is_some()) {
                 rows.append(self.expand(trie, kid, instance, &passing));
             }
-            true
+            rows.len() <= self.most
         });
         rows
     }

@@ -25,8 +25,8 @@ fn evaluate<'a>(function: Function, arguments: &[Value<'a>], now: &str) -> Optio
         Function::Round => finite(round(number(0)?, if arguments.len() > 1 { number(1)? } else { 0.0 }))?,
         Function::CurrentDate => Value::Text(now.get(..10)?.to_owned().into()),
         Function::CurrentTime => Value::Text(now.get(11..19)?.to_owned().into()),
-        Function::CurrentDateTime => Value::Text(now.to_owned().into()),
-        Function::CurrentTimezone => Value::Text(zone(now).to_owned().into()),
+        Function::CurrentDateTime => Value::Text(format!("{}{}", now.strip_suffix(zone(now))?, difference(now)).into()),
+        Function::CurrentTimezone => Value::Text(difference(now).to_owned().into()),
     };
     Some(value)
 }
@@ -56,14 +56,22 @@ fn substring(text: &str, from: f64, length: Option<f64>) -> String {
     (1u32..).map(f64::from).zip(text.chars()).filter(|(i, _)| *i >= first && *i < end).map(|(_, c)| c).collect()
 }
 
-/// Half away from zero, to a number of decimals (negative: tens, hundreds).
+/// Half away from zero, to a number of decimals (negative: tens, hundreds), on the decimal digits as people write them.
 fn round(number: f64, decimals: f64) -> f64 {
-    let decimals = decimals.clamp(-300.0, 300.0) as i32;
-    if decimals > 15 {
-        return number;
+    let decimals = decimals.clamp(-400.0, 400.0) as i32;
+    let shifted = |number: f64, by: i32| format!("{number}e{by}").parse::<f64>().ok();
+    match shifted(number, decimals) {
+        Some(shifted) if shifted.abs() >= 9e15 => number,
+        moved => moved.and_then(|n| shifted(n.round(), -decimals)).unwrap_or(number),
     }
-    let factor = 10f64.powi(decimals.abs());
-    if decimals < 0 { (number / factor).round() * factor } else { (number * factor).round() / factor }
+}
+
+/// The zone as `±hh:mm`.
+fn difference(now: &str) -> &str {
+    match zone(now) {
+        "Z" => "+00:00",
+        zone => zone,
+    }
 }
 
 fn zone(now: &str) -> &str {
@@ -91,6 +99,12 @@ mod tests {
     fn null_in_null_out() {
         assert_eq!(number(Function::Length, &[Value::Null]), None);
         assert_eq!(number(Function::Mod, &[Value::Number(1.0), Value::Number(0.0)]), None);
-        assert_eq!(number(Function::Round, &[Value::Number(2.345), Value::Number(1.0)]), Some(2.3));
+    }
+
+    #[test]
+    fn decimals_round_as_they_are_written() {
+        let round = |n: f64, digits: f64| number(Function::Round, &[Value::Number(n), Value::Number(digits)]);
+        assert_eq!((round(2.345, 1.0), round(2.345, 2.0), round(-2.5, 0.0)), (Some(2.3), Some(2.35), Some(-3.0)));
+        assert_eq!((round(1250.0, -2.0), round(49.0, -2.0), round(1e300, 5.0), round(1.5, 900.0)), (Some(1300.0), Some(0.0), Some(1e300), Some(1.5)));
     }
 }

@@ -16,7 +16,7 @@ mod value;
 use super::plan::Plan;
 use super::result::ResultSet;
 use crate::document::{Batch, Doc};
-use bind::{Binder, Candidates, Parent};
+use bind::{Binder, Candidates, Parent, Watch};
 use condition::Judge;
 use expand::Expander;
 use node::{Node, View};
@@ -170,18 +170,22 @@ impl<'p> Run<'p> {
     fn bind(&mut self, batch: &Batch, ehr: u32, parent: Parent<'_>, candidates: &RefCell<Candidates>) -> ControlFlow<()> {
         let (plan, now) = (self.plan, self.now);
         let view = View::new(batch);
-        let binder = Binder { plan, view, ehr, candidates };
+        let binder = Binder { plan, view, ehr, candidates, watch: Watch::new(self.stopped) };
         let mut assignment = vec![Node::NONE; plan.query.variables.len()];
         let flow = binder.bind(&plan.query.from, parent, &mut assignment, &mut |a| {
             let judge = Judge { plan, view, now };
-            let order = if plan.single { 0 } else { join_order(batch, ehr, a) };
-            let expander = Expander { plan, view };
-            for row in expander.rows(a).iter().filter(|row| judge.keeps(row)) {
+            let order = if plan.single { 0 } else { join_order(batch, a) };
+            let rows = Expander { plan, view, most: self.budget.rows }.rows(a);
+            if rows.len() > self.budget.rows {
+                return ControlFlow::Break(());
+            }
+            for row in rows.iter().filter(|row| judge.keeps(row)) {
                 self.output.take(judge, row, order);
             }
             if self.output.len() > self.budget.rows { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         match flow {
+            _ if binder.watch.is_over() => self.fail(QueryError::Stopped),
             ControlFlow::Break(()) => self.fail(QueryError::TooManyRows(self.budget.rows)),
             flow => flow,
         }
@@ -194,8 +198,8 @@ impl<'p> Run<'p> {
 }
 
 /// The default order of a row whose assignment joins documents: the first bound document of the class expressions decides,
-/// unbound ones before it come last; without any, the EHR. Within one EHR rows come in the right order by themselves.
-fn join_order(batch: &Batch, ehr: u32, assignment: &[Node]) -> u128 {
+/// unbound ones before it come last. Within one EHR, and where only EHRs are bound, rows come in the right order by themselves.
+fn join_order(batch: &Batch, assignment: &[Node]) -> u128 {
     let ordinal = |node: &Node| {
         let table = batch.table(node.fragment.table)?;
         let is_ehr = table.shape().class() == crate::rm::class::Cls::EHR;
@@ -204,6 +208,6 @@ fn join_order(batch: &Batch, ehr: u32, assignment: &[Node]) -> u128 {
     };
     match assignment.iter().enumerate().find_map(|(i, node)| ordinal(node).map(|o| (i, o))) {
         Some((before, ordinal)) => ((before as u128) << 64) | u128::from(ordinal),
-        None => u128::from(ehr),
+        None => u128::MAX,
     }
 }

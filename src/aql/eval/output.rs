@@ -7,7 +7,7 @@ use crate::aql::query::{Aggregate, ColumnValue, Expr, Literal, OrderBy, OrderKey
 use crate::aql::result::{Cell, ResultColumn, ResultSet};
 use crate::rm::Token;
 use crate::rm::json::Scanner;
-use crate::rm::time::{Temporal, TemporalKind};
+use crate::rm::time::{Axis, Temporal, TemporalKind};
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
@@ -15,15 +15,17 @@ use std::collections::{HashMap, HashSet};
 struct OutRow {
     cells: Vec<Cell>,
     keys: Vec<SortKey>,
-    /// The default order, where rows do not come in it.
-    order: u128,
+    order: Order,
 }
 
-/// What a value sorts by: numbers, temporal values, texts, booleans, objects, and NULL last.
+/// The default order of a row: its key, where rows do not come in order, then its number in order of arrival.
+type Order = (u128, u64);
+
+/// What a value sorts by: numbers, temporal values by their axis, texts, booleans, objects, and NULL last.
 #[derive(Clone, Debug, PartialEq)]
 enum SortKey {
     Number(f64),
-    Temporal(Temporal, String),
+    Temporal(Temporal),
     Text(String),
     Boolean(bool),
     Object(String),
@@ -34,7 +36,7 @@ enum SortKey {
 struct Group {
     cells: Vec<Cell>,
     keys: Vec<SortKey>,
-    order: u128,
+    order: Order,
     sums: Vec<Tally>,
 }
 
@@ -43,7 +45,7 @@ struct Group {
 struct Tally {
     count: u64,
     sum: f64,
-    best: Option<(SortKey, Cell)>,
+    best: Option<(SortKey, Cell, Order)>,
     seen: HashSet<String>,
     unordered: bool,
 }
@@ -54,12 +56,13 @@ pub(super) struct Output {
     groups: Vec<Group>,
     by_key: HashMap<String, usize>,
     grouped: bool,
+    taken: u64,
 }
 
 impl Output {
     pub fn new(query: &Query) -> Output {
         let grouped = query.select.iter().any(|c| matches!(c.value, ColumnValue::Aggregate(_)));
-        Output { rows: Vec::new(), groups: Vec::new(), by_key: HashMap::new(), grouped }
+        Output { rows: Vec::new(), groups: Vec::new(), by_key: HashMap::new(), grouped, taken: 0 }
     }
 
     /// How many rows or groups are held.
@@ -76,6 +79,8 @@ impl Output {
     /// Takes a row that WHERE kept.
     pub fn take<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, row: &[Node], order: u128) {
         let query = &judge.plan.query;
+        let order = (order, self.taken);
+        self.taken += 1;
         let keys: Vec<SortKey> = query.order.iter().map(|k| order_key(judge, &k.key, row)).collect();
         if self.grouped {
             self.add_to_group(judge, row, keys, order);
@@ -91,12 +96,13 @@ impl Output {
         let Some(Window::First { limit, offset }) = query.window else { return };
         let wanted = usize::try_from(limit.saturating_add(offset)).unwrap_or(usize::MAX);
         if !query.order.is_empty() && !query.distinct && self.rows.len() >= wanted.saturating_mul(2).max(1024) {
+            self.rows.sort_by_key(|r| r.order);
             sort(&mut self.rows, &query.order);
             self.rows.truncate(wanted);
         }
     }
 
-    fn add_to_group<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, row: &[Node], keys: Vec<SortKey>, order: u128) {
+    fn add_to_group<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, row: &[Node], keys: Vec<SortKey>, order: Order) {
         let query = &judge.plan.query;
         let cells: Vec<Cell> = query.select.iter().map(|c| plain_cell(judge, &c.value, row)).collect();
         let mut key = String::new();
@@ -105,14 +111,17 @@ impl Output {
                 identity(cell, &mut key);
             }
         }
-        let number = *self.by_key.entry(key).or_insert_with(|| {
+        let next = self.groups.len();
+        let number = *self.by_key.entry(key).or_insert(next);
+        if number == next {
             self.groups.push(Group { cells, keys, order, sums: query.select.iter().map(|_| Tally::default()).collect() });
-            self.groups.len() - 1
-        });
+        } else if let Some(group) = self.groups.get_mut(number).filter(|g| order < g.order) {
+            (group.cells, group.keys, group.order) = (cells, keys, order);
+        }
         let Some(group) = self.groups.get_mut(number) else { return };
         for (column, tally) in query.select.iter().zip(&mut group.sums) {
             if let ColumnValue::Aggregate(aggregate) = &column.value {
-                tally.add(aggregate, judge.view, row);
+                tally.add(aggregate, judge.view, row, order);
             }
         }
     }
@@ -143,7 +152,7 @@ impl Output {
         if self.groups.is_empty() && !has_keys {
             let sums = query.select.iter().map(|_| Tally::default()).collect();
             let cells = query.select.iter().map(|c| constant_cell(&c.value)).collect();
-            self.groups.push(Group { cells, keys: query.order.iter().map(|_| SortKey::Null).collect(), order: 0, sums });
+            self.groups.push(Group { cells, keys: query.order.iter().map(|_| SortKey::Null).collect(), order: (0, 0), sums });
         }
         for mut group in std::mem::take(&mut self.groups) {
             for ((column, tally), cell) in query.select.iter().zip(&group.sums).zip(&mut group.cells) {
@@ -165,7 +174,7 @@ impl Output {
 }
 
 impl Tally {
-    fn add(&mut self, aggregate: &Aggregate, view: View<'_>, row: &[Node]) {
+    fn add(&mut self, aggregate: &Aggregate, view: View<'_>, row: &[Node], order: Order) {
         let at = |path: &usize| row.get(*path).copied().filter(|n| !n.is_none());
         match aggregate {
             Aggregate::CountRows => self.count += 1,
@@ -183,20 +192,25 @@ impl Tally {
                     self.sum += number;
                 }
             }
-            Aggregate::Min(path) => self.improve(view, at(path), Ordering::Less),
-            Aggregate::Max(path) => self.improve(view, at(path), Ordering::Greater),
+            Aggregate::Min(path) => self.improve(view, at(path), Ordering::Less, order),
+            Aggregate::Max(path) => self.improve(view, at(path), Ordering::Greater, order),
         }
     }
 
-    fn improve(&mut self, view: View<'_>, node: Option<Node>, wanted: Ordering) {
+    /// Of equal values the first row's is kept.
+    fn improve(&mut self, view: View<'_>, node: Option<Node>, wanted: Ordering, order: Order) {
         let Some(node) = node else { return };
         let value = view.value(node);
         if matches!(value, Value::TextObject(_) | Value::Object) {
             self.unordered = true;
         }
         let key = sort_key(view, node, &value);
-        if self.best.as_ref().is_none_or(|(best, _)| compare_keys(&key, best) == wanted) {
-            self.best = Some((key, cell_of(view, node)));
+        let better = |(best, _, at): &(SortKey, Cell, Order)| match compare_keys(&key, best) {
+            Ordering::Equal => order < *at,
+            found => found == wanted,
+        };
+        if self.best.as_ref().is_none_or(better) {
+            self.best = Some((key, cell_of(view, node), order));
         }
     }
 
@@ -206,7 +220,7 @@ impl Tally {
             Aggregate::CountDistinct(_) => Cell::Number(self.seen.len().to_string()),
             Aggregate::Sum(_) if self.count > 0 => Cell::of_number(self.sum),
             Aggregate::Avg(_) if self.count > 0 => Cell::of_number(self.sum / self.count as f64),
-            Aggregate::Min(_) | Aggregate::Max(_) if !self.unordered => self.best.as_ref().map_or(Cell::Null, |(_, cell)| cell.clone()),
+            Aggregate::Min(_) | Aggregate::Max(_) if !self.unordered => self.best.as_ref().map_or(Cell::Null, |(_, cell, _)| cell.clone()),
             _ => Cell::Null,
         }
     }
@@ -214,7 +228,7 @@ impl Tally {
     fn key(&self, aggregate: &Aggregate) -> SortKey {
         match (self.cell(aggregate), &self.best) {
             (Cell::Null, _) => SortKey::Null,
-            (_, Some((key, _))) => key.clone(),
+            (_, Some((key, ..))) => key.clone(),
             (Cell::Number(token), None) => token.parse().map_or(SortKey::Null, SortKey::Number),
             _ => SortKey::Null,
         }
@@ -288,7 +302,7 @@ fn sort_key(view: View<'_>, node: Node, value: &Value<'_>) -> SortKey {
     match value {
         Value::Null => SortKey::Null,
         Value::Boolean(flag) => SortKey::Boolean(*flag),
-        Value::Number(number) => SortKey::Number(*number),
+        Value::Number(number) => SortKey::Number(without_sign_of_zero(*number)),
         // The text of a duration sorts as text (P30M before P40D), a whole DV_DURATION by its length.
         Value::Temporal(TemporalKind::Duration, text) => SortKey::Text(text.to_string()),
         Value::Temporal(kind, text) => temporal_key(*kind, text),
@@ -305,7 +319,7 @@ fn sort_key(view: View<'_>, node: Node, value: &Value<'_>) -> SortKey {
 
 fn temporal_key(kind: TemporalKind, text: &str) -> SortKey {
     match Temporal::parse(kind, text) {
-        Some(temporal) => SortKey::Temporal(temporal, text.to_owned()),
+        Some(temporal) => SortKey::Temporal(temporal),
         None => SortKey::Text(text.to_owned()),
     }
 }
@@ -314,11 +328,15 @@ impl SortKey {
     fn rank(&self) -> u8 {
         match self {
             SortKey::Number(_) => 0,
-            SortKey::Temporal(..) => 1,
-            SortKey::Text(_) => 2,
-            SortKey::Boolean(_) => 3,
-            SortKey::Object(_) => 4,
-            SortKey::Null => 5,
+            SortKey::Temporal(temporal) => match temporal.axis() {
+                Axis::Length => 1,
+                Axis::Clock => 2,
+                Axis::Calendar => 3,
+            },
+            SortKey::Text(_) => 4,
+            SortKey::Boolean(_) => 5,
+            SortKey::Object(_) => 6,
+            SortKey::Null => 7,
         }
     }
 }
@@ -327,7 +345,7 @@ impl SortKey {
 fn compare_keys(a: &SortKey, b: &SortKey) -> Ordering {
     match (a, b) {
         (SortKey::Number(a), SortKey::Number(b)) => a.total_cmp(b),
-        (SortKey::Temporal(a, x), SortKey::Temporal(b, y)) => a.total_order(*b).unwrap_or_else(|| x.cmp(y)),
+        (SortKey::Temporal(a), SortKey::Temporal(b)) if a.axis() == b.axis() => a.total_order(*b).unwrap_or(Ordering::Equal),
         (SortKey::Text(a), SortKey::Text(b)) | (SortKey::Object(a), SortKey::Object(b)) => a.cmp(b),
         (SortKey::Boolean(a), SortKey::Boolean(b)) => a.cmp(b),
         _ => a.rank().cmp(&b.rank()),
@@ -386,9 +404,14 @@ fn identity(cell: &Cell, out: &mut String) {
     out.push('\u{1f}');
 }
 
+/// -0 is 0.
+fn without_sign_of_zero(number: f64) -> f64 {
+    number + 0.0
+}
+
 fn number_identity(token: &str, out: &mut String) {
     match token.parse::<f64>() {
-        Ok(number) => out.push_str(&number.to_string()),
+        Ok(number) => out.push_str(&without_sign_of_zero(number).to_string()),
         Err(_) => out.push_str(token),
     }
 }

@@ -8,7 +8,7 @@
 
 use super::bind::is_current;
 use super::condition::Judge;
-use super::expand::Expander;
+use super::expand::{Expander, Rows};
 use super::node::{Node, View};
 use super::output::Output;
 use super::predicate::Tester;
@@ -21,6 +21,7 @@ use crate::document::{Batch, Column, Fragment, ItemKind, Table};
 use crate::rm::class::Cls;
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// The parts of FROM that this way of evaluating needs to tell apart.
 #[derive(Debug)]
@@ -192,7 +193,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 continue;
             }
             let wanted = |row: u32| table.docs().get(row as usize).is_some_and(|d| documents.is_wanted(*d)) && (!by_row || passes(row, self.view()));
-            self.hits_of_table(anchor, conjuncts, number, table, &wanted, &mut hits);
+            self.hits_of_table(anchor, conjuncts, number, table, &wanted, &mut hits)?;
         }
         hits.rows.sort_unstable_by_key(|(_, place, start)| (*place, *start));
         Ok(hits)
@@ -206,22 +207,21 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         table: &'b Table,
         wanted: &dyn Fn(u32) -> bool,
         hits: &mut Hits,
-    ) {
+    ) -> Result<(), QueryError> {
         let rows = 0..u32::try_from(table.len()).unwrap_or(u32::MAX);
         let of_row = |row: u32| Node::root(Fragment { table: number, row });
         let Some(trie) = self.trie_of(anchor) else {
             let single = vec![Node::NONE; self.plan.width];
             rows.filter(|row| wanted(*row) && self.passes(conjuncts, &single)).for_each(|row| hits.push(table, row, &single));
-            return;
+            return Ok(());
         };
         let differs = Cell::new(false);
-        let templates = Expander { plan: self.plan, view: self.view().watched(&differs) }.of_variable(trie, of_row(0));
+        let templates = self.expanded(trie, of_row(0), self.view().watched(&differs))?;
         if differs.get() {
-            let expander = Expander { plan: self.plan, view: self.view() };
             for row in rows.filter(|row| wanted(*row)) {
-                expander.of_variable(trie, of_row(row)).iter().filter(|r| self.passes(conjuncts, r)).for_each(|r| hits.push(table, row, r));
+                self.expanded(trie, of_row(row), self.view())?.iter().filter(|r| self.passes(conjuncts, r)).for_each(|r| hits.push(table, row, r));
             }
-            return;
+            return Ok(());
         }
         for template in templates.iter() {
             let mut selected: Vec<u32> = rows.clone().collect();
@@ -242,42 +242,84 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 hits.push(table, row, &nodes);
             }
         }
+        Ok(())
+    }
+
+    /// The rows of one variable, if the budget allows them.
+    fn expanded(&self, trie: &Trie, node: Node, view: View<'_>) -> Result<Rows, QueryError> {
+        let rows = Expander { plan: self.plan, view, most: self.budget.rows }.of_variable(trie, node);
+        self.within_budget(rows.len()).map(|()| rows)
+    }
+
+    fn within_budget(&self, rows: usize) -> Result<(), QueryError> {
+        if rows > self.budget.rows { Err(QueryError::TooManyRows(self.budget.rows)) } else { Ok(()) }
     }
 
     fn passes(&self, conjuncts: &[(&'p Condition, usize)], row: &[Node]) -> bool {
         conjuncts.iter().all(|(condition, before)| self.judge().truth(condition, row, &mut before.clone()) == Some(true))
     }
 
-    /// Products within each document, with the rows of the document as a whole; in document order.
+    /// Joins within each document: every choice of one fragment an anchor, in document order, gives the product of the rows
+    /// of all variables.
     fn join(&self, hits: &[Hits], documents: &Documents<'_, 'p, 'b>, rest_is_true: bool, output: &mut Output) -> Result<(), QueryError> {
-        let Some((first, others)) = hits.split_first() else { return Ok(()) };
+        let Some(first) = hits.first() else { return Ok(()) };
         let judge = self.judge();
         let mut at = 0;
         while let Some((doc, ..)) = first.rows.get(at) {
-            let end = at + first.rows.iter().skip(at).take_while(|(d, ..)| d == doc).count();
-            let mut rows: Vec<Vec<Node>> = (at..end).filter_map(|i| first.nodes_of(i)).map(<[Node]>::to_vec).collect();
-            for other in others {
-                let more = other.of_document(*doc);
-                rows = rows.iter().flat_map(|row| more.clone().filter_map(|i| other.nodes_of(i)).map(|extra| merged(row, extra))).collect();
-            }
-            if !rows.is_empty() {
-                let whole = documents.rows(*doc);
-                for row in rows {
-                    for extra in &whole {
-                        let row = merged(&row, extra);
-                        if rest_is_true || judge.keeps(&row) {
-                            output.take(judge, &row, 0);
-                        }
+            let fragments: Vec<Vec<Range<usize>>> = hits.iter().map(|h| h.fragments_of(*doc)).collect();
+            at = fragments.first().and_then(|f| f.last()).map_or(usize::MAX, |last| last.end);
+            let choices = fragments.iter().map(Vec::len).product();
+            let whole = if choices > 0 { documents.rows(*doc)? } else { Vec::new() };
+            for choice in 0..choices {
+                if choice % 4096 == 4095 && (self.stopped)() {
+                    return Err(QueryError::Stopped);
+                }
+                let chosen = chosen(&fragments, choice);
+                for row in self.rows(hits, &chosen, &whole)? {
+                    if rest_is_true || judge.keeps(&row) {
+                        output.take(judge, &row, 0);
                     }
                 }
+                self.within_budget(output.len())?;
             }
-            if output.len() > self.budget.rows {
-                return Err(QueryError::TooManyRows(self.budget.rows));
-            }
-            at = end;
         }
         Ok(())
     }
+
+    /// The product of the rows of all variables, in order of their first use.
+    fn rows(&self, hits: &[Hits], chosen: &[Range<usize>], whole: &[(usize, Vec<Vec<Node>>)]) -> Result<Vec<Vec<Node>>, QueryError> {
+        let mut rows: Vec<Vec<Node>> = Vec::new();
+        for trie in &self.plan.tries {
+            let anchor = self.anchors.entries.iter().position(|e| e.variable == trie.variable);
+            let of_anchor = anchor.and_then(|a| hits.get(a).zip(chosen.get(a))).into_iter();
+            let of_whole = whole.iter().filter(|(variable, _)| *variable == trie.variable && anchor.is_none());
+            let more = of_anchor.flat_map(|(hits, range)| range.clone().filter_map(|i| hits.nodes_of(i)));
+            let more = more.chain(of_whole.flat_map(|(_, rows)| rows.iter().map(Vec::as_slice)));
+            self.within_budget(rows.len().saturating_mul(more.clone().count()))?;
+            rows = if rows.is_empty() {
+                more.map(<[Node]>::to_vec).collect()
+            } else {
+                rows.iter().flat_map(|row| more.clone().map(|extra| merged(row, extra))).collect()
+            };
+        }
+        Ok(if rows.is_empty() { vec![vec![Node::NONE; self.plan.width]] } else { rows })
+    }
+}
+
+/// One fragment an anchor: the choice with this number, the last anchor varying fastest.
+fn chosen(fragments: &[Vec<Range<usize>>], choice: usize) -> Vec<Range<usize>> {
+    let mut rest = choice;
+    let mut chosen: Vec<Range<usize>> = fragments
+        .iter()
+        .rev()
+        .filter_map(|of_anchor| {
+            let index = rest % of_anchor.len().max(1);
+            rest /= of_anchor.len().max(1);
+            of_anchor.get(index).cloned()
+        })
+        .collect();
+    chosen.reverse();
+    chosen
 }
 
 impl Hits {
@@ -294,8 +336,18 @@ impl Hits {
         self.nodes.get(*start as usize..*start as usize + self.width)
     }
 
-    fn of_document(&self, doc: u32) -> std::ops::Range<usize> {
-        self.rows.partition_point(|(d, ..)| *d < doc)..self.rows.partition_point(|(d, ..)| *d <= doc)
+    /// The rows of each fragment in a document.
+    fn fragments_of(&self, doc: u32) -> Vec<Range<usize>> {
+        let start = self.rows.partition_point(|(d, ..)| *d < doc);
+        let of_document = self.rows.get(start..).unwrap_or_default().split(|(d, ..)| *d != doc).next().unwrap_or_default();
+        let mut at = start;
+        let lengths = of_document.chunk_by(|a, b| a.1 == b.1).map(<[_]>::len);
+        lengths
+            .map(|length| {
+                at += length;
+                at - length..at
+            })
+            .collect()
     }
 }
 
@@ -367,23 +419,23 @@ impl<'t, 'p: 'b, 'b> Documents<'t, 'p, 'b> {
         self.visible.get(doc as usize).copied().unwrap_or(false)
     }
 
-    /// The rows that EHR, VERSION and COMPOSITION give for a document; anchors excluded.
-    fn rows(&self, doc: u32) -> Vec<Vec<Node>> {
-        let mut rows = vec![vec![Node::NONE; self.run.plan.width]];
-        let Some(doc) = self.run.batch.doc(doc) else { return rows };
-        let expander = Expander { plan: self.run.plan, view: self.run.view() };
-        for expr in self.run.anchors.above.iter().filter(|e| !self.run.anchors.entries.iter().any(|a| a.variable == e.variable)) {
-            let Some(trie) = self.run.trie_of(expr) else { continue };
-            let fragment = match expr.class {
-                Cls::EHR => self.run.batch.ehr_fragment(doc.ehr),
-                class if class.is_a(Cls::VERSION) => Some(doc.version),
-                _ => doc.data,
-            };
-            let Some(fragment) = fragment else { continue };
-            let more = expander.of_variable(trie, Node::root(fragment));
-            rows = rows.iter().flat_map(|row| more.iter().map(|extra| merged(row, extra))).collect();
-        }
-        rows
+    /// The rows that EHR, VERSION and COMPOSITION give for a document, by variable; anchors excluded.
+    fn rows(&self, doc: u32) -> Result<Vec<(usize, Vec<Vec<Node>>)>, QueryError> {
+        let Some(doc) = self.run.batch.doc(doc) else { return Ok(Vec::new()) };
+        let anchors = &self.run.anchors;
+        let above = anchors.above.iter().filter(|e| !anchors.entries.iter().any(|a| a.variable == e.variable));
+        above
+            .filter_map(|expr| {
+                let trie = self.run.trie_of(expr)?;
+                let fragment = match expr.class {
+                    Cls::EHR => self.run.batch.ehr_fragment(doc.ehr)?,
+                    class if class.is_a(Cls::VERSION) => doc.version,
+                    _ => doc.data?,
+                };
+                let rows = self.run.expanded(trie, Node::root(fragment), self.run.view());
+                Some(rows.map(|rows| (expr.variable, rows.iter().map(<[Node]>::to_vec).collect())))
+            })
+            .collect()
     }
 }
 

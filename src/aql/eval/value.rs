@@ -21,7 +21,7 @@ pub(super) enum Value<'a> {
     Text(Cow<'a, str>),
     /// The text of a stored date, time, date-time or duration.
     Temporal(TemporalKind, Cow<'a, str>),
-    /// A whole DV_DATE, DV_TIME, DV_DATE_TIME or DV_DURATION: comparable with temporal values only.
+    /// A whole DV_DATE, DV_TIME, DV_DATE_TIME or DV_DURATION: comparable with temporal values, a duration with its seconds too.
     TemporalObject(TemporalKind, &'a str),
     /// A DV_TEXT: comparable for equality only, by its value.
     TextObject(&'a str),
@@ -101,12 +101,11 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The number, for arithmetic.
+    /// The number, for arithmetic: a whole duration is its seconds.
     pub fn as_number(&self) -> Option<f64> {
         match self {
             Value::Number(number) => Some(*number),
             Value::Untyped(text) => text.parse().ok(),
-            Value::Temporal(TemporalKind::Duration, text) => Temporal::parse(TemporalKind::Duration, text).map(Temporal::magnitude),
             Value::TemporalObject(TemporalKind::Duration, text) => Temporal::parse(TemporalKind::Duration, text).map(Temporal::magnitude),
             _ => None,
         }
@@ -125,6 +124,8 @@ pub(super) fn compare(left: &Value<'_>, op: CompareOp, right: &Value<'_>) -> Opt
         (other, Value::Untyped(text)) => compare(other, op, &typed(text, other)),
         (Value::Number(a), Value::Number(b)) => a.partial_cmp(b).map(|o| holds(op, o)),
         (Value::Boolean(a), Value::Boolean(b)) if equality => Some(holds(op, a.cmp(b))),
+        (Value::TemporalObject(TemporalKind::Duration, _), Value::Number(b)) => left.as_number()?.partial_cmp(b).map(|o| holds(op, o)),
+        (Value::Number(a), Value::TemporalObject(TemporalKind::Duration, _)) => a.partial_cmp(&right.as_number()?).map(|o| holds(op, o)),
         (Value::Text(a), Value::Text(b)) => Some(holds(op, a.as_ref().cmp(b.as_ref()))),
         _ => compare_temporal(left, op, right),
     }

@@ -35,7 +35,8 @@ struct Line {
 pub fn finish(world: &World<'_>, rows: &[Row<'_>]) -> Vec<String> {
     let query = world.query;
     let grouped = query.select.iter().any(|c| matches!(c.value, ColumnValue::Aggregate(_)));
-    let mut lines: Vec<Line> = if grouped { groups(world, rows).iter().map(|g| line(world, g)).collect() } else { rows.iter().map(|r| line(world, &[r])).collect() };
+    let mut lines: Vec<Line> =
+        if grouped { groups(world, rows).iter().map(|g| line(world, g)).collect() } else { rows.iter().map(|r| line(world, &[r])).collect() };
     lines.sort_by(|a, b| {
         let keys = query.order.iter().zip(a.keys.iter().zip(&b.keys));
         keys.map(|(by, (a, b))| if by.descending { order(b, a) } else { order(a, b) }).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
@@ -59,10 +60,15 @@ pub fn finish(world: &World<'_>, rows: &[Row<'_>]) -> Vec<String> {
 
 /// The rows of each group, in order of their first rows.
 fn groups<'r, 'a>(world: &World<'a>, rows: &'r [Row<'a>]) -> Vec<Vec<&'r Row<'a>>> {
-    let columns: Vec<&Expr> = world.query.select.iter().filter_map(|c| match &c.value {
-        ColumnValue::Expr(expr @ (Expr::Path(_) | Expr::Call(..))) => Some(expr),
-        _ => None,
-    }).collect();
+    let columns: Vec<&Expr> = world
+        .query
+        .select
+        .iter()
+        .filter_map(|c| match &c.value {
+            ColumnValue::Expr(expr @ (Expr::Path(_) | Expr::Call(..))) => Some(expr),
+            _ => None,
+        })
+        .collect();
     let mut groups: Vec<(Vec<String>, Vec<&Row<'a>>)> = if columns.is_empty() { vec![(Vec::new(), Vec::new())] } else { Vec::new() };
     for row in rows {
         let key: Vec<String> = columns.iter().map(|c| expression(world, c, row).identity).collect();
@@ -76,11 +82,16 @@ fn groups<'r, 'a>(world: &World<'a>, rows: &'r [Row<'a>]) -> Vec<Vec<&'r Row<'a>
 
 /// The output row of a group, or of one row.
 fn line<'a>(world: &World<'a>, rows: &[&Row<'a>]) -> Line {
-    let cells: Vec<Cell> = world.query.select.iter().map(|column| match &column.value {
-        ColumnValue::Expr(expr @ Expr::Literal(_)) => expression(world, expr, &Vec::new()),
-        ColumnValue::Expr(expr) => rows.first().map_or_else(null, |row| expression(world, expr, row)),
-        ColumnValue::Aggregate(aggregate) => aggregated(world, aggregate, rows),
-    }).collect();
+    let cells: Vec<Cell> = world
+        .query
+        .select
+        .iter()
+        .map(|column| match &column.value {
+            ColumnValue::Expr(expr @ Expr::Literal(_)) => expression(world, expr, &Vec::new()),
+            ColumnValue::Expr(expr) => rows.first().map_or_else(null, |row| expression(world, expr, row)),
+            ColumnValue::Aggregate(aggregate) => aggregated(world, aggregate, rows),
+        })
+        .collect();
     let keys = world.query.order.iter().map(|by| match by.key {
         OrderBy::Column(column) => cells[column].key.clone(),
         OrderBy::Path(path) => rows.first().map_or(Key::Null, |row| expression(world, &Expr::Path(path), row).key),
@@ -174,8 +185,11 @@ fn expression<'a>(world: &World<'a>, expr: &Expr, row: &Row<'a>) -> Cell {
 fn of_node(world: &World<'_>, at: At<'_>) -> Cell {
     let value = Value::of(at);
     let key = match &value {
-        Value::Temporal(class, text) => time::read(*class, text).map_or_else(|| Key::Text(text.clone()), Key::Temporal),
-        Value::Duration(text) => time::read(Cls::DV_DURATION, text).map_or_else(|| Key::Text(text.clone()), Key::Temporal),
+        // The text of a duration sorts as text, a whole DV_DURATION by its length.
+        Value::Temporal(Cls::DV_DURATION, text) => Key::Text(text.clone()),
+        Value::Temporal(class, text) | Value::TemporalObject(class, text) => {
+            time::read(*class, text).map_or_else(|| Key::Text(text.clone()), Key::Temporal)
+        }
         Value::TextObject(text) => Key::Text(text.clone()),
         Value::Object => Key::Object(json::write(at.node)),
         plain => of_value(plain).key,
@@ -186,11 +200,14 @@ fn of_node(world: &World<'_>, at: At<'_>) -> Cell {
     };
     let mut json = json::write(at.node);
     if at.node.class() == Cls::EHR {
-        let mut statuses = world.repository.documents.iter().filter(|d| d.ehr == at.ehr && d.row.kind == ObjectKind::EhrStatus && d.row.latest && !d.row.deleted);
+        let mut statuses =
+            world.repository.documents.iter().filter(|d| d.ehr == at.ehr && d.row.kind == ObjectKind::EhrStatus && d.row.latest && !d.row.deleted);
         let uid = statuses.next_back().and_then(|d| d.tree.root()?.text_along(&[Attr::DATA, Attr::UID, Attr::VALUE]));
         if let Some(uid) = uid {
             json.pop();
-            json += &format!(r#","ehr_status":{{"_type":"OBJECT_REF","id":{{"_type":"OBJECT_VERSION_ID","value":"{uid}"}},"namespace":"local","type":"EHR_STATUS"}}}}"#);
+            json += &format!(
+                r#","ehr_status":{{"_type":"OBJECT_REF","id":{{"_type":"OBJECT_VERSION_ID","value":"{uid}"}},"namespace":"local","type":"EHR_STATUS"}}}}"#
+            );
         }
     }
     Cell { json, identity, key }

@@ -13,9 +13,8 @@ static DATE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^(\d{4})(?:-(\d\d)(
 static CLOCK: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"^(\d\d)(?::(\d\d)(?::(\d\d)(?:[.,](\d+))?)?|(\d\d)(?:(\d\d)(?:[.,](\d+))?)?)?(?:Z|([+-])(\d\d)(?::?(\d\d))?)?$").unwrap()
 });
-static LENGTH: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"^(-)?P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:[.,](\d+))?S)?)?$").unwrap()
-});
+static LENGTH: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"^(-)?P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:[.,](\d+))?S)?)?$").unwrap());
 
 /// The interval of a stored value of this class, or of a text that is compared with one.
 pub fn read(class: Cls, text: &str) -> Option<Interval> {
@@ -31,6 +30,16 @@ pub fn read(class: Cls, text: &str) -> Option<Interval> {
 /// The interval of a text on the axis of a class.
 pub fn on_axis(class: Cls, text: &str) -> Option<Interval> {
     read(if class == Cls::DV_DATE { Cls::DV_DATE_TIME } else { class }, text)
+}
+
+/// The interval of a text that is a date, time or duration of any kind; two digits are nothing, six a time.
+pub fn anything(text: &str) -> Option<Interval> {
+    let kinds = match text.len() {
+        2 => &[][..],
+        6 => &[Cls::DV_TIME, Cls::DV_DURATION],
+        _ => &[Cls::DV_DATE_TIME, Cls::DV_TIME, Cls::DV_DURATION],
+    };
+    kinds.iter().find_map(|class| read(*class, text))
 }
 
 /// The length of a duration in seconds.

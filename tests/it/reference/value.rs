@@ -12,10 +12,10 @@ pub enum Value {
     Boolean(bool),
     Number(f64),
     Text(String),
-    /// A stored date, time or date-time, or a leaf of a duration: class and text.
+    /// The text of a stored date, time, date-time or duration: class and text.
     Temporal(Cls, String),
-    /// A whole DV_DURATION.
-    Duration(String),
+    /// The whole of one.
+    TemporalObject(Cls, String),
     /// A whole DV_TEXT or DV_CODED_TEXT.
     TextObject(String),
     /// Text of a URL parameter.
@@ -48,8 +48,7 @@ impl Value {
                 let ratio = number_at(Attr::NUMERATOR).zip(number_at(Attr::DENOMINATOR)).filter(|(_, d)| *d != 0.0);
                 ratio.map(|(n, d)| Value::Number(n / d))
             }
-            Cls::DV_DURATION => text().map(Value::Duration),
-            _ if TEMPORAL.contains(&class) => text().map(|t| Value::Temporal(class, t)),
+            _ if TEMPORAL.contains(&class) => text().map(|t| Value::TemporalObject(class, t)),
             _ if class.is_a(Cls::DV_TEXT) => text().map(Value::TextObject),
             _ => None,
         };
@@ -69,7 +68,7 @@ impl Value {
     /// What LIKE and the string functions see.
     pub fn text(&self) -> Option<String> {
         match self {
-            Value::Text(t) | Value::Temporal(_, t) | Value::Duration(t) | Value::TextObject(t) | Value::Untyped(t) => Some(t.clone()),
+            Value::Text(t) | Value::Temporal(_, t) | Value::TemporalObject(_, t) | Value::TextObject(t) | Value::Untyped(t) => Some(t.clone()),
             _ => None,
         }
     }
@@ -79,7 +78,7 @@ impl Value {
         match self {
             Value::Number(number) => Some(*number),
             Value::Untyped(text) => text.parse().ok(),
-            Value::Duration(text) => time::seconds(text),
+            Value::TemporalObject(Cls::DV_DURATION, text) => time::seconds(text),
             _ => None,
         }
     }
@@ -98,13 +97,13 @@ pub fn compare(left: &Value, op: CompareOp, right: &Value) -> Option<bool> {
         (other, Value::Untyped(text)) => return compare(other, op, &typed(text, other)),
         (Value::TextObject(text), other) if equality => return compare(&Value::Text(text.clone()), op, other),
         (other, Value::TextObject(text)) if equality => return compare(other, op, &Value::Text(text.clone())),
+        (Value::TextObject(_), _) | (_, Value::TextObject(_)) => return None,
         (Value::Number(a), Value::Number(b)) => a.partial_cmp(b)?,
-        (Value::Duration(a), Value::Number(b)) => time::seconds(a)?.partial_cmp(b)?,
-        (Value::Number(a), Value::Duration(b)) => a.partial_cmp(&time::seconds(b)?)?,
+        (Value::TemporalObject(Cls::DV_DURATION, a), Value::Number(b)) => time::seconds(a)?.partial_cmp(b)?,
+        (Value::Number(a), Value::TemporalObject(Cls::DV_DURATION, b)) => a.partial_cmp(&time::seconds(b)?)?,
         (Value::Boolean(a), Value::Boolean(b)) if equality => a.cmp(b),
         (Value::Text(a), Value::Text(b)) => a.chars().cmp(b.chars()),
-        (Value::Temporal(..) | Value::Duration(_), _) | (_, Value::Temporal(..) | Value::Duration(_)) => return temporal(left, op, right),
-        _ => return None,
+        _ => return temporal(left, op, right),
     };
     Some(holds(op, order))
 }
@@ -117,31 +116,29 @@ fn typed(text: &str, other: &Value) -> Value {
     }
 }
 
-/// By interval where both are on one axis; a stored text that is no date compares as a text.
+/// By interval on a common axis; unknown across axes. Texts that are no dates compare as texts with texts only.
 fn temporal(left: &Value, op: CompareOp, right: &Value) -> Option<bool> {
     let stored = |value: &Value| match value {
-        Value::Temporal(class, text) => Some((*class, text.clone())),
-        Value::Duration(text) => Some((Cls::DV_DURATION, text.clone())),
+        Value::Temporal(class, text) | Value::TemporalObject(class, text) => Some((*class, text.clone())),
         _ => None,
     };
     let interval = |value: &Value, other: &Value| match (stored(value), stored(other), value) {
         (Some((class, text)), _, _) => time::read(class, &text),
-        (None, Some((class, _)), Value::Text(text)) => time::on_axis(class, text),
+        (None, Some((class, _)), Value::Text(text)) => time::on_axis(class, text).or_else(|| time::anything(text)),
         _ => None,
     };
-    let broken = |value: &Value| stored(value).is_none_or(|(class, text)| time::read(class, &text).is_none());
-    if broken(left) && broken(right) {
-        return Some(holds(op, left.text()?.cmp(&right.text()?)));
+    let is_object = |value: &Value| matches!(value, Value::TemporalObject(..));
+    let (a_text, b_text) = (left.text()?, right.text()?);
+    match (interval(left, right), interval(right, left)) {
+        (Some(a), Some(b)) if a.0 != b.0 => None,
+        (Some(a), Some(b)) => Some(match op {
+            CompareOp::Eq => a == b,
+            CompareOp::Ne => a != b,
+            _ => holds(op, a.1.cmp(&b.1)),
+        }),
+        _ if is_object(left) || is_object(right) => None,
+        _ => Some(holds(op, a_text.cmp(&b_text))),
     }
-    let (a, b) = (interval(left, right)?, interval(right, left)?);
-    if a.0 != b.0 {
-        return None;
-    }
-    Some(match op {
-        CompareOp::Eq => a == b,
-        CompareOp::Ne => a != b,
-        _ => holds(op, a.1.cmp(&b.1)),
-    })
 }
 
 fn holds(op: CompareOp, order: Ordering) -> bool {
@@ -169,11 +166,13 @@ pub fn is_like(text: &[char], pattern: &[LikeItem]) -> bool {
 
 /// `None` is NULL: a missing or wrong argument, or a result that is no number.
 pub fn call(function: Function, arguments: &[Value], now: &str) -> Option<Value> {
-    let text = |i: usize| arguments.get(i).and_then(|v| match v {
-        Value::Number(n) => Some(n.to_string()),
-        Value::Boolean(b) => Some(b.to_string()),
-        other => other.text(),
-    });
+    let text = |i: usize| {
+        arguments.get(i).and_then(|v| match v {
+            Value::Number(n) => Some(n.to_string()),
+            Value::Boolean(b) => Some(b.to_string()),
+            other => other.text(),
+        })
+    };
     let number = |i: usize| arguments.get(i).and_then(Value::number);
     let numeric = |n: f64| n.is_finite().then_some(Value::Number(n));
     match function {
@@ -201,8 +200,8 @@ pub fn call(function: Function, arguments: &[Value], now: &str) -> Option<Value>
         }
         Function::CurrentDate => Some(Value::Text(now[..10].to_owned())),
         Function::CurrentTime => Some(Value::Text(now[11..19].to_owned())),
-        Function::CurrentDateTime => Some(Value::Text(now.to_owned())),
-        Function::CurrentTimezone => Some(Value::Text(now[23..].to_owned())),
+        Function::CurrentDateTime => Some(Value::Text(now.replace('Z', "+00:00"))),
+        Function::CurrentTimezone => Some(Value::Text("+00:00".to_owned())),
     }
 }
 

@@ -1,0 +1,23 @@
+//! Packed documents from a damaged store: a shape on the first line, slots on the second; they are refused or come back.
+#![no_main]
+
+use aqlite::document::{Batch, DocRow, EhrRow, ObjectKind, Packed, Shapes};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|text: &str| {
+    let Some((shape, slots)) = text.split_once('\n') else { return };
+    let Ok(shape) = Shapes::new().read(shape) else { return };
+    let Ok(packed) = Packed::from_text(slots, &|_| Some(shape.clone())) else { return };
+    let text = packed.to_text(&|_| 0);
+    let again = Packed::from_text(&text, &|_| Some(shape.clone())).expect("what was written reads");
+    assert_eq!(again.to_json(), packed.to_json());
+    let _ = packed.unpack();
+    let mut batch = Batch::new();
+    let ehr = batch.add_ehr(EhrRow { ehr_id: "e".into(), system_id: "s".into(), time_created: "2026-01-01T00:00:00Z".into(), is_queryable: true });
+    let row = DocRow { kind: ObjectKind::Composition, object_id: "o".into(), number: 1, ordinal: 1, latest: true, deleted: false };
+    batch.add(ehr, row, &packed);
+    let mut json = String::new();
+    if let Some(doc) = batch.doc(0) {
+        batch.write_json(doc.version, 0, &mut json);
+    }
+});

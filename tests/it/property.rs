@@ -1,0 +1,178 @@
+//! Random repositories, random queries: the reference, the walk document by document, the way by templates, and several
+//! batches instead of one all give the same rows in the same order.
+//!
+//! `AQLITE_SEEDS=100..200` runs other seeds. A failure is made small and shown as data and query for `tests/cases/rows`.
+
+mod data;
+mod query;
+mod random;
+
+use super::notation::{Document, Repository};
+use super::reference;
+use super::rows::{NOW, run};
+use aqlite::aql::{Parameters, QueryOptions, check, parse, prepare, print};
+use query::Draft;
+use random::Random;
+
+/// So many failures are made small and shown.
+const MOST_FAILURES: usize = 6;
+
+/// Repositories a seed; queries a repository.
+const REPOSITORIES: usize = 20;
+const QUERIES: usize = 20;
+
+#[test]
+fn every_way_gives_the_same_rows() {
+    let seeds = std::env::var("AQLITE_SEEDS").ok().and_then(|range| {
+        let (from, to) = range.split_once("..")?;
+        Some(from.trim().parse::<u64>().ok()?..to.trim().parse::<u64>().ok()?)
+    });
+    let mut told = Told::default();
+    let mut wrong = Vec::new();
+    for seed in seeds.unwrap_or(1..6) {
+        let mut random = Random::new(seed);
+        for _ in 0..REPOSITORIES {
+            let text = data::repository(&mut random);
+            for _ in 0..QUERIES {
+                let case = Case {
+                    data: text.clone(),
+                    draft: query::draft(&mut random),
+                    exact: random.one_in(8),
+                    ehr: random.one_in(10).then(|| "e1".to_owned()),
+                };
+                match case.outcome() {
+                    Outcome::Agreed(rows) => {
+                        told.agreed += 1;
+                        told.with_rows += usize::from(rows > 0);
+                    }
+                    Outcome::Refused(why) => {
+                        told.refused += 1;
+                        told.reason = why;
+                    }
+                    Outcome::TooMuch => told.too_much += 1,
+                    Outcome::Differs(_) => {
+                        let small = case.smaller();
+                        let Outcome::Differs(how) = small.outcome() else { unreachable!() };
+                        wrong.push(format!("seed {seed}\n{}\n{how}", small.show()));
+                        assert!(wrong.len() < MOST_FAILURES, "{}\n{told:?}", wrong.join("\n\n"));
+                    }
+                }
+            }
+        }
+    }
+    let all = told.agreed + told.refused + told.too_much;
+    println!("{told:?}");
+    assert!(wrong.is_empty(), "{}\n{told:?}", wrong.join("\n\n"));
+    assert!(told.agreed * 10 > all * 8, "too few of the queries run: {told:?}");
+    assert!(told.with_rows * 4 > all, "too few of the queries give rows: {told:?}");
+}
+
+#[derive(Debug, Default)]
+struct Told {
+    agreed: usize,
+    with_rows: usize,
+    refused: usize,
+    reason: String,
+    too_much: usize,
+}
+
+#[derive(Clone)]
+struct Case {
+    data: String,
+    draft: Draft,
+    exact: bool,
+    ehr: Option<String>,
+}
+
+enum Outcome {
+    Agreed(usize),
+    Differs(String),
+    /// The query is no query.
+    Refused(String),
+    TooMuch,
+}
+
+impl Case {
+    fn outcome(&self) -> Outcome {
+        let text = self.draft.text();
+        let Ok(repository) = Repository::read(&self.data) else { return Outcome::Refused("data".to_owned()) };
+        let options = QueryOptions { ehr: self.ehr.as_deref(), exact_archetypes: self.exact, ..QueryOptions::default() };
+        let parameters = Parameters::new();
+        let plan = match prepare(&text, &parameters, &options) {
+            Ok(plan) => plan,
+            Err(told) => return Outcome::Refused(told.iter().map(|d| d.one_line(&text)).collect()),
+        };
+        let ast = parse(&text).0.expect("it was prepared");
+        let query = check(&ast, &parameters, &Default::default()).expect("it was prepared");
+        let printed = print(&ast);
+        let again = parse(&printed).0.and_then(|ast| check(&ast, &parameters, &Default::default()).ok());
+        if again.as_ref() != Some(&query) {
+            return Outcome::Differs(format!("printed it is another query:\n{printed}"));
+        }
+        let Some(expected) = reference::rows(&query, &repository, &reference::Options { ehr: options.ehr, exact: self.exact, now: NOW }) else {
+            return Outcome::TooMuch;
+        };
+        let batch = repository.batch();
+        let [first, second] = halves(&repository, plan.scan().whole_ehrs);
+        let ways = [
+            ("plain", vec![&batch], true),
+            ("optimised", vec![&batch], false),
+            ("plain, two batches", vec![&first, &second], true),
+            ("optimised, two batches", vec![&first, &second], false),
+        ];
+        for (name, batches, plain) in ways {
+            match run(&text, &parameters, &options, &batches, plain) {
+                Err(told) if told.contains("more than") => return Outcome::TooMuch,
+                Ok(found) if found == expected => {}
+                other => return Outcome::Differs(format!("reference {expected:#?}\n{name} {other:#?}")),
+            }
+        }
+        Outcome::Agreed(expected.len())
+    }
+
+    fn show(&self) -> String {
+        let mut with = if self.exact { "with: exact\n".to_owned() } else { String::new() };
+        with += &self.ehr.as_ref().map(|e| format!("with: ehr {e}\n")).unwrap_or_default();
+        format!("=== data found\n{}\n=== found\ndata: found\n{with}{}\n---- rows", self.data, self.draft.text())
+    }
+
+    /// The smallest case found by taking parts away that still differs.
+    fn smaller(&self) -> Case {
+        let mut best = self.clone();
+        loop {
+            let drafts = best.draft.smaller().into_iter().map(|draft| Case { draft, ..best.clone() });
+            let options = [Case { exact: false, ..best.clone() }, Case { ehr: None, ..best.clone() }]
+                .into_iter()
+                .filter(|c| (c.exact, &c.ehr) != (best.exact, &best.ehr));
+            let data = without_lines(&best.data).into_iter().map(|data| Case { data, ..best.clone() });
+            let found = drafts.chain(options).chain(data).find(|case| matches!(case.outcome(), Outcome::Differs(_)));
+            match found {
+                Some(smaller) => best = smaller,
+                None => return best,
+            }
+        }
+    }
+}
+
+/// The repository as a repository would send it: by EHR where EHRs must be whole, else by commit.
+fn halves(repository: &Repository, whole_ehrs: bool) -> [aqlite::document::Batch; 2] {
+    let middle = if whole_ehrs { repository.ehrs.len() } else { repository.documents.len() } / 2;
+    let in_first = |d: &Document| if whole_ehrs { d.ehr < middle } else { (d.row.ordinal as usize) <= middle };
+    let ehrs = |first: bool| move |ehr: usize| !whole_ehrs || (ehr < middle) == first;
+    [repository.batch_of(ehrs(true), in_first), repository.batch_of(ehrs(false), |d| !in_first(d))]
+}
+
+/// The data without one of its lines and what is indented below it; or with less text.
+fn without_lines(text: &str) -> Vec<String> {
+    let lines: Vec<&str> = text.lines().collect();
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    let without = |at: usize| {
+        let end = (at + 1..lines.len()).find(|i| depth(lines[*i]) <= depth(lines[at])).unwrap_or(lines.len());
+        lines[..at].iter().chain(&lines[end..]).map(|l| format!("{l}\n")).collect::<String>()
+    };
+    (0..lines.len())
+        .rev()
+        .filter(|at| !lines[*at].starts_with("EHR ") || lines.get(at + 1).is_none_or(|next| next.starts_with("EHR ")))
+        .map(without)
+        .collect()
+}

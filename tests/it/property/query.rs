@@ -1,0 +1,578 @@
+//! Random queries that fit the random repositories, as parts that can be taken away.
+
+use super::random::Random;
+
+#[derive(Clone)]
+pub struct Draft {
+    select: Vec<String>,
+    distinct: bool,
+    top: Option<String>,
+    from: From,
+    condition: Option<Condition>,
+    order: Vec<String>,
+    limit: Option<String>,
+}
+
+#[derive(Clone)]
+enum From {
+    Class(String, Option<(bool, Box<From>)>),
+    And(Box<From>, Box<From>),
+    Or(Box<From>, Box<From>),
+}
+
+#[derive(Clone)]
+enum Condition {
+    Plain(String),
+    Not(Box<Condition>),
+    And(Box<Condition>, Box<Condition>),
+    Or(Box<Condition>, Box<Condition>),
+}
+
+/// A path in the making: the text of each step, and the class behind it.
+#[derive(Clone)]
+struct Path {
+    variable: String,
+    steps: Vec<(String, &'static str)>,
+}
+
+type Behind = (&'static str, &'static [&'static str]);
+
+const LEAF: &str = "";
+const NODE: [Behind; 5] =
+    [("name", &["DV_TEXT"]), ("archetype_node_id", &[LEAF]), ("uid", &["OBJECT_ID"]), ("links", &["LINK"]), ("feeder_audit", &["FEEDER_AUDIT"])];
+const ENTRIES: [&str; 3] = ["SECTION", "OBSERVATION", "EVALUATION"];
+
+/// The attributes of a class that lead on.
+fn ways(class: &str) -> Vec<Behind> {
+    let own: &[Behind] = match class {
+        "EHR" => &[("ehr_id", &["OBJECT_ID"]), ("ehr_status", &["EHR_STATUS"]), ("time_created", &["DV_DATE_TIME"])],
+        "EHR_STATUS" => &[("other_details", &["ITEM_TREE"])],
+        "VERSION" => &[
+            ("uid", &["OBJECT_ID"]),
+            ("lifecycle_state", &["DV_CODED_TEXT"]),
+            ("commit_audit", &["AUDIT_DETAILS"]),
+            ("data", &["COMPOSITION"]),
+            ("preceding_version_uid", &["OBJECT_ID"]),
+        ],
+        "AUDIT_DETAILS" => &[("time_committed", &["DV_DATE_TIME"]), ("change_type", &["DV_CODED_TEXT"])],
+        "COMPOSITION" => &[("content", &ENTRIES), ("content", &ENTRIES), ("context", &["EVENT_CONTEXT"]), ("category", &["DV_CODED_TEXT"])],
+        "FOLDER" => &[("folders", &["FOLDER"]), ("items", &["OBJECT_REF"]), ("details", &["ITEM_TREE"])],
+        "SECTION" => &[("items", &ENTRIES)],
+        "OBSERVATION" => &[("data", &["HISTORY"]), ("data", &["HISTORY"]), ("protocol", &["ITEM_TREE"])],
+        "EVALUATION" => &[("data", &["ITEM_TREE"]), ("protocol", &["ITEM_TREE"])],
+        "CARE_ENTRY" | "ENTRY" => &[("data", &["HISTORY", "ITEM_TREE"]), ("protocol", &["ITEM_TREE"])],
+        "HISTORY" => &[("events", &["EVENT"])],
+        "EVENT" | "POINT_EVENT" => &[("time", &["DV_DATE_TIME"]), ("data", &["ITEM_TREE"]), ("data", &["ITEM_TREE"])],
+        "INTERVAL_EVENT" => &[("time", &["DV_DATE_TIME"]), ("data", &["ITEM_TREE"]), ("width", &["DV_DURATION"])],
+        "ITEM_TREE" | "ITEM_STRUCTURE" | "CLUSTER" => &[("items", &["ELEMENT", "ELEMENT", "CLUSTER"])],
+        "ELEMENT" => &[("value", &["DATA_VALUE"]), ("value", &["DATA_VALUE"]), ("value", &["DATA_VALUE"]), ("null_flavour", &["DV_CODED_TEXT"])],
+        "DATA_VALUE" => &[
+            ("magnitude", &[LEAF]),
+            ("magnitude", &[LEAF]),
+            ("value", &[LEAF]),
+            ("value", &[LEAF]),
+            ("units", &[LEAF]),
+            ("defining_code", &["CODE_PHRASE"]),
+            ("symbol", &["DV_CODED_TEXT"]),
+        ],
+        "DV_QUANTITY" => &[("magnitude", &[LEAF]), ("units", &[LEAF])],
+        "DV_CODED_TEXT" => &[("value", &[LEAF]), ("defining_code", &["CODE_PHRASE"])],
+        "DV_TEXT" | "DV_DATE_TIME" | "DV_DURATION" | "OBJECT_ID" => &[("value", &[LEAF])],
+        "CODE_PHRASE" => &[("code_string", &[LEAF]), ("terminology_id", &["OBJECT_ID"])],
+        "EVENT_CONTEXT" => &[("start_time", &["DV_DATE_TIME"]), ("participations", &["PARTICIPATION"])],
+        "PARTICIPATION" => &[("performer", &["PARTY_IDENTIFIED"]), ("function", &["DV_TEXT"])],
+        "PARTY_IDENTIFIED" => &[("name", &[LEAF]), ("identifiers", &["DV_IDENTIFIER"])],
+        "DV_IDENTIFIER" => &[("id", &[LEAF])],
+        "LINK" => &[("meaning", &["DV_TEXT"]), ("target", &["OBJECT_ID"])],
+        "FEEDER_AUDIT" => &[("originating_system_audit", &["FEEDER_AUDIT_DETAILS"])],
+        "FEEDER_AUDIT_DETAILS" => &[("system_id", &[LEAF])],
+        "OBJECT_REF" => &[("id", &["OBJECT_ID"]), ("type", &[LEAF])],
+        _ => &[],
+    };
+    let mut all = own.to_vec();
+    if is_node(class) {
+        all.extend(NODE);
+    }
+    all
+}
+
+fn is_node(class: &str) -> bool {
+    const NODES: [&str; 19] = [
+        "COMPOSITION",
+        "FOLDER",
+        "EHR_STATUS",
+        "SECTION",
+        "OBSERVATION",
+        "EVALUATION",
+        "CARE_ENTRY",
+        "ENTRY",
+        "CONTENT_ITEM",
+        "HISTORY",
+        "EVENT",
+        "POINT_EVENT",
+        "INTERVAL_EVENT",
+        "ITEM_TREE",
+        "ITEM_STRUCTURE",
+        "CLUSTER",
+        "ELEMENT",
+        "ITEM",
+        "LOCATABLE",
+    ];
+    NODES.contains(&class)
+}
+
+pub fn draft(random: &mut Random) -> Draft {
+    let mut writer = Writer { random, variables: Vec::new(), bound: Vec::new(), paths: Vec::new() };
+    let from = writer.from();
+    let grouped = writer.random.percent(20);
+    let mut select: Vec<String> = (0..1 + writer.random.pick(&[0, 0, 1, 1, 2, 3])).map(|_| writer.column(grouped)).collect();
+    if grouped {
+        select.push(writer.aggregate());
+    }
+    let condition = writer.random.percent(40).then(|| writer.condition(2));
+    let aliased: Vec<String> = select.iter().enumerate().map(|(i, column)| format!("{column} AS k{i}")).collect();
+    let mut order = Vec::new();
+    for _ in 0..writer.random.pick(&[0, 0, 0, 1, 2]) {
+        let alias = format!("k{}", writer.random.below(select.len()));
+        let key = if grouped || writer.random.one_in(3) { alias } else { writer.path() };
+        order.push(format!("{key}{}", writer.random.pick(&["", " DESC", " ASC"])));
+    }
+    let (mut top, mut limit) = (None, None);
+    match writer.random.below(8) {
+        0 => limit = Some(format!("LIMIT {}{}", 1 + writer.random.below(4), writer.random.pick(&["", " OFFSET 1", " OFFSET 2"]))),
+        1 => top = Some(format!("TOP {}{}", 1 + writer.random.below(3), writer.random.pick(&["", " FORWARD", " BACKWARD"]))),
+        _ => {}
+    }
+    Draft { select: aliased, distinct: writer.random.percent(20), top, from, condition, order, limit }
+}
+
+struct Writer<'r> {
+    random: &'r mut Random,
+    /// Name and class of every variable; only those that are no longer below NOT CONTAINS are used much.
+    variables: Vec<(String, &'static str)>,
+    bound: Vec<usize>,
+    paths: Vec<Path>,
+}
+
+impl Writer<'_> {
+    // --- FROM -------------------------------------------------------------------------------------------------------
+
+    fn from(&mut self) -> From {
+        match self.random.below(20) {
+            0 => self.class("EHR", None),
+            1 => self.class("EHR_STATUS", None),
+            2..=4 => {
+                let inner = self.inner(2);
+                let composition = self.class("COMPOSITION", Some((false, inner)));
+                self.class("EHR", Some((false, composition)))
+            }
+            5 | 6 => {
+                let inner = self.inner(1);
+                self.class("COMPOSITION", Some((false, inner)))
+            }
+            7..=9 => self.inner(2),
+            10 | 11 => {
+                let (left, right) = (self.document(), self.document());
+                let joined = self.join(left, right);
+                self.class("EHR", Some((false, joined)))
+            }
+            12 => {
+                let (left, right) = (self.inner(1), self.inner(1));
+                self.join(left, right)
+            }
+            13 => {
+                let inner = self.document();
+                let negated = self.random.percent(60);
+                self.class("EHR", Some((negated, inner)))
+            }
+            14 | 15 => {
+                let inner = match self.random.below(4) {
+                    0 => None,
+                    1 => Some((self.random.one_in(3), self.class("FOLDER", None))),
+                    2 => {
+                        let composition = self.class("COMPOSITION", None);
+                        Some((false, self.class("VERSION", Some((false, composition)))))
+                    }
+                    _ => Some((self.random.one_in(4), self.document())),
+                };
+                self.class("FOLDER", inner)
+            }
+            16 | 17 => {
+                let inner = match self.random.below(3) {
+                    0 => None,
+                    1 => Some((self.random.one_in(4), self.inner(1))),
+                    _ => Some((false, self.document())),
+                };
+                let version = self.class("VERSION", inner);
+                if self.random.percent(50) { self.class("EHR", Some((false, version))) } else { version }
+            }
+            _ => {
+                let document = self.document();
+                self.class("EHR", Some((false, document)))
+            }
+        }
+    }
+
+    fn join(&mut self, left: From, right: From) -> From {
+        if self.random.percent(60) { From::And(Box::new(left), Box::new(right)) } else { From::Or(Box::new(left), Box::new(right)) }
+    }
+
+    /// Something that an EHR, a folder or a version holds.
+    fn document(&mut self) -> From {
+        match self.random.below(8) {
+            0 => self.class("EHR_STATUS", None),
+            1 => self.class("FOLDER", None),
+            2 | 3 => self.class("COMPOSITION", None),
+            4 | 5 => {
+                let inner = self.inner(1);
+                let negated = self.random.one_in(4);
+                self.class("COMPOSITION", Some((negated, inner)))
+            }
+            _ => self.inner(1),
+        }
+    }
+
+    /// Something within a document.
+    fn inner(&mut self, depth: usize) -> From {
+        if depth > 0 && self.random.percent(25) {
+            let (left, right) = (self.inner(depth - 1), self.inner(depth - 1));
+            return self.join(left, right);
+        }
+        let class = self.random.pick(&[
+            "OBSERVATION",
+            "OBSERVATION",
+            "OBSERVATION",
+            "OBSERVATION",
+            "EVALUATION",
+            "SECTION",
+            "SECTION",
+            "ENTRY",
+            "CARE_ENTRY",
+            "CONTENT_ITEM",
+            "CLUSTER",
+            "CLUSTER",
+            "ELEMENT",
+            "ELEMENT",
+            "EVENT",
+            "POINT_EVENT",
+            "INTERVAL_EVENT",
+            "HISTORY",
+            "ITEM_TREE",
+            "LOCATABLE",
+            "EVENT_CONTEXT",
+            "PARTICIPATION",
+            "DV_QUANTITY",
+            "LINK",
+        ]);
+        let inner = (depth > 0 && self.random.percent(40)).then(|| (self.random.percent(20), self.inner(depth - 1)));
+        self.class(class, inner)
+    }
+
+    fn class(&mut self, class: &'static str, contains: Option<(bool, From)>) -> From {
+        let name = format!("{}{}", char::from(b'p' + self.variables.len() as u8 % 10), self.variables.len());
+        self.variables.push((name.clone(), class));
+        let predicate = match class {
+            "VERSION" => match self.random.below(6) {
+                0 | 1 => "[ALL_VERSIONS]".to_owned(),
+                2 => "[LATEST_VERSION]".to_owned(),
+                3 => format!("[commit_audit/change_type/value = '{}']", self.random.pick(&["creation", "modification", "deleted"])),
+                _ => String::new(),
+            },
+            "EHR" if self.random.one_in(5) => format!("[ehr_id/value{}'e{}']", self.random.pick(&["=", "=", "!="]), 1 + self.random.below(3)),
+            _ if is_node(class) && self.random.percent(30) => format!("[{}]", self.predicate(class)),
+            _ => String::new(),
+        };
+        if self.bound.is_empty() || self.random.percent(92) {
+            self.bound.push(self.variables.len() - 1);
+            From::Class(format!("{class} {name}{predicate}"), contains.map(|(n, inner)| (n, Box::new(inner))))
+        } else {
+            self.variables.pop();
+            self.variables.push((String::new(), class));
+            From::Class(format!("{class}{predicate}"), contains.map(|(n, inner)| (n, Box::new(inner))))
+        }
+    }
+
+    // --- predicates and paths ---------------------------------------------------------------------------------------
+
+    fn id(&mut self, class: &str) -> &'static str {
+        let ids: &[&str] = match class {
+            "COMPOSITION" => &["openEHR-EHR-COMPOSITION.x.v1", "openEHR-EHR-COMPOSITION.x.v1", "openEHR-EHR-COMPOSITION.y.v1"],
+            "OBSERVATION" | "ENTRY" | "CARE_ENTRY" | "CONTENT_ITEM" => {
+                &["openEHR-EHR-OBSERVATION.a.v1", "openEHR-EHR-OBSERVATION.a.v1", "openEHR-EHR-OBSERVATION.b.v1", "openEHR-EHR-OBSERVATION.a.v1.2.0"]
+            }
+            "EVALUATION" => &["openEHR-EHR-EVALUATION.e.v1"],
+            "SECTION" => &["openEHR-EHR-SECTION.s.v1", "at0020"],
+            "CLUSTER" => &["at0010", "at0010", "openEHR-EHR-CLUSTER.k.v1", "openEHR-EHR-CLUSTER.m.v1"],
+            "ELEMENT" => &["at0004", "at0004", "at0005", "at0004.1", "at0006"],
+            "HISTORY" => &["at0001"],
+            "ITEM_TREE" | "ITEM_STRUCTURE" => &["at0003", "at0003", "at0010"],
+            "FOLDER" => &["openEHR-EHR-FOLDER.generic.v1"],
+            "EHR_STATUS" => &["openEHR-EHR-EHR_STATUS.generic.v1"],
+            _ => &["at0002", "at0002", "at0003"],
+        };
+        self.random.pick(ids)
+    }
+
+    fn predicate(&mut self, class: &str) -> String {
+        let (id, other, name) = (self.id(class), self.id(class), self.random.pick(&["A", "B", "C"]));
+        match self.random.below(16) {
+            0..=5 => id.to_owned(),
+            6 | 7 => format!("{id}, '{name}'"),
+            8 => format!("{id} and name/value = '{name}'"),
+            9 => format!("name/value = '{name}'"),
+            10 => format!("name/value != '{name}'"),
+            11 => format!("{id} or {other}"),
+            12 => format!("{id} and name/value = '{name}' or {other}"),
+            13 => format!("archetype_node_id = '{id}'"),
+            14 => format!("archetype_node_id matches {{/at000[2-4]|.*\\.a\\.v1/}} or name/value = '{name}'"),
+            _ if class == "ELEMENT" => {
+                self.random.pick(&["value/magnitude > 2", "value/value = 'A'", "value = 2", "name/value = value/value"]).to_owned()
+            }
+            _ => format!("name/value >= '{name}'"),
+        }
+    }
+
+    fn path(&mut self) -> String {
+        let path = self.path_parts();
+        let steps: String = path.steps.iter().map(|(text, _)| format!("/{text}")).collect();
+        self.paths.push(path.clone());
+        format!("{}{steps}", path.variable)
+    }
+
+    fn path_parts(&mut self) -> Path {
+        let mut path = match self.paths.len() {
+            known if known > 0 && self.random.percent(60) => {
+                let mut path = self.paths[self.random.below(known)].clone();
+                let keep = self.random.below(path.steps.len() + 1);
+                path.steps.truncate(keep);
+                path
+            }
+            _ => {
+                let named: Vec<usize> = self.bound.clone();
+                let any = named[self.random.below(named.len())];
+                Path { variable: self.variables[any].0.clone(), steps: Vec::new() }
+            }
+        };
+        let variable = path.variable.split('[').next().unwrap_or_default().to_owned();
+        let class_of = self.variables.iter().find(|(name, _)| *name == variable).map_or(LEAF, |(_, class)| *class);
+        if path.steps.is_empty() && path.variable == variable && is_node(class_of) && self.random.one_in(15) {
+            path.variable = format!("{variable}[{}]", self.predicate(class_of));
+        }
+        loop {
+            let class = path.steps.last().map_or(class_of, |(_, class)| *class);
+            let ways = ways(class);
+            let stop = if path.steps.is_empty() { 4 } else { 10 };
+            if ways.is_empty() || path.steps.len() > 9 || self.random.percent(stop) {
+                return path;
+            }
+            let own = ways.len() - if is_node(class) { NODE.len() } else { 0 };
+            let (attr, classes) = if own > 0 && self.random.percent(72) { ways[self.random.below(own)] } else { ways[self.random.below(ways.len())] };
+            let behind = self.random.pick(classes);
+            let text = if is_node(behind) && self.random.percent(35) { format!("{attr}[{}]", self.predicate(behind)) } else { attr.to_owned() };
+            path.steps.push((text, behind));
+        }
+    }
+
+    // --- SELECT and WHERE -------------------------------------------------------------------------------------------
+
+    fn column(&mut self, grouped: bool) -> String {
+        match self.random.below(10) {
+            0 => self.function(),
+            1 => self.random.pick(&["'x'", "1.50", "NULL", "true"]).to_owned(),
+            2 | 3 if grouped => self.aggregate(),
+            _ => self.path(),
+        }
+    }
+
+    fn aggregate(&mut self) -> String {
+        match self.random.below(8) {
+            0 => "COUNT(*)".to_owned(),
+            1 => format!("COUNT(DISTINCT {})", self.path()),
+            n => format!("{}({})", ["COUNT", "MIN", "MAX", "SUM", "AVG", "MIN"][n - 2], self.path()),
+        }
+    }
+
+    fn literal(&mut self) -> &'static str {
+        self.random.pick(&[
+            "1",
+            "2",
+            "2.0",
+            "10",
+            "-3",
+            "0",
+            "'A'",
+            "'B'",
+            "'abc'",
+            "'10'",
+            "'at0004'",
+            "'e1'",
+            "'2020-01'",
+            "'2020-01-02'",
+            "'2020-01-01T08:00:00Z'",
+            "'20200101T080000Z'",
+            "'08:00'",
+            "'PT1H'",
+            "'PT60M'",
+            "3600",
+            "true",
+            "false",
+            "NULL",
+            "'s1'",
+            "'mm'",
+            "'433'",
+            "'Ann'",
+            "'no date'",
+        ])
+    }
+
+    fn operator(&mut self) -> &'static str {
+        self.random.pick(&["=", "=", "=", "!=", "<", "<=", ">", ">="])
+    }
+
+    fn function(&mut self) -> String {
+        let (path, number) = (self.path(), self.random.pick(&["-1", "0", "1", "2", "3"]));
+        match self.random.below(11) {
+            0 => format!("LENGTH({path})"),
+            1 => format!("CONTAINS({path}, '{}')", self.random.pick(&["A", "b", "ä", ""])),
+            2 => format!("POSITION('{}', {path})", self.random.pick(&["A", "b", "ä", ""])),
+            3 => format!("SUBSTRING({path}, {number})"),
+            4 => format!("SUBSTRING({path}, {number}, {})", self.random.pick(&["-1", "0", "1", "2"])),
+            5 => format!("CONCAT({path}, {})", self.literal()),
+            6 => format!("CONCAT_WS('-', {path}, {})", self.path()),
+            7 => format!("ABS({path})"),
+            8 => format!("MOD({path}, {number})"),
+            9 => format!("ROUND({path}, {number})"),
+            _ => format!("{}({path})", self.random.pick(&["CEIL", "FLOOR"])),
+        }
+    }
+
+    fn condition(&mut self, depth: usize) -> Condition {
+        match self.random.below(if depth == 0 { 6 } else { 10 }) {
+            6 => Condition::Not(Box::new(self.condition(depth - 1))),
+            7 | 8 => Condition::And(Box::new(self.condition(depth - 1)), Box::new(self.condition(depth - 1))),
+            9 => Condition::Or(Box::new(self.condition(depth - 1)), Box::new(self.condition(depth - 1))),
+            kind => Condition::Plain(match kind {
+                0 | 1 => format!("{} {} {}", self.path(), self.operator(), self.literal()),
+                2 => format!("{} {} {}", self.path(), self.operator(), self.path()),
+                3 => format!("EXISTS {}", self.path()),
+                4 => match self.random.below(3) {
+                    0 => format!("{} LIKE '{}'", self.path(), self.random.pick(&["*", "A", "?", "2020-0?-*", "*at000*", "o?::*", "*ö*"])),
+                    1 => format!("{} matches {{{}, {}}}", self.path(), self.literal(), self.literal()),
+                    _ => format!("{} {} {}", self.function(), self.operator(), self.literal()),
+                },
+                _ => format!("{} {} {}", self.path(), self.operator(), self.function()),
+            }),
+        }
+    }
+}
+
+impl Draft {
+    pub fn text(&self) -> String {
+        let distinct = if self.distinct { "DISTINCT " } else { "" };
+        let top = self.top.as_ref().map(|t| format!("{t} ")).unwrap_or_default();
+        let mut out = format!("SELECT {distinct}{top}{}\nFROM {}", self.select.join(", "), self.from.text());
+        if let Some(condition) = &self.condition {
+            out += &format!("\nWHERE {}", condition.text());
+        }
+        if !self.order.is_empty() {
+            out += &format!("\nORDER BY {}", self.order.join(", "));
+        }
+        if let Some(limit) = &self.limit {
+            out += &format!("\n{limit}");
+        }
+        out
+    }
+
+    /// Drafts that lack one part.
+    pub fn smaller(&self) -> Vec<Draft> {
+        let mut out = vec![
+            Draft { condition: None, ..self.clone() },
+            Draft { order: Vec::new(), ..self.clone() },
+            Draft { distinct: false, ..self.clone() },
+            Draft { top: None, limit: None, ..self.clone() },
+        ];
+        out.retain(|d| d.text() != self.text());
+        for i in 0..self.select.len() {
+            let mut smaller = self.clone();
+            smaller.select.remove(i);
+            if !smaller.select.is_empty() {
+                out.push(smaller);
+            }
+        }
+        for i in 0..self.order.len() {
+            let mut smaller = self.clone();
+            smaller.order.remove(i);
+            out.push(smaller);
+        }
+        out.extend(self.from.smaller().into_iter().map(|from| Draft { from, ..self.clone() }));
+        out.extend(self.condition.iter().flat_map(Condition::smaller).map(|condition| Draft { condition: Some(condition), ..self.clone() }));
+        out
+    }
+}
+
+impl From {
+    fn text(&self) -> String {
+        match self {
+            From::Class(head, None) => head.clone(),
+            From::Class(head, Some((negated, inner))) => format!("{head}{} CONTAINS ({})", if *negated { " NOT" } else { "" }, inner.text()),
+            From::And(left, right) => format!("({}) AND ({})", left.text(), right.text()),
+            From::Or(left, right) => format!("({}) OR ({})", left.text(), right.text()),
+        }
+    }
+
+    fn smaller(&self) -> Vec<From> {
+        match self {
+            From::Class(head, contains) => {
+                let mut out: Vec<From> = contains.iter().map(|(_, inner)| (**inner).clone()).collect();
+                if let Some((negated, inner)) = contains {
+                    out.push(From::Class(head.clone(), None));
+                    out.extend(inner.smaller().into_iter().map(|i| From::Class(head.clone(), Some((*negated, Box::new(i))))));
+                }
+                if let Some((plain, _)) = head.split_once('[') {
+                    out.push(From::Class(plain.to_owned(), contains.clone()));
+                }
+                out
+            }
+            From::And(left, right) | From::Or(left, right) => {
+                let is_and = matches!(self, From::And(..));
+                let both = |l: From, r: From| if is_and { From::And(Box::new(l), Box::new(r)) } else { From::Or(Box::new(l), Box::new(r)) };
+                let mut out = vec![(**left).clone(), (**right).clone()];
+                out.extend(left.smaller().into_iter().map(|l| both(l, (**right).clone())));
+                out.extend(right.smaller().into_iter().map(|r| both((**left).clone(), r)));
+                out
+            }
+        }
+    }
+}
+
+impl Condition {
+    fn text(&self) -> String {
+        match self {
+            Condition::Plain(text) => text.clone(),
+            Condition::Not(inner) => format!("NOT ({})", inner.text()),
+            Condition::And(left, right) => format!("({}) AND ({})", left.text(), right.text()),
+            Condition::Or(left, right) => format!("({}) OR ({})", left.text(), right.text()),
+        }
+    }
+
+    fn smaller(&self) -> Vec<Condition> {
+        match self {
+            Condition::Plain(_) => Vec::new(),
+            Condition::Not(inner) => {
+                let mut out = vec![(**inner).clone()];
+                out.extend(inner.smaller().into_iter().map(|i| Condition::Not(Box::new(i))));
+                out
+            }
+            Condition::And(left, right) | Condition::Or(left, right) => {
+                let is_and = matches!(self, Condition::And(..));
+                let both = |l: Condition, r: Condition| {
+                    if is_and { Condition::And(Box::new(l), Box::new(r)) } else { Condition::Or(Box::new(l), Box::new(r)) }
+                };
+                let mut out = vec![(**left).clone(), (**right).clone()];
+                out.extend(left.smaller().into_iter().map(|l| both(l, (**right).clone())));
+                out.extend(right.smaller().into_iter().map(|r| both((**left).clone(), r)));
+                out
+            }
+        }
+    }
+}
