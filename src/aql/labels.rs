@@ -2,6 +2,7 @@
 
 use crate::rm::class::Cls;
 use crate::template::Template;
+use crate::template::describe::selector;
 use crate::template::tree::Node;
 use std::collections::BTreeSet;
 
@@ -184,19 +185,6 @@ fn data_paths(element: &Node) -> BTreeSet<&'static str> {
     };
     let paths: BTreeSet<&'static str> = values(element).filter_map(|v| v.class).map(path).collect();
     if paths.is_empty() { BTreeSet::from(["value"]) } else { paths }
-}
-
-/// `[at0004]`, with the name where only that tells it from its siblings.
-fn selector(node: &Node, siblings: &[Node]) -> String {
-    let id = node.id();
-    if id.is_empty() {
-        return String::new();
-    }
-    let twins = siblings.iter().filter(|s| s.id() == id).count();
-    match node.names().first() {
-        Some(name) if twins > 1 => format!("[{id},'{}']", name.replace('\\', "\\\\").replace('\'', "\\'")),
-        _ => format!("[{id}]"),
-    }
 }
 
 fn joined(path: &str, step: &str) -> String {

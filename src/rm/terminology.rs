@@ -1,8 +1,8 @@
 //! The code groups and code sets that the Reference Model names.
 //!
-//! Codes only, as facts, from the openEHR terminology 3.1.0 and its external code sets (© openEHR Foundation,
-//! specifications-TERM, CC BY-SA 3.0). Rubrics are translated, so codes are checked and rubrics are not. One code may
-//! stand in several groups: 532 completes a version as well as an instruction.
+//! Codes, as facts, from the openEHR terminology 3.1.0 and its external code sets (© openEHR Foundation,
+//! specifications-TERM, CC BY-SA 3.0). Rubrics are translated, so codes are checked and rubrics are not; the English ones
+//! serve examples. One code may stand in several groups: 532 completes a version as well as an instruction.
 
 /// A group of the openEHR terminology, or an external code set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -195,6 +195,27 @@ static GROUPS: [&CodeGroup; 20] = [
     &MEDIA_TYPES,
 ];
 
+/// The English rubric of a code that documents commonly carry: categories, settings, null flavours, states and transitions,
+/// functions of events, relationships. Code 532 is given as a state of an instruction.
+pub fn rubric(code: &str) -> Option<&'static str> {
+    RUBRICS.split('|').filter_map(|entry| entry.split_once(' ')).find(|(known, _)| *known == code).map(|(_, rubric)| rubric)
+}
+
+static RUBRICS: &str = "253 unknown|431 persistent|451 episodic|433 event|815 report|532 completed|271 no information|272 masked|273 not applicable|\
+     219 physically present|524 initial|526 planned|527 postponed|528 cancelled|529 scheduled|245 active|530 suspended|531 aborted|\
+     533 expired|535 initiate|536 plan step|537 postpone|538 restore|166 cancel|542 postponed step|539 schedule|534 scheduled step|\
+     540 start|541 do|543 active step|544 suspend|545 suspended step|546 resume|547 abort|548 finish|549 time out|550 notify aborted|\
+     551 notify completed|552 notify cancelled|0 self|3 foetus|10 mother|9 father|6 donor|261 adopted daughter|260 adopted son|\
+     259 adoptive father|258 adoptive mother|256 biological father|255 biological mother|23 brother|28 child|265 cohabitee|\
+     257 cousin|29 daughter|264 guardian|39 maternal aunt|8 maternal grandfather|7 maternal grandmother|38 maternal uncle|\
+     189 neonate|254 parent|22 partner/spouse|41 paternal aunt|36 paternal grandfather|37 paternal grandmother|40 paternal uncle|\
+     27 sibling|24 sister|31 son|263 step father|262 step mother|25 step or half brother|26 step or half sister|669 public health|\
+     670 reimbursement|671 research study|145 minimum|144 maximum|267 mode|268 median|146 mean|147 change|148 total|149 variation|\
+     521 decrease|522 increase|640 actual|225 home|227 emergency care|228 primary medical care|229 primary nursing care|\
+     230 primary allied health care|231 midwifery care|232 secondary medical care|233 secondary nursing care|\
+     234 secondary allied health care|235 complementary health care|236 dental care|237 nursing home care|802 mental healthcare|\
+     238 other care";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,6 +224,7 @@ mod tests {
     fn groups_keep_shared_codes_apart() {
         assert!(VERSION_LIFECYCLE_STATE.contains("532") && INSTRUCTION_STATES.contains("532"));
         assert!(!COMPOSITION_CATEGORY.contains("532") && !SETTING.contains(""));
+        assert_eq!((rubric("433"), rubric("245"), rubric("x")), (Some("event"), Some("active"), None));
         assert_eq!(CodeGroup::named("languages").map(|g| (g.terminology, g.contains("en-gb"), g.contains("xx"))), Some(("ISO_639-1", true, false)));
         assert_eq!(GROUPS.iter().map(|g| g.codes().count()).sum::<usize>(), TOTAL);
     }

@@ -1,6 +1,8 @@
 //! Templates: the reader of operational templates (OPT 1.4) the constraint tree that it makes, and
-//! documents checked against it.
+//! documents checked against it, example documents made of it, and a description of it for people.
 
+pub mod describe;
+pub mod example;
 mod fit;
 mod leaf;
 mod opt;
@@ -9,5 +11,7 @@ pub mod tree;
 mod validate;
 mod xml;
 
+pub use describe::{Description, describe};
+pub use example::{ExampleKind, example};
 pub use tree::Template;
 pub use validate::validate;

@@ -58,6 +58,29 @@ impl Pattern {
         &self.source
     }
 
+    /// The shortest text that matches, where one can be found.
+    pub fn example(&self) -> Option<String> {
+        let mut found: Vec<(usize, String)> = vec![(0, String::new())];
+        let mut seen = vec![false; self.program.len()];
+        while !found.is_empty() {
+            let mut next = Vec::new();
+            for (start, text) in found {
+                let mut now = Threads { seen: std::mem::take(&mut seen), list: Vec::new() };
+                now.add(&self.program, start);
+                seen = now.seen;
+                for at in now.list {
+                    match self.program.get(at) {
+                        Some(Step::Done) => return Some(text),
+                        Some(Step::One(set)) => next.extend(set.example().map(|c| (at + 1, format!("{text}{c}")))),
+                        _ => {}
+                    }
+                }
+            }
+            found = next;
+        }
+        None
+    }
+
     /// True when the whole text matches.
     pub fn matches(&self, text: &str) -> bool {
         let mut now = Threads::new(self.program.len());
@@ -109,6 +132,12 @@ impl Set {
 
     fn contains(&self, c: char) -> bool {
         self.ranges.iter().any(|(a, b)| (*a..=*b).contains(&c)) != self.negated
+    }
+
+    /// A character of the set, a plain one where it may be any.
+    fn example(&self) -> Option<char> {
+        let first = self.ranges.first().map(|(low, _)| *low);
+        first.into_iter().chain(['a', 'A', '1', ' ', '-']).find(|c| self.contains(*c))
     }
 
     fn escape(c: char) -> Set {
@@ -337,6 +366,9 @@ mod tests {
             ("(a*)*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac", false),
         ] {
             assert_eq!(Pattern::compile(pattern).unwrap().matches(text), expected, "{pattern} on {text}");
+        }
+        for (pattern, expected) in [("[A-F0-9]{2,3}x?", "AA"), ("[^a]|bb", "A"), ("openEHR\\.(a|b)\\.v\\d+", "openEHR.a.v0"), (".*", "")] {
+            assert_eq!(Pattern::compile(pattern).unwrap().example().as_deref(), Some(expected), "{pattern}");
         }
         assert_eq!(Pattern::compile("(?=look)ahead"), None);
         assert_eq!(Pattern::compile("((a{1000}){1000}){1000}"), None);

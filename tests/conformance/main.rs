@@ -16,6 +16,7 @@ mod gdl;
 mod raw;
 mod report;
 mod rm_cnf;
+mod rm_example;
 mod rm_json;
 mod rm_opt;
 mod rm_validation;
@@ -42,6 +43,7 @@ const SUITES: &[(&str, Suite)] = &[
     ("gdl.parse", gdl::parse),
     ("gdl.cases", gdl::cases),
     ("rm.cnf", rm_cnf::run),
+    ("rm.example", rm_example::run),
     ("rm.json", rm_json::run),
     ("rm.opt", rm_opt::run),
     ("rm.validation", rm_validation::run),

@@ -1,0 +1,413 @@
+//! Example documents: what a template asks for (minimal), or everything that it knows once (full), with values inside of
+//! its constraints.
+//!
+//! The walk builds drafts; an optional part whose constraints cannot be met is left out, a mandatory one is a finding.
+//! What comes out has passed both validators.
+
+mod defaults;
+mod draft;
+mod leaf;
+mod slot;
+
+use super::tree::{Attribute, Constraint, Node, Template};
+use super::validate::validate;
+use crate::diag::{Finding, Severity};
+use crate::rm;
+use crate::rm::class::{Attr, AttrDef, Cls};
+use crate::rm::id::ArchetypeId;
+use crate::rm::tree::{NodeRef, Tree};
+use draft::Draft;
+
+/// How much of a template an example shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ExampleKind {
+    /// Only what must be there.
+    Minimal,
+    /// Every optional node once; optional slots stay empty.
+    Full,
+}
+
+/// A valid document for a template, whatever its root class.
+///
+/// Names and texts of codes are in `language` when the template has it, else in the template's own. `now` is an ISO 8601
+/// date-time: every time in the document is of it. Texts that may be anything are filler, identifiers are the same each
+/// time: the same arguments give the same document.
+///
+/// # Errors
+/// The constraints that contradict each other, so that no document can meet them: `TPL0601` no value, object or member
+/// can stand at a constraint (its path in AQL form); else what the validators find in the only document that could be made.
+pub fn example(template: &Template, kind: ExampleKind, language: Option<&str>, now: &str) -> Result<Tree, Vec<Finding>> {
+    let root = &template.definition;
+    let is_composition = root.class == Some(Cls::COMPOSITION);
+    let asked = language.filter(|_| is_composition).and_then(|asked| template.languages.iter().find(|l| *l == asked)).map(String::as_str);
+    let mut place = Place {
+        template,
+        is_full: kind == ExampleKind::Full,
+        language: asked.unwrap_or(&template.language),
+        now,
+        label: None,
+        at: Attr::DATA,
+        limit: None,
+        path: String::new(),
+        depth: 0,
+    };
+    let class = place.concrete(root)?;
+    let tree = place.object(class, Some(root), None)?.into_tree(None);
+    let mut findings: Vec<Finding> = tree.root().map(rm::validate::validate).unwrap_or_default();
+    findings.extend(tree.root().map(|root| validate(root, template)).unwrap_or_default());
+    findings.retain(|f| f.severity == Severity::Error);
+    if findings.is_empty() { Ok(tree) } else { Err(findings) }
+}
+
+/// A draft, or why there can be none.
+type Made = Result<Draft, Vec<Finding>>;
+
+/// Which end of an interval is being made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Limit {
+    Lower,
+    Upper,
+}
+
+/// Deeper than any document may be.
+const MAX_DEPTH: usize = 100;
+
+/// Where the walk is.
+struct Place<'t> {
+    template: &'t Template,
+    is_full: bool,
+    language: &'t str,
+    now: &'t str,
+    /// The name of the object whose runtime name is being made.
+    label: Option<&'t str>,
+    /// The attribute at which the current object stands; within a coded text still that of the text.
+    at: Attr,
+    limit: Option<Limit>,
+    /// The path of the constraint, as AQL writes it.
+    path: String,
+    depth: usize,
+}
+
+/// Attributes of every LOCATABLE that the walk does not fill of its own accord.
+const ASIDE: [Attr; 6] = [Attr::NAME, Attr::ARCHETYPE_NODE_ID, Attr::ARCHETYPE_DETAILS, Attr::UID, Attr::LINKS, Attr::FEEDER_AUDIT];
+
+impl<'t> Place<'t> {
+    /// An object; `id` names its archetype where no constraint does.
+    fn object(&mut self, class: Cls, node: Option<&'t Node>, id: Option<&str>) -> Made {
+        match class {
+            _ if self.depth > MAX_DEPTH => return Err(self.problem("the template is nested too deeply")),
+            Cls::DV_INTERVAL => return self.interval(node),
+            Cls::DV_PROPORTION => return self.proportion(node),
+            _ => {}
+        }
+        self.depth += 1;
+        let mut draft = if class == Cls::CODE_PHRASE { self.default_phrase() } else { Draft::object(class) };
+        let mut problems = Vec::new();
+        for def in class.attrs().iter().filter(|d| !(class.is_a(Cls::LOCATABLE) && ASIDE.contains(&d.attr))) {
+            let attribute = constrained(node, def.attr);
+            let is_required = is_required(&draft, class, def, attribute);
+            let is_open = !is_excluded(&draft, def.attr) && attribute.is_some_and(is_offer);
+            let is_wanted = is_open && (self.is_full || draft.get(def.attr).is_some());
+            if !is_wanted && (!is_required || draft.get(def.attr).is_some()) {
+                continue;
+            }
+            match self.attribute(class, def, attribute, is_required) {
+                Ok(Some(value)) => draft.put(def.attr, value),
+                Err(found) if is_required => problems.extend(found),
+                _ => {}
+            }
+        }
+        if class.is_a(Cls::LOCATABLE) {
+            match self.identity(node, id) {
+                Ok(identity) => identity.into_iter().for_each(|(attr, value)| draft.put(attr, value)),
+                Err(found) => problems.extend(found),
+            }
+        }
+        self.complete(&mut draft, class, node);
+        self.depth -= 1;
+        if problems.is_empty() { Ok(draft) } else { Err(problems) }
+    }
+
+    /// The value of an attribute; `None` where nothing need stand there.
+    fn attribute(&mut self, owner: Cls, def: &AttrDef, attribute: Option<&'t Attribute>, is_required: bool) -> Result<Option<Draft>, Vec<Finding>> {
+        let (length, outer) = (self.path.len(), self.at);
+        self.path.push('/');
+        self.path.push_str(def.attr.name());
+        if !owner.is_a(Cls::DV_CODED_TEXT) {
+            self.at = def.attr;
+        }
+        let made = if attribute.is_some_and(is_forbidden) {
+            Err(self.problem("the attribute must be there and must not be there"))
+        } else if def.card.is_list() {
+            self.members(owner, def, attribute, is_required).map(|members| (!members.is_empty()).then(|| Draft::List(def.ty, members)))
+        } else {
+            self.single(owner, def, attribute, is_required)
+        };
+        self.path.truncate(length);
+        self.at = outer;
+        made
+    }
+
+    /// The first alternative that can be met; a slot only where nothing else may stand.
+    fn single(&mut self, owner: Cls, def: &AttrDef, attribute: Option<&'t Attribute>, is_required: bool) -> Result<Option<Draft>, Vec<Finding>> {
+        let children = attribute.map(|a| a.children.as_slice()).unwrap_or_default();
+        if children.is_empty() {
+            return self.unconstrained(owner, def).map(Some);
+        }
+        let possible = || children.iter().filter(|c| c.occurrences.upper != Some(0));
+        let slots = possible().filter(|c| is_slot(c) && is_required);
+        let mut problems = Vec::new();
+        for child in possible().filter(|c| !is_slot(c)).chain(slots) {
+            match self.value(child, owner, def) {
+                Ok(draft) => return Ok(Some(draft)),
+                Err(found) => problems.extend(found),
+            }
+        }
+        match problems.is_empty() {
+            true if !is_required => Ok(None),
+            true => Err(self.problem("something must stand here, and nothing may")),
+            false => Err(problems),
+        }
+    }
+
+    /// The members of a list: the mandatory ones, then optional ones as far as they are wanted, needed and allowed.
+    fn members(&mut self, owner: Cls, def: &AttrDef, attribute: Option<&'t Attribute>, is_required: bool) -> Result<Vec<Draft>, Vec<Finding>> {
+        let Some(attribute) = attribute.filter(|a| !a.children.is_empty()) else {
+            let least = attribute.and_then(|a| a.cardinality).map_or(1, |c| c.interval.lower.max(1));
+            return (0..least).map(|_| self.unconstrained(owner, def)).collect();
+        };
+        let mut list = Members { owner, def, attribute, made: Vec::new() };
+        let mut problems = Vec::new();
+        for (index, child) in attribute.children.iter().enumerate().filter(|(_, c)| c.occurrences.upper != Some(0)) {
+            for _ in 0..child.occurrences.lower {
+                list.add(self, index).unwrap_or_else(|found| problems.extend(found));
+            }
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let cardinality = attribute.cardinality.map(|c| c.interval);
+        let most = cardinality.and_then(|c| c.upper).map_or(usize::MAX, |u| usize::try_from(u).unwrap_or(usize::MAX));
+        if self.is_full {
+            for index in list.room(self) {
+                if list.made.len() < most && list.count(index) == 0 {
+                    let _optional = list.add(self, index);
+                }
+            }
+        }
+        let asked = cardinality.map_or(0, |c| usize::try_from(c.lower).unwrap_or_default());
+        let least = asked.max(usize::from(is_required));
+        while list.made.len() < least {
+            let candidates: Vec<usize> = list.possible();
+            if !candidates.into_iter().any(|index| list.add(self, index).map_err(|found| problems = found).is_ok()) {
+                let found = self.problem(&format!("{least} members must stand here, and only {} can", list.made.len()));
+                return Err(problems.into_iter().chain(found).collect());
+            }
+        }
+        list.made.sort_by_key(|(index, _)| *index);
+        Ok(list.made.into_iter().map(|(_, draft)| draft).collect())
+    }
+
+    /// What stands at an attribute of which the template says nothing.
+    fn unconstrained(&mut self, owner: Cls, def: &AttrDef) -> Made {
+        if def.ty.is_primitive() {
+            return Ok(defaults::leaf(self, owner, def));
+        }
+        let class = if def.attr == Attr::SUBJECT { Some(Cls::PARTY_SELF) } else { standing_for(def.ty, &[]) };
+        match class {
+            Some(class) => self.object(class, None, None),
+            None => Err(self.problem("no class can stand here")),
+        }
+    }
+
+    /// An object or leaf by its constraint.
+    fn value(&mut self, node: &'t Node, owner: Cls, def: &AttrDef) -> Made {
+        let length = self.path.len();
+        if !node.id().is_empty() {
+            self.path.push('[');
+            self.path.push_str(node.id());
+            self.path.push(']');
+        }
+        let made = match &node.constraint {
+            Constraint::Slot { includes, excludes } => self.slot(node, includes, excludes),
+            Constraint::Code { terminology, codes } => Ok(self.phrase(terminology, codes)),
+            Constraint::CodeSet { reference } => Ok(self.phrase(&self.code_set(node, reference), &[])),
+            Constraint::Quantity { list, .. } if !list.is_empty() => self.quantity(node, list),
+            Constraint::Ordinal { list } if !list.is_empty() => self.ordinal(node, list),
+            _ if def.ty.is_primitive() => self.leaf(node, owner, def),
+            _ => self.concrete(node).and_then(|class| self.object(class, Some(node), None)),
+        };
+        self.path.truncate(length);
+        made
+    }
+
+    /// The class that an object of a node gets.
+    fn concrete(&self, node: &Node) -> Result<Cls, Vec<Finding>> {
+        let Some(class) = node.class else { return Err(self.problem(&format!("`{}` is not a class of the Reference Model", node.class_text))) };
+        let named = node.archetype_id.as_deref().and_then(ArchetypeId::parse).and_then(|id| Cls::parse(id.class));
+        let attrs: Vec<Attr> = node.attributes.iter().filter_map(|a| a.attr).collect();
+        match named.filter(|c| class.is_abstract() && c.is_a(class) && !c.is_abstract()) {
+            Some(named) => Ok(named),
+            None => standing_for(class, &attrs).ok_or_else(|| self.problem(&format!("no class descends from `{class}` and has these attributes"))),
+        }
+    }
+
+    /// Node id, archetype and runtime name.
+    fn identity(&mut self, node: Option<&'t Node>, id: Option<&str>) -> Result<Vec<(Attr, Draft)>, Vec<Finding>> {
+        let id = id.or(node.map(Node::id)).filter(|id| !id.is_empty()).unwrap_or("at0001");
+        let mut identity = vec![(Attr::ARCHETYPE_NODE_ID, Draft::text(id)), (Attr::NAME, self.name(node, id)?)];
+        if crate::rm::id::is_archetype_id(id) {
+            let mut details = Draft::holding(Cls::ARCHETYPED, Attr::RM_VERSION, defaults::RM_VERSION)
+                .with(Attr::ARCHETYPE_ID, Draft::holding(Cls::ARCHETYPE_ID, Attr::VALUE, id));
+            if self.path.is_empty() {
+                details.put(Attr::TEMPLATE_ID, Draft::holding(Cls::TEMPLATE_ID, Attr::VALUE, self.template.template_id.as_str()));
+            }
+            identity.push((Attr::ARCHETYPE_DETAILS, details));
+        }
+        Ok(identity)
+    }
+
+    fn name(&mut self, node: Option<&'t Node>, id: &str) -> Made {
+        let label = node.and_then(|node| self.label_of(node));
+        let concept = ArchetypeId::parse(id).map(|id| id.concept.replace(['_', '-'], " "));
+        let text = label.map(str::to_owned).or(concept).unwrap_or_else(|| defaults::TEXT.to_owned());
+        let attribute = constrained(node, Attr::NAME).filter(|a| !a.children.is_empty());
+        let (Some(attribute), Some(def)) = (attribute, Cls::LOCATABLE.attr(Attr::NAME)) else {
+            return Ok(Draft::holding(Cls::DV_TEXT, Attr::VALUE, text));
+        };
+        let outer = std::mem::replace(&mut self.label, label);
+        let made = self.attribute(Cls::LOCATABLE, def, Some(attribute), true);
+        self.label = outer;
+        made.map(|name| name.unwrap_or_else(|| Draft::holding(Cls::DV_TEXT, Attr::VALUE, text)))
+    }
+
+    /// What people call a node: the name that the template gives it, else its term.
+    fn label_of(&self, node: &'t Node) -> Option<&'t str> {
+        super::describe::label(self.template, node, self.language)
+    }
+
+    /// What the invariants of a class ask for beyond its attributes.
+    fn complete(&mut self, draft: &mut Draft, class: Cls, node: Option<&'t Node>) {
+        let may = |attr: Attr| constrained(node, attr).is_none_or(|a| !is_forbidden(a));
+        match class {
+            Cls::DV_CODED_TEXT if constrained(node, Attr::VALUE).is_none_or(|a| a.children.is_empty()) => {
+                let terminology = draft.text_along(&[Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE]).unwrap_or_default();
+                let code = draft.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]).unwrap_or_default();
+                let text = self.rubric(node, terminology, code);
+                draft.put(Attr::VALUE, Draft::text(text));
+            }
+            Cls::DV_MULTIMEDIA if draft.get(Attr::DATA).is_none() && draft.get(Attr::URI).is_none() && may(Attr::URI) => {
+                draft.put(Attr::URI, Draft::holding(Cls::DV_URI, Attr::VALUE, "https://example.org/image.png"));
+            }
+            Cls::PARTY_IDENTIFIED if [Attr::NAME, Attr::EXTERNAL_REF, Attr::IDENTIFIERS].iter().all(|a| draft.get(*a).is_none()) && may(Attr::NAME) => {
+                draft.put(Attr::NAME, Draft::text("Jane Doe"));
+            }
+            Cls::ELEMENT if draft.get(Attr::VALUE).is_none() && draft.get(Attr::NULL_FLAVOUR).is_none() => {
+                let unknown = Draft::holding(Cls::DV_CODED_TEXT, Attr::VALUE, "unknown").with(Attr::DEFINING_CODE, Draft::code("openehr", "253"));
+                draft.put(Attr::NULL_FLAVOUR, unknown);
+            }
+            _ => {}
+        }
+    }
+
+    fn problem(&self, message: &str) -> Vec<Finding> {
+        vec![Finding::error("TPL0601", self.path.as_str(), message)]
+    }
+}
+
+/// A list that grows: index of the constraint and member.
+struct Members<'t, 'd> {
+    owner: Cls,
+    def: &'d AttrDef,
+    attribute: &'t Attribute,
+    made: Vec<(usize, Draft)>,
+}
+
+impl<'t> Members<'t, '_> {
+    fn count(&self, index: usize) -> usize {
+        self.made.iter().filter(|(i, _)| *i == index).count()
+    }
+
+    /// One more of a constraint; a further one of its kind is told apart by its name.
+    fn add(&mut self, place: &mut Place<'t>, index: usize) -> Result<(), Vec<Finding>> {
+        let Some(child) = self.attribute.children.get(index) else { return Ok(()) };
+        let mut draft = place.value(child, self.owner, self.def)?;
+        let count = self.count(index);
+        if count > 0 {
+            draft.number(count + 1);
+        }
+        self.made.push((index, draft));
+        Ok(())
+    }
+
+    /// The optional constraints that a full example shows.
+    fn room(&self, place: &Place<'t>) -> Vec<usize> {
+        let children = self.attribute.children.iter().enumerate();
+        children.filter(|(_, c)| place.is_full && !is_slot(c) && c.occurrences.upper != Some(0)).map(|(index, _)| index).collect()
+    }
+
+    /// The constraints that can take one more member: what is not there yet first, slots last.
+    fn possible(&self) -> Vec<usize> {
+        let has_room = |index: usize, c: &Node| c.occurrences.upper.is_none_or(|u| u32::try_from(self.count(index)).is_ok_and(|n| n < u));
+        let mut found: Vec<(bool, usize, usize)> = Vec::new();
+        for (index, child) in self.attribute.children.iter().enumerate().filter(|(i, c)| has_room(*i, c)) {
+            found.push((is_slot(child), self.count(index), index));
+        }
+        found.sort_unstable();
+        found.into_iter().map(|(_, _, index)| index).collect()
+    }
+}
+
+fn constrained(node: Option<&Node>, attr: Attr) -> Option<&Attribute> {
+    node?.attributes.iter().find(|a| a.attr == Some(attr))
+}
+
+fn is_slot(node: &Node) -> bool {
+    matches!(node.constraint, Constraint::Slot { .. })
+}
+
+fn is_forbidden(attribute: &Attribute) -> bool {
+    attribute.existence.is_some_and(|e| e.upper == Some(0))
+}
+
+/// True when a full example can show something there.
+fn is_offer(attribute: &Attribute) -> bool {
+    !is_forbidden(attribute) && attribute.children.iter().any(|c| !is_slot(c) && c.occurrences.upper != Some(0))
+}
+
+/// An element with a value has no reason to lack it.
+fn is_excluded(draft: &Draft, attr: Attr) -> bool {
+    let is_reason = matches!(attr, Attr::NULL_FLAVOUR | Attr::NULL_REASON);
+    is_reason && matches!(draft, Draft::Object(Cls::ELEMENT, _)) && draft.get(Attr::VALUE).is_some()
+}
+
+/// Whether an attribute must be there: by the class, by the template, by the members it must have, by an invariant.
+fn is_required(draft: &Draft, class: Cls, def: &AttrDef, attribute: Option<&Attribute>) -> bool {
+    let is_event = || draft.text_along(&[Attr::CATEGORY, Attr::DEFINING_CODE, Attr::CODE_STRING]) == Some("433");
+    let by_class = match (class, def.attr) {
+        (_, Attr::UID) if class.is_a(Cls::PARTY) => false,
+        (Cls::ELEMENT, Attr::VALUE) | (Cls::HISTORY, Attr::EVENTS) => attribute.is_none_or(|a| !is_forbidden(a)),
+        (Cls::COMPOSITION, Attr::CONTEXT) => is_event() && attribute.is_none_or(|a| !is_forbidden(a)),
+        _ => def.card.is_mandatory(),
+    };
+    let by_template = |a: &Attribute| {
+        let has_members = def.card.is_list() && a.children.iter().any(|c| c.occurrences.lower > 0 && c.occurrences.upper != Some(0));
+        a.existence.is_some_and(|e| e.lower > 0) || (has_members && !is_forbidden(a))
+    };
+    by_class || (!is_excluded(draft, def.attr) && attribute.is_some_and(by_template))
+}
+
+/// A class that objects can be of, for one that may be abstract, with these attributes.
+fn standing_for(class: Cls, attrs: &[Attr]) -> Option<Cls> {
+    let fits = |c: &Cls| !c.is_abstract() && c.is_a(class) && (*c == class || attrs.iter().all(|a| c.attr(*a).is_some()));
+    Some(class).filter(|c| !c.is_abstract()).or_else(|| defaults::PREFERRED.into_iter().chain(Cls::all()).find(fits))
+}
+
+/// The check that a draft meets the constraint on its value.
+fn holds(place: &Place<'_>, draft: Draft, attr: Attr, node: &Node) -> bool {
+    let tree = draft.into_tree(Some(attr));
+    let Some(value): Option<NodeRef<'_>> = tree.root() else { return false };
+    let mut check = super::validate::Check { template: place.template, language: place.language, path: String::new(), label: None, findings: Vec::new() };
+    super::leaf::check(&mut check, value, node);
+    check.findings.is_empty()
+}

@@ -1,0 +1,109 @@
+//! A document under construction, whose optional parts can still be left out.
+
+use crate::rm::class::{Attr, Cls};
+use crate::rm::tree::{Kind, NodeId, Tree};
+
+/// An object, a list or a leaf.
+#[derive(Clone, Debug)]
+pub(super) enum Draft {
+    Object(Cls, Vec<(Attr, Draft)>),
+    List(Cls, Vec<Draft>),
+    Leaf(Cls, String),
+}
+
+impl Draft {
+    /// An object without attributes.
+    pub fn object(class: Cls) -> Draft {
+        Draft::Object(class, Vec::new())
+    }
+
+    /// An object with one leaf.
+    pub fn holding(class: Cls, attr: Attr, text: impl Into<String>) -> Draft {
+        Draft::object(class).with(attr, Draft::text(text))
+    }
+
+    /// A text leaf.
+    pub fn text(text: impl Into<String>) -> Draft {
+        Draft::Leaf(Cls::STRING, text.into())
+    }
+
+    /// A boolean leaf.
+    pub fn boolean(value: bool) -> Draft {
+        Draft::Leaf(Cls::BOOLEAN, value.to_string())
+    }
+
+    /// A CODE_PHRASE.
+    pub fn code(terminology: &str, code: &str) -> Draft {
+        let terminology = Draft::holding(Cls::TERMINOLOGY_ID, Attr::VALUE, terminology);
+        Draft::holding(Cls::CODE_PHRASE, Attr::CODE_STRING, code).with(Attr::TERMINOLOGY_ID, terminology)
+    }
+
+    /// The same with an attribute, in place of what stood there.
+    pub fn with(mut self, attr: Attr, value: Draft) -> Draft {
+        self.put(attr, value);
+        self
+    }
+
+    /// Puts an attribute in place of what stood there.
+    pub fn put(&mut self, attr: Attr, value: Draft) {
+        if let Draft::Object(_, attributes) = self {
+            attributes.retain(|(a, _)| *a != attr);
+            attributes.push((attr, value));
+        }
+    }
+
+    /// The value at an attribute.
+    pub fn get(&self, attr: Attr) -> Option<&Draft> {
+        let Draft::Object(_, attributes) = self else { return None };
+        attributes.iter().find(|(a, _)| *a == attr).map(|(_, value)| value)
+    }
+
+    /// The text of the leaf at the end of a chain of attributes.
+    pub fn text_along(&self, attrs: &[Attr]) -> Option<&str> {
+        match attrs.iter().try_fold(self, |draft, attr| draft.get(*attr))? {
+            Draft::Leaf(_, text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Changes the runtime name, where it is a plain text.
+    pub fn number(&mut self, number: usize) {
+        let Draft::Object(_, attributes) = self else { return };
+        let Some((_, name)) = attributes.iter_mut().find(|(a, _)| *a == Attr::NAME) else { return };
+        if let Draft::Object(Cls::DV_TEXT, parts) = name
+            && let Some((_, Draft::Leaf(_, text))) = parts.iter_mut().find(|(a, _)| *a == Attr::VALUE)
+        {
+            text.push_str(&format!(" #{number}"));
+        }
+    }
+
+    /// The finished document; a leaf alone keeps the attribute at which it will stand.
+    pub fn into_tree(self, attr: Option<Attr>) -> Tree {
+        let mut tree = Tree::new();
+        self.push(&mut tree, None, attr);
+        tree
+    }
+
+    fn push(self, tree: &mut Tree, parent: Option<NodeId>, attr: Option<Attr>) {
+        match self {
+            Draft::Object(class, attributes) => {
+                let id = tree.push_object(parent, attr, class);
+                attributes.into_iter().for_each(|(attr, value)| value.push(tree, Some(id), Some(attr)));
+                tree.close(id);
+            }
+            Draft::List(class, members) => {
+                let (Some(parent), Some(attr)) = (parent, attr) else { return };
+                let id = tree.push_list(parent, attr, class);
+                members.into_iter().for_each(|member| member.push(tree, Some(id), Some(attr)));
+            }
+            Draft::Leaf(class, text) => {
+                let kind = match class {
+                    Cls::BOOLEAN => Kind::Boolean,
+                    Cls::INTEGER | Cls::INTEGER64 | Cls::REAL => Kind::Number,
+                    _ => Kind::Text,
+                };
+                tree.push_leaf(parent, attr, class, kind, &text);
+            }
+        }
+    }
+}

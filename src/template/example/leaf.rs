@@ -1,0 +1,248 @@
+//! Values inside of constraints: candidates, of which the first that the validator accepts is taken.
+
+use super::super::tree::{Constraint, Interval, Node, OrdinalItem, QuantityItem};
+use super::draft::Draft;
+use super::{Limit, Made, Place, constrained, defaults, holds, is_forbidden};
+use crate::rm;
+use crate::rm::class::{Attr, AttrDef, Cls};
+use crate::rm::terminology;
+use crate::rm::time::Temporal;
+
+/// The most decimals that are tried.
+const DECIMALS: u32 = 6;
+
+impl<'t> Place<'t> {
+    /// A text, number or boolean.
+    pub(super) fn leaf(&mut self, node: &'t Node, owner: Cls, def: &AttrDef) -> Made {
+        match self.texts(node, owner, def).into_iter().next() {
+            Some(text) => Ok(Draft::Leaf(def.ty, text)),
+            None => Err(self.problem("no value meets the constraint")),
+        }
+    }
+
+    /// The texts of a leaf that meet a constraint, best first.
+    fn texts(&self, node: &Node, owner: Cls, def: &AttrDef) -> Vec<String> {
+        let mut texts = self.candidates(node, owner, def);
+        texts.retain(|text| {
+            let is_sound = match (def.ty, &node.constraint) {
+                (Cls::INTEGER, _) => text.parse::<i32>().is_ok(),
+                (Cls::INTEGER64, _) => text.parse::<i64>().is_ok(),
+                (_, Constraint::Temporal { kind, .. }) => Temporal::parse(*kind, text).is_some(),
+                _ => !text.is_empty(),
+            };
+            is_sound && holds(self, Draft::Leaf(def.ty, text.clone()), def.attr, node)
+        });
+        texts
+    }
+
+    fn candidates(&self, node: &Node, owner: Cls, def: &AttrDef) -> Vec<String> {
+        let default = || match defaults::leaf(self, owner, def) {
+            Draft::Leaf(_, text) => text,
+            _ => String::new(),
+        };
+        match &node.constraint {
+            Constraint::Text { pattern, list, .. } => {
+                let mut texts = list.clone();
+                texts.push(default());
+                texts.extend(pattern.as_ref().and_then(|p| p.example()));
+                texts.extend(pattern.as_ref().map(|p| p.source().to_owned()));
+                texts
+            }
+            Constraint::Boolean { .. } => vec!["true".to_owned(), "false".to_owned()],
+            Constraint::Integer { range, list } if list.is_empty() => self.numbers(range.as_ref(), 0),
+            Constraint::Real { range, list } if list.is_empty() => (0..=DECIMALS).flat_map(|d| self.numbers(range.as_ref(), d)).collect(),
+            Constraint::Integer { list, .. } => self.ends(list).iter().map(ToString::to_string).collect(),
+            Constraint::Real { list, .. } => self.ends(list).iter().map(ToString::to_string).collect(),
+            Constraint::Temporal { kind, pattern, range } => {
+                let mut texts = defaults::times(*kind, self.now, pattern.as_deref());
+                texts.extend(range.iter().flat_map(|r| [r.lower.clone(), r.upper.clone()]).flatten());
+                texts
+            }
+            _ => vec![default()],
+        }
+    }
+
+    /// A list, from its other end for the upper limit of an interval.
+    fn ends<T: Clone>(&self, list: &[T]) -> Vec<T> {
+        let mut list = list.to_vec();
+        if self.limit == Some(Limit::Upper) {
+            list.reverse();
+        }
+        list
+    }
+
+    /// Numbers that may lie in a range: its middle, or for limits of an interval its ends.
+    fn numbers(&self, range: Option<&Interval<f64>>, decimals: u32) -> Vec<String> {
+        let (lower, upper) = range.map_or((None, None), |r| (r.lower, r.upper));
+        let step = 10_f64.powi(-i32::try_from(decimals).unwrap_or_default());
+        let middle = lower.zip(upper).map(|(l, u)| (l + u) / 2.0);
+        let free = if self.limit == Some(Limit::Upper) { 2.0 } else { 1.0 };
+        let low = [lower, lower.map(|l| l + step)];
+        let high = [upper, upper.map(|u| u - step)];
+        let order = match self.limit {
+            None => [[middle, lower], low, high],
+            Some(Limit::Lower) => [low, [middle, None], high],
+            Some(Limit::Upper) => [high, [middle, lower.map(|l| l + 1.0)], low],
+        };
+        let found = order.into_iter().flatten().flatten().chain([free, 1.0, 0.0]);
+        let digits = usize::try_from(decimals).unwrap_or_default();
+        let write = |number: f64| {
+            let text = format!("{number:.digits$}");
+            if text.bytes().all(|b| matches!(b, b'-' | b'0' | b'.')) { text.trim_start_matches('-').to_owned() } else { text }
+        };
+        found.map(write).collect()
+    }
+
+    /// The first unit that can be met, with a magnitude of the precision that it asks for.
+    pub(super) fn quantity(&mut self, node: &'t Node, list: &'t [QuantityItem]) -> Made {
+        for item in list {
+            let range = item.precision.as_ref().filter(|p| p.upper.is_none_or(|u| u >= 0.0));
+            let is_allowed = |decimals: &u32| range.is_none_or(|p| p.contains(&f64::from(*decimals)));
+            for decimals in (0..=DECIMALS).filter(is_allowed) {
+                for magnitude in self.numbers(item.magnitude.as_ref(), decimals) {
+                    let mut draft = Draft::holding(Cls::DV_QUANTITY, Attr::UNITS, item.units.as_str()).with(Attr::MAGNITUDE, Draft::Leaf(Cls::REAL, magnitude));
+                    if range.is_some_and(|p| p.lower.is_some() || p.upper.is_some()) {
+                        draft.put(Attr::PRECISION, Draft::Leaf(Cls::INTEGER, decimals.to_string()));
+                    }
+                    if holds(self, draft.clone(), Attr::VALUE, node) {
+                        return Ok(draft);
+                    }
+                }
+            }
+        }
+        Err(self.problem("no magnitude meets the range and the precision of any unit"))
+    }
+
+    /// The first pair of value and symbol.
+    pub(super) fn ordinal(&mut self, node: &'t Node, list: &'t [OrdinalItem]) -> Made {
+        let class = node.class.filter(|c| *c == Cls::DV_SCALE).unwrap_or(Cls::DV_ORDINAL);
+        let number = class.attr(Attr::VALUE).map_or(Cls::INTEGER, |def| def.ty);
+        for item in self.ends(list) {
+            let text = self.rubric(Some(node), &item.terminology, &item.code);
+            let symbol = Draft::holding(Cls::DV_CODED_TEXT, Attr::VALUE, text).with(Attr::DEFINING_CODE, Draft::code(&item.terminology, &item.code));
+            let draft = Draft::object(class).with(Attr::VALUE, Draft::Leaf(number, item.value.to_string())).with(Attr::SYMBOL, symbol);
+            if holds(self, draft.clone(), Attr::VALUE, node) {
+                return Ok(draft);
+            }
+        }
+        Err(self.problem("no pair of value and symbol meets the constraint"))
+    }
+
+    /// The first code of a constraint, or what the attribute usually carries.
+    pub(super) fn phrase(&self, terminology: &str, codes: &[String]) -> Draft {
+        let (usual, usual_code) = defaults::code(self.at, self.language);
+        let is_usual = terminology.is_empty() || terminology == usual;
+        let code = match codes.first() {
+            Some(code) => code.as_str(),
+            None if is_usual => usual_code.as_str(),
+            None => "example",
+        };
+        let named = if terminology.is_empty() { usual.as_str() } else { terminology };
+        Draft::code(named, code)
+    }
+
+    /// The CODE_PHRASE of an attribute that nothing constrains.
+    pub(super) fn default_phrase(&self) -> Draft {
+        self.phrase("", &[])
+    }
+
+    /// The terminology of a set of codes that is defined elsewhere.
+    pub(super) fn code_set(&self, node: &Node, reference: &str) -> String {
+        let named = reference.strip_prefix("terminology:").and_then(|r| r.split(['?', '/', '&']).next());
+        let bound = || {
+            let bindings = self.template.roots.get(node.root).map(|r| r.bindings.as_slice()).unwrap_or_default();
+            bindings.iter().find(|(_, code, _)| code == reference).map(|(terminology, _, _)| terminology.as_str())
+        };
+        named.or_else(bound).unwrap_or_default().to_owned()
+    }
+
+    /// The text of a code: that of the openEHR terminology or of the template, else the name at hand, else the code.
+    pub(super) fn rubric(&self, node: Option<&Node>, terminology: &str, code: &str) -> String {
+        let openehr = Some(code).filter(|_| terminology == "openehr").and_then(terminology::rubric);
+        let term = |code: &str| node.and_then(|n| self.template.term(n, self.language, code)).map(|t| t.text.trim()).filter(|t| !t.is_empty());
+        let known = openehr.or_else(|| term(code)).or_else(|| term(&format!("{terminology}::{code}")));
+        let filler = Some(defaults::TEXT).filter(|_| code == "example");
+        known.or(self.label).or(filler).unwrap_or(code).to_owned()
+    }
+
+    /// An interval from its least to its greatest value, unbounded where the template wants no limit.
+    pub(super) fn interval(&mut self, node: Option<&'t Node>) -> Made {
+        let mut draft = Draft::object(Cls::DV_INTERVAL);
+        let ends = [
+            (Limit::Lower, Attr::LOWER, Attr::LOWER_UNBOUNDED, Attr::LOWER_INCLUDED),
+            (Limit::Upper, Attr::UPPER, Attr::UPPER_UNBOUNDED, Attr::UPPER_INCLUDED),
+        ];
+        for (end, attr, unbounded, included) in ends {
+            let Some(def) = Cls::DV_INTERVAL.attr(attr) else { continue };
+            let attribute = constrained(node, attr);
+            let outer = self.limit.replace(end);
+            let is_absent = attribute.is_some_and(is_forbidden) || self.says(node, unbounded).as_slice() == [true];
+            let made = if is_absent {
+                Ok(None)
+            } else if attribute.is_none_or(|a| a.children.is_empty()) {
+                let parameter = node.and_then(|n| n.parameter).unwrap_or(Cls::DV_COUNT);
+                super::standing_for(parameter, &[]).map(|class| self.object(class, None, None)).transpose()
+            } else {
+                self.attribute(Cls::DV_INTERVAL, def, attribute, true)
+            };
+            self.limit = outer;
+            let value = made?;
+            let is_included = value.is_some() && self.says(node, included).first().copied().unwrap_or(true);
+            draft.put(unbounded, Draft::boolean(value.is_none()));
+            draft.put(included, Draft::boolean(is_included));
+            value.into_iter().for_each(|value| draft.put(attr, value));
+        }
+        Ok(draft)
+    }
+
+    /// What a boolean attribute may be; empty when the template does not say.
+    fn says(&self, node: Option<&Node>, attr: Attr) -> Vec<bool> {
+        let children = constrained(node, attr).map(|a| a.children.as_slice()).unwrap_or_default();
+        let allowed = children.iter().filter_map(|c| if let Constraint::Boolean { true_valid, false_valid } = c.constraint { Some((true_valid, false_valid)) } else { None });
+        allowed.flat_map(|(t, f)| [t.then_some(true), f.then_some(false)]).flatten().collect()
+    }
+
+    /// A proportion whose kind, numerator, denominator and precision agree with the template and with each other.
+    pub(super) fn proportion(&mut self, node: Option<&'t Node>) -> Made {
+        let kinds = self.parts(node, Attr::TYPE, &["0", "1", "2", "3", "4"]);
+        let numerators = self.parts(node, Attr::NUMERATOR, &["1", "50"]);
+        let denominators = self.parts(node, Attr::DENOMINATOR, &["2", "1", "100"]);
+        let precision = constrained(node, Attr::PRECISION).filter(|a| !is_forbidden(a)).map(|_| self.parts(node, Attr::PRECISION, &[])).unwrap_or_default();
+        let must = constrained(node, Attr::PRECISION).is_some_and(|a| a.existence.is_some_and(|e| e.lower > 0));
+        let precisions: Vec<Option<String>> = precision.into_iter().filter(|_| self.is_full || must).map(Some).chain((!must).then_some(None)).collect();
+        for kind in &kinds {
+            for denominator in &denominators {
+                for numerator in &numerators {
+                    for precision in &precisions {
+                        let mut draft = Draft::object(Cls::DV_PROPORTION)
+                            .with(Attr::TYPE, Draft::Leaf(Cls::INTEGER, kind.clone()))
+                            .with(Attr::NUMERATOR, Draft::Leaf(Cls::REAL, numerator.clone()))
+                            .with(Attr::DENOMINATOR, Draft::Leaf(Cls::REAL, denominator.clone()));
+                        if let Some(precision) = precision {
+                            draft.put(Attr::PRECISION, Draft::Leaf(Cls::INTEGER, precision.clone()));
+                        }
+                        let tree = draft.clone().into_tree(None);
+                        if tree.root().is_some_and(|root| rm::validate::validate(root).is_empty()) {
+                            return Ok(draft);
+                        }
+                    }
+                }
+            }
+        }
+        Err(self.problem("no numerator and denominator meet the kinds of proportion that are allowed"))
+    }
+
+    /// The texts that an attribute may have by the template, else the usual ones.
+    fn parts(&self, node: Option<&Node>, attr: Attr, usual: &[&str]) -> Vec<String> {
+        let children = constrained(node, attr).map(|a| a.children.as_slice()).unwrap_or_default();
+        let usual = || usual.iter().map(|text| (*text).to_owned()).collect();
+        let Some(def) = Cls::DV_PROPORTION.attr(attr).filter(|_| !children.is_empty()) else { return usual() };
+        let mut texts: Vec<String> = Vec::new();
+        for child in children {
+            let is_open = matches!(&child.constraint, Constraint::Open) || matches!(&child.constraint, Constraint::Real { range: None, list } if list.is_empty());
+            let found = if is_open { usual() } else { self.texts(child, Cls::DV_PROPORTION, def) };
+            texts.extend(found);
+        }
+        texts
+    }
+}
