@@ -123,8 +123,11 @@ impl<'t> Place<'t> {
                 Err(found) => problems.extend(found),
             }
         }
-        self.complete(&mut draft, class, node);
+        problems.extend(self.complete(&mut draft, class, node));
         self.depth -= 1;
+        if problems.is_empty() && class.is_a(Cls::DATA_VALUE) {
+            problems = self.broken(&draft);
+        }
         if problems.is_empty() { Ok(draft) } else { Err(problems) }
     }
 
@@ -139,7 +142,7 @@ impl<'t> Place<'t> {
         let made = if attribute.is_some_and(is_forbidden) {
             Err(self.problem("the attribute must be there and must not be there"))
         } else if def.card.is_list() {
-            self.members(owner, def, attribute, is_required).map(|members| (!members.is_empty()).then(|| Draft::List(def.ty, members)))
+            self.members(owner, def, attribute, is_required).map(|members| (!members.is_empty()).then_some(Draft::List(def.ty, members)))
         } else {
             self.single(owner, def, attribute, is_required)
         };
@@ -287,7 +290,7 @@ impl<'t> Place<'t> {
     }
 
     /// What the invariants of a class ask for beyond its attributes.
-    fn complete(&mut self, draft: &mut Draft, class: Cls, node: Option<&'t Node>) {
+    fn complete(&self, draft: &mut Draft, class: Cls, node: Option<&'t Node>) -> Vec<Finding> {
         let may = |attr: Attr| constrained(node, attr).is_none_or(|a| !is_forbidden(a));
         match class {
             Cls::DV_CODED_TEXT if constrained(node, Attr::VALUE).is_none_or(|a| a.children.is_empty()) => {
@@ -296,6 +299,7 @@ impl<'t> Place<'t> {
                 let text = self.rubric(node, terminology, code);
                 draft.put(Attr::VALUE, Draft::text(text));
             }
+            Cls::DV_CODED_TEXT => return self.code_of_text(draft, node),
             Cls::DV_MULTIMEDIA if draft.get(Attr::DATA).is_none() && draft.get(Attr::URI).is_none() && may(Attr::URI) => {
                 draft.put(Attr::URI, Draft::holding(Cls::DV_URI, Attr::VALUE, "https://example.org/image.png"));
             }
@@ -308,6 +312,15 @@ impl<'t> Place<'t> {
             }
             _ => {}
         }
+        Vec::new()
+    }
+
+    /// The invariants of the Reference Model that a data value breaks.
+    fn broken(&self, draft: &Draft) -> Vec<Finding> {
+        let tree = draft.clone().into_tree(None);
+        let found = tree.root().map(rm::validate::validate).unwrap_or_default();
+        let errors = found.into_iter().filter(|f| f.severity == Severity::Error);
+        errors.map(|f| Finding { path: format!("{}{}", self.path, f.path), code: "TPL0601", ..f }).collect()
     }
 
     fn problem(&self, message: &str) -> Vec<Finding> {
@@ -388,6 +401,7 @@ fn is_required(draft: &Draft, class: Cls, def: &AttrDef, attribute: Option<&Attr
         (_, Attr::UID) if class.is_a(Cls::PARTY) => false,
         (Cls::ELEMENT, Attr::VALUE) | (Cls::HISTORY, Attr::EVENTS) => attribute.is_none_or(|a| !is_forbidden(a)),
         (Cls::COMPOSITION, Attr::CONTEXT) => is_event() && attribute.is_none_or(|a| !is_forbidden(a)),
+        (_, Attr::NAMESPACE) => class.is_a(Cls::OBJECT_REF),
         _ => def.card.is_mandatory(),
     };
     let by_template = |a: &Attribute| {

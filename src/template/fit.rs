@@ -29,7 +29,7 @@ pub(super) fn of(object: NodeRef<'_>, node: &Node) -> Fit {
 /// The index of the constraint for a member of a list, given how many each has got already.
 ///
 /// Where several constraints share an id and one of them names its objects, the name decides for all of them: one without
-/// a name of its own goes by its term.
+/// a name of its own goes by its term. Where none does, the name is only preferred.
 pub(super) fn choose(object: NodeRef<'_>, attribute: &Attribute, template: &Template, counts: &[usize]) -> Option<usize> {
     let fits = attribute.children.iter().enumerate().map(|(index, node)| Candidate { index, node, fit: of(object, node) });
     let (slots, nodes): (Vec<Candidate<'_>>, Vec<Candidate<'_>>) = fits.filter(|c| c.fit != Fit::No).partition(|c| matches!(c.node.constraint, Constraint::Slot { .. }));
@@ -37,7 +37,7 @@ pub(super) fn choose(object: NodeRef<'_>, attribute: &Attribute, template: &Temp
     let name_decides = nodes.len() > 1 && nodes.iter().any(|c| is_named(c.node));
     let mut own: Vec<&Candidate<'_>> = nodes.iter().filter(|c| !name_decides || has_name(object, c.node, template)).collect();
     let full = object.text_along(&[Attr::NAME, Attr::VALUE]).unwrap_or_default();
-    own.sort_by_key(|c| !c.node.names().contains(&full));
+    own.sort_by_key(|c| (!c.node.names().contains(&full), !has_name(object, c.node, template)));
     let has_room = |c: &&&Candidate<'_>| c.node.occurrences.upper.is_none_or(|u| counts.get(c.index).is_none_or(|n| u32::try_from(*n).is_ok_and(|n| n < u)));
     let fitting = || own.iter().filter(|c| c.fit == Fit::Yes);
     let best = fitting().find(has_room).or_else(|| fitting().next()).map(|c| c.index);

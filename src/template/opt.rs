@@ -336,11 +336,12 @@ impl Reader {
     }
 }
 
-/// Classes as OPT writes them: those of the RM, and the primitive types in upper case.
+/// Classes as OPT writes them: those of the RM, and the primitive types in upper case or by the name of their constraint.
 fn class_named(name: &str) -> Option<Cls> {
+    let name = name.strip_prefix("C_").unwrap_or(name);
     Cls::parse(name).or_else(|| Cls::parse_any_case(name)).or(match name {
         "DATE" | "TIME" | "DATE_TIME" | "DURATION" | "ISO8601_DATE" | "ISO8601_TIME" | "ISO8601_DATE_TIME" | "ISO8601_DURATION" => Some(Cls::STRING),
-        "C_TERMINOLOGY_CODE" => Some(Cls::CODE_PHRASE),
+        "TERMINOLOGY_CODE" => Some(Cls::CODE_PHRASE),
         _ => None,
     })
 }

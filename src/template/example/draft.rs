@@ -38,6 +38,13 @@ impl Draft {
         Draft::holding(Cls::CODE_PHRASE, Attr::CODE_STRING, code).with(Attr::TERMINOLOGY_ID, terminology)
     }
 
+    /// The class of an object, the declared class of a list's members or of a leaf.
+    pub fn class(&self) -> Cls {
+        match self {
+            Draft::Object(class, _) | Draft::List(class, _) | Draft::Leaf(class, _) => *class,
+        }
+    }
+
     /// The same with an attribute, in place of what stood there.
     pub fn with(mut self, attr: Attr, value: Draft) -> Draft {
         self.put(attr, value);

@@ -3,6 +3,7 @@
 use super::super::tree::{Constraint, Interval, Node, OrdinalItem, QuantityItem};
 use super::draft::Draft;
 use super::{Limit, Made, Place, constrained, defaults, holds, is_forbidden};
+use crate::diag::Finding;
 use crate::rm;
 use crate::rm::class::{Attr, AttrDef, Cls};
 use crate::rm::terminology;
@@ -165,6 +166,20 @@ impl<'t> Place<'t> {
         known.or(self.label).or(filler).unwrap_or(code).to_owned()
     }
 
+    /// Where the template fixes the text of a code: the code among those allowed that has this text.
+    pub(super) fn code_of_text(&self, draft: &mut Draft, node: Option<&Node>) -> Vec<Finding> {
+        let text = draft.text_along(&[Attr::VALUE]).unwrap_or_default();
+        let children = constrained(node, Attr::DEFINING_CODE).map(|a| a.children.as_slice()).unwrap_or_default();
+        let allowed = children.iter().filter_map(|c| if let Constraint::Code { terminology, codes } = &c.constraint { Some((terminology, codes)) } else { None });
+        let all: Vec<(&str, &str)> = allowed.flat_map(|(terminology, codes)| codes.iter().map(|code| (terminology.as_str(), code.as_str()))).collect();
+        match all.iter().find(|(terminology, code)| self.rubric(node, terminology, code) == text) {
+            Some((terminology, code)) => draft.put(Attr::DEFINING_CODE, Draft::code(terminology, code)),
+            None if all.iter().any(|(terminology, _)| *terminology == "local") => return self.problem("none of the codes has the text that the template asks for"),
+            None => {}
+        }
+        Vec::new()
+    }
+
     /// An interval from its least to its greatest value, unbounded where the template wants no limit.
     pub(super) fn interval(&mut self, node: Option<&'t Node>) -> Made {
         let mut draft = Draft::object(Cls::DV_INTERVAL);
@@ -186,7 +201,10 @@ impl<'t> Place<'t> {
                 self.attribute(Cls::DV_INTERVAL, def, attribute, true)
             };
             self.limit = outer;
-            let value = made?;
+            let value = made?.filter(|value| node.and_then(|n| n.parameter).is_none_or(|p| value.class().is_a(p)));
+            if value.is_none() && attribute.is_some_and(|a| a.existence.is_some_and(|e| e.lower > 0)) {
+                return Err(self.problem(&format!("the limit `{attr}` must be there, and its class is not that of the interval")));
+            }
             let is_included = value.is_some() && self.says(node, included).first().copied().unwrap_or(true);
             draft.put(unbounded, Draft::boolean(value.is_none()));
             draft.put(included, Draft::boolean(is_included));
