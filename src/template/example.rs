@@ -236,6 +236,7 @@ impl<'t> Place<'t> {
             Constraint::Code { terminology, codes } => Ok(self.phrase(terminology, codes)),
             Constraint::CodeSet { reference } => Ok(self.phrase(&self.code_set(node, reference), &[])),
             Constraint::Quantity { list, .. } if !list.is_empty() => self.quantity(node, list),
+            Constraint::Quantity { property: Some(property), .. } => Ok(self.measured(property)),
             Constraint::Ordinal { list } if !list.is_empty() => self.ordinal(node, list),
             _ if def.ty.is_primitive() => self.leaf(node, owner, def),
             _ => self.concrete(node).and_then(|class| self.object(class, Some(node), None)),

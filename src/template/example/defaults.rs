@@ -139,11 +139,13 @@ pub(super) fn times(kind: TemporalKind, now: &str, pattern: Option<&str>) -> Vec
     };
     let date = allowed(day, day_rule, '-');
     let time = allowed(clock, clock_rule, ':');
+    let fraction = if time.len() == clock.len() { ".000" } else { "" };
+    let endings = [zone.to_owned(), String::new(), format!("{fraction}{zone}"), fraction.to_owned()];
     match kind {
         TemporalKind::Date => vec![date],
-        TemporalKind::Time => vec![time],
+        TemporalKind::Time => [1, 0, 3, 2].iter().filter_map(|i| endings.get(*i)).map(|ending| format!("{time}{ending}")).collect(),
         _ if time.is_empty() || date.len() < day.len() => vec![date],
-        _ => vec![format!("{date}T{time}{zone}"), format!("{date}T{time}"), date],
+        _ => endings.iter().map(|ending| format!("{date}T{time}{ending}")).chain([date.clone()]).collect(),
     }
 }
 

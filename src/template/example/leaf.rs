@@ -8,6 +8,7 @@ use crate::rm;
 use crate::rm::class::{Attr, AttrDef, Cls};
 use crate::rm::terminology;
 use crate::rm::time::Temporal;
+use crate::rm::units;
 
 /// The most decimals that are tried.
 const DECIMALS: u32 = 6;
@@ -54,7 +55,7 @@ impl<'t> Place<'t> {
             Constraint::Real { range, list } if list.is_empty() => (0..=DECIMALS).flat_map(|d| self.numbers(range.as_ref(), d)).collect(),
             Constraint::Integer { list, .. } => self.ends(list).iter().map(ToString::to_string).collect(),
             Constraint::Real { list, .. } => self.ends(list).iter().map(ToString::to_string).collect(),
-            Constraint::Temporal { kind, pattern, range } => {
+            Constraint::Temporal { kind, pattern, range, .. } => {
                 let mut texts = defaults::times(*kind, self.now, pattern.as_deref());
                 texts.extend(range.iter().flat_map(|r| [r.lower.clone(), r.upper.clone()]).flatten());
                 texts
@@ -112,6 +113,13 @@ impl<'t> Place<'t> {
             }
         }
         Err(self.problem("no magnitude meets the range and the precision of any unit"))
+    }
+
+    /// A quantity in the first known unit of a property.
+    pub(super) fn measured(&mut self, property: &str) -> Draft {
+        let unit = units::of_property(property).next().map_or("1", |unit| unit.ucum);
+        let magnitude = self.numbers(None, 0).into_iter().next().unwrap_or_default();
+        Draft::holding(Cls::DV_QUANTITY, Attr::UNITS, unit).with(Attr::MAGNITUDE, Draft::Leaf(Cls::REAL, magnitude))
     }
 
     /// The first pair of value and symbol.
