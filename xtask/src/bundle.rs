@@ -48,7 +48,7 @@ fn page() -> Result<(), String> {
     let index = root().join("dist/www/index.html");
     let inputs = [&CORE[..], &["www", "package-lock.json"]].concat();
     unless_fresh("page", &inputs, &index, || {
-        wasm_module("aqlite-wasm", &["--target", "web"], "target/www-wasm")?;
+        wasm_module("aqlite-wasm", &["--target", "web", "--remove-name-section", "--remove-producers-section"], "target/www-wasm")?;
         run(&mut command("node", &["www/build.mjs", "--wasm", "target/www-wasm", "--out", "dist/www"]))
     })
 }
