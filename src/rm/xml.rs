@@ -1,8 +1,9 @@
 //! Canonical XML: a tolerant reader and a strict writer over the class table.
 //!
 //! Read: namespace v1, v2 or none, any prefix, elements in any order, white space in texts kept; no document type, no
-//! entities of its own. Written: namespace v1, elements in the order of the XSD, `xsi:type` where the class is not the
-//! declared one, `archetype_node_id` as the only attribute (ITS-XML Release 1.0.2).
+//! entities of its own. Written: namespace v1, or v2 for content that only the later schema allows, so that it is valid
+//! against a published XSD; elements in the order of the XSD, `xsi:type` where the class is not the declared one,
+//! `archetype_node_id` as the only attribute (ITS-XML Release 1.0.2 and its successor for RM 1.1.0).
 
 use super::build::{Builder, Limits, Members, Step, described, path_text, shorten};
 use super::class::{Attr, AttrDef, Cls, XmlForm};
@@ -13,7 +14,8 @@ use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 use std::borrow::Cow;
 
-const NAMESPACE: &str = "http://schemas.openehr.org/v1";
+const V1: &str = "http://schemas.openehr.org/v1";
+const V2: &str = "http://schemas.openehr.org/v2";
 const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
 
 /// Reads an object of class `expected`, or of a descendant that `xsi:type` names. With [`Cls::ANY`] the name of the
@@ -52,7 +54,7 @@ pub fn write(node: NodeRef<'_>, root: &str) -> Result<String, Finding> {
     let mut writer = Writer { out: String::with_capacity(4096), path: Vec::new(), problem: None };
     writer.out.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<");
     writer.out.push_str(root);
-    for (name, value) in [(" xmlns=\"", NAMESPACE), (" xmlns:xsi=\"", INSTANCE)] {
+    for (name, value) in [(" xmlns=\"", if needs_v2(node) { V2 } else { V1 }), (" xmlns:xsi=\"", INSTANCE)] {
         writer.out.push_str(name);
         writer.out.push_str(value);
         writer.out.push('"');
@@ -63,6 +65,45 @@ pub fn write(node: NodeRef<'_>, root: &str) -> Result<String, Finding> {
         None => Ok(writer.out),
         Some(finding) => Err(finding),
     }
+}
+
+/// Attributes older than RM 1.1.0 that the v1 schema does not have, at least not under the name of the model.
+const MISSING_IN_V1: [(Cls, Attr); 3] = [(Cls::ISM_TRANSITION, Attr::REASON), (Cls::DV_PARSABLE, Attr::SIZE), (Cls::ENTRY, Attr::WORKFLOW_ID)];
+
+/// Attributes that only the v1 schema demands.
+const DEMANDED_BY_V1: [(Cls, Attr); 5] = [
+    (Cls::ACTIVITY, Attr::TIMING),
+    (Cls::DV_IDENTIFIER, Attr::ISSUER),
+    (Cls::DV_IDENTIFIER, Attr::ASSIGNER),
+    (Cls::DV_IDENTIFIER, Attr::TYPE),
+    (Cls::PARTICIPATION, Attr::MODE),
+];
+
+/// Classes of the data of a version that the v1 schema does not have.
+const CLASSES_OF_V2: [Cls; 3] = [Cls::PARTY, Cls::EHR_STATUS, Cls::EHR_ACCESS];
+
+/// The v1 schema stopped at RM 1.0.2: whether an object has what that cannot hold, or lacks what it demands.
+fn needs_v2(node: NodeRef<'_>) -> bool {
+    let cls = node.class();
+    let is_later = |child: NodeRef<'_>| {
+        let Some(def) = definition(cls, child) else { return false };
+        def.since == "1.1.0"
+            || MISSING_IN_V1.iter().any(|(owner, attr)| *attr == def.attr && cls.is_a(*owner))
+            || (def.attr == Attr::DATA && CLASSES_OF_V2.iter().any(|c| child.class().is_a(*c)))
+            || (def.attr == Attr::ACTIVITY_ID && !is_at_code(child.text()))
+    };
+    let is_incomplete = || DEMANDED_BY_V1.iter().any(|(owner, attr)| cls.is_a(*owner) && node.get(*attr).is_none());
+    (node.kind() == Kind::Object && is_incomplete())
+        || node.children().any(|child| is_later(child) || (!child.is_leaf() && needs_v2(child)))
+}
+
+/// The form to which the v1 schema holds an `activity_id`.
+fn is_at_code(text: &str) -> bool {
+    let mut parts = text.strip_prefix("at").unwrap_or_default().split('.');
+    let first = parts.next().unwrap_or_default();
+    let digits = |part: &str, most: usize| (1..=most).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
+    let is_added = first == "0" && parts.next().is_some_and(|part| digits(part, 4));
+    (is_added || (first.len() == 4 && digits(first, 4))) && parts.all(|part| digits(part, 3))
 }
 
 /// More attributes than any element has; namespaces are not counted.
@@ -213,6 +254,8 @@ impl Document<'_> {
             self.build.wrong_kind("a text", format!("an element `{}`", shorten(name)));
             return Ok(None);
         };
+        // The v1 schema spells one attribute otherwise than the model.
+        let name = if name == "work_flow_id" { Attr::WORKFLOW_ID.name() } else { name };
         let Some((position, def)) = members.find(name) else {
             self.build.unknown_attribute(members.cls, name);
             return Ok(None);
@@ -479,6 +522,31 @@ mod tests {
         );
         assert_eq!(write(tree.root().unwrap(), "items").unwrap(), expected);
         assert!(!write(tree.root().unwrap(), "element").unwrap().contains("\"ELEMENT\""));
+    }
+
+    #[test]
+    fn the_namespace_is_the_first_whose_schema_has_everything() {
+        let identifier = r#"{"_type":"DV_IDENTIFIER","issuer":"i","assigner":"a","id":"1","type":"t"}"#;
+        for (text, expected) in [
+            (r#"{"_type":"DV_TEXT","value":"a"}"#, V1),
+            (identifier, V1),
+            (r#"{"_type":"DV_IDENTIFIER","id":"1"}"#, V2),
+            (&format!(r#"{{"_type":"PARTY_IDENTIFIED","identifiers":[{identifier}]}}"#), V1),
+            (r#"{"_type":"DV_SCALE","value":1.5}"#, V2),
+            (r#"{"_type":"ELEMENT","null_reason":{"value":"r"}}"#, V2),
+            (r#"{"_type":"DV_CODED_TEXT","value":"x","defining_code":{"code_string":"a","preferred_term":"p"}}"#, V2),
+            (r#"{"_type":"INSTRUCTION_DETAILS","activity_id":"at0001"}"#, V1),
+            (r#"{"_type":"INSTRUCTION_DETAILS","activity_id":"activities[at0001]"}"#, V2),
+            (r#"{"_type":"ORIGINAL_VERSION","data":{"_type":"FOLDER"}}"#, V1),
+            (r#"{"_type":"ORIGINAL_VERSION","data":{"_type":"EHR_STATUS"}}"#, V2),
+            (r#"{"_type":"OBSERVATION","workflow_id":{"_type":"OBJECT_REF","type":"t"}}"#, V2),
+        ] {
+            let tree = json::read(text, Cls::ANY).unwrap();
+            let written = write(tree.root().unwrap(), "value").unwrap();
+            assert!(written.contains(&format!(" xmlns=\"{expected}\" ")), "{text}");
+        }
+        let older = read("<observation><work_flow_id><type>t</type></work_flow_id></observation>", Cls::ANY).unwrap();
+        assert!(older.root().unwrap().get(Attr::WORKFLOW_ID).is_some());
     }
 
     #[test]

@@ -28,6 +28,11 @@ impl Corpus {
         std::fs::read_to_string(self.root.join(path)).map_err(|e| format!("{path}: {e}"))
     }
 
+    /// Where a file or folder of the corpus is.
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+
     /// The files of a folder, sorted, as paths in the corpus; none when there is no such folder.
     pub fn files(&self, folder: &str) -> Vec<String> {
         let entries = std::fs::read_dir(self.root.join(folder)).into_iter().flatten().flatten();

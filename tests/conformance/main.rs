@@ -21,6 +21,7 @@ mod rm_json;
 mod rm_opt;
 mod rm_validation;
 mod rm_xml;
+mod rm_xsd;
 mod rows;
 mod server;
 #[path = "../it/sqlite.rs"]
@@ -48,6 +49,7 @@ const SUITES: &[(&str, Suite)] = &[
     ("rm.opt", rm_opt::run),
     ("rm.validation", rm_validation::run),
     ("rm.xml", rm_xml::run),
+    ("rm.xsd", rm_xsd::run),
 ];
 
 fn main() -> ExitCode {

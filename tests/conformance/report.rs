@@ -74,7 +74,8 @@ fn write_json(suite: &str, cases: &[Case], (passed, failed, skipped): (usize, us
     std::fs::write(folder.join(format!("{suite}.json")), format!("{report:#}\n"))
 }
 
-fn target() -> PathBuf {
+/// The folder of everything that is built.
+pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("target"), PathBuf::from)
 }
 
