@@ -8,13 +8,16 @@ use super::http::Response;
 use super::ids::is_version;
 use super::negotiate::{Return, choose, xml_body};
 use super::time::iso;
+use crate::diag::Diagnostic;
 use crate::store::repository::{Definition, DefinitionKind, Repository};
 use crate::template::Template;
 use serde_json::{Value, json};
 
 const KIND: DefinitionKind = DefinitionKind::Template;
-/// The one format of templates that is understood.
-const FORMAT: &str = "opt14";
+/// Operational templates 1.4.
+const OPT14: &str = "opt14";
+/// Operational templates of ADL 2.
+const OPT2: &str = "opt2";
 /// Names of formats in paths, which no template may take.
 const RESERVED: [&str; 2] = ["adl1.4", "adl2"];
 
@@ -22,9 +25,8 @@ impl<R: Repository> Service<R> {
     /// POST /definition/template?type=opt14&version=…, POST /definition/template/adl1.4
     pub(super) async fn template_upload(&self, call: &Call<'_>) -> Result<Response, Failure> {
         xml_body(call.request)?;
-        if !call.request.path.trim_end_matches('/').ends_with("/adl1.4") {
-            need_type(call.request.query_value("type"))?;
-        }
+        let of_path = call.request.path.trim_end_matches('/').ends_with("/adl1.4");
+        let format = if of_path { OPT14 } else { format_of(call.request.query_value("type"))? };
         let asked = call.request.query_value("version").filter(|v| !v.is_empty());
         if let Some(version) = asked.filter(|v| !is_version(v)) {
             return Err(Failure::bad(format!("`version` is `{version}`, expected three numbers such as `1.0.0`")));
@@ -33,16 +35,17 @@ impl<R: Repository> Service<R> {
             return Err(Failure::too_large("template", self.config.limits.template));
         }
         let text = call.text()?;
-        let template = Template::parse(text).map_err(|diagnostics| Failure::in_text(400, "template", text, &diagnostics))?;
+        let read = parse(format, text);
+        let template = read.map_err(|diagnostics| Failure::in_text(400, "template", text, &diagnostics))?;
         if RESERVED.iter().any(|r| template.template_id.eq_ignore_ascii_case(r)) {
             return Err(Failure::bad(format!("`{}` cannot be the id of a template: it names a format in paths", template.template_id)));
         }
         let definition = Definition {
             version: template.version_or(asked),
             name: template.template_id,
-            format: FORMAT.to_owned(),
+            format: format.to_owned(),
             created: iso(call.now),
-            summary: json!({ "concept": template.concept, "archetype_id": template.archetype_id }).to_string(),
+            summary: json!({ "concept": template.concept, "archetype_id": template.archetype_id, "opaque": template.is_opaque }).to_string(),
             body: String::from_utf8_lossy(&call.request.body).into_owned(),
         };
         self.repository.define(KIND, definition.clone()).await.map_err(Failure::of_store)?;
@@ -73,11 +76,11 @@ impl<R: Repository> Service<R> {
     /// GET /definition/template/{id}/{version}, GET /definition/template/adl1.4/{id}
     pub(super) async fn template_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/xml"])?;
-        if call.request.query_value("type").is_some_and(|t| !t.is_empty() && !t.eq_ignore_ascii_case(FORMAT)) {
-            return Err(Failure::missing("there is no such template of this type"));
-        }
         let found = self.select_definition(KIND, call.param(0), call.optional_param(1)).await?;
         let found = found.ok_or_else(|| Failure::missing("there is no such template"))?;
+        if wanted(call).is_some_and(|t| !t.eq_ignore_ascii_case(&found.format)) {
+            return Err(Failure::missing("there is no such template of this type"));
+        }
         let etag = etag(&found);
         if super::negotiate::none_match(call.request, &etag) {
             return Ok(Response::new(304).with_header("ETag", format!("\"{etag}\"")));
@@ -94,17 +97,30 @@ fn etag(definition: &Definition) -> String {
     format!("{}/{}", super::http::encode(&definition.name), definition.version)
 }
 
-fn need_type(sent: Option<&str>) -> Result<(), Failure> {
+/// Reads a template of a format.
+pub(super) fn parse(format: &str, text: &str) -> Result<Template, Vec<Diagnostic>> {
+    if format == OPT2 { Template::parse_opt2(text) } else { Template::parse(text) }
+}
+
+fn format_of(sent: Option<&str>) -> Result<&'static str, Failure> {
     match sent.map(str::to_ascii_lowercase).as_deref() {
-        Some(FORMAT) => Ok(()),
-        Some("opt2") => Err(Failure::new(501, "templates of the type `opt2` are not supported: upload `opt14`")),
-        Some(other) => Err(Failure::bad(format!("the template type `{other}` is unknown: expected `opt14`"))),
-        None => Err(Failure::bad("the parameter `type` is missing: expected `opt14`")),
+        Some(OPT14) => Ok(OPT14),
+        Some(OPT2) => Ok(OPT2),
+        Some(other) => Err(Failure::bad(format!("the template type `{other}` is unknown: expected `opt14` or `opt2`"))),
+        None => Err(Failure::bad("the parameter `type` is missing: expected `opt14` or `opt2`")),
+    }
+}
+
+/// The format that is asked for; the resources of ITS-REST are about one.
+fn wanted<'c>(call: &Call<'c>) -> Option<&'c str> {
+    match call.dialect {
+        Dialect::Its => Some(OPT14),
+        Dialect::V1 => call.request.query_value("type").filter(|t| !t.is_empty()),
     }
 }
 
 fn list(call: &Call<'_>, found: &[Definition]) -> Result<Response, Failure> {
-    let wanted = call.request.query_value("type").filter(|t| !t.is_empty());
+    let wanted = wanted(call);
     let entries: Vec<Value> =
         found.iter().filter(|d| wanted.is_none_or(|t| d.format.eq_ignore_ascii_case(t))).map(|d| entry(call.dialect, d)).collect();
     Ok(Response::json(200, Value::Array(entries)))
@@ -121,6 +137,9 @@ fn entry(dialect: Dialect, definition: &Definition) -> Value {
         "archetype_id": text("archetype_id"),
         "created_timestamp": definition.created,
     });
+    if let (Some(true), Some(entry)) = (summary.get("opaque").and_then(Value::as_bool), entry.as_object_mut()) {
+        entry.insert("validation".to_owned(), json!("reference model only: the definition is not understood"));
+    }
     if let (Dialect::Its, Some(entry)) = (dialect, entry.as_object_mut()) {
         entry.shift_remove("type");
     }

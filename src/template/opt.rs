@@ -86,6 +86,7 @@ impl Reader {
             uid: root.text_along(&["uid", "value"]).filter(|u| !u.is_empty()).map(str::to_owned),
             annotations: root.all("annotations").flat_map(annotations).collect(),
             warnings: Vec::new(),
+            is_opaque: false,
             template_id,
             version,
             concept,
@@ -337,7 +338,7 @@ impl Reader {
 }
 
 /// Classes as OPT writes them: those of the RM, and the primitive types in upper case or by the name of their constraint.
-fn class_named(name: &str) -> Option<Cls> {
+pub(super) fn class_named(name: &str) -> Option<Cls> {
     let name = name.strip_prefix("C_").unwrap_or(name);
     Cls::parse(name).or_else(|| Cls::parse_any_case(name)).or(match name {
         "DATE" | "TIME" | "DATE_TIME" | "DURATION" | "ISO8601_DATE" | "ISO8601_TIME" | "ISO8601_DATE_TIME" | "ISO8601_DURATION" => Some(Cls::STRING),
@@ -355,7 +356,7 @@ fn validity(item: Xml<'_>, name: &str) -> Validity {
     }
 }
 
-fn term(xml: Xml<'_>) -> Term {
+pub(super) fn term(xml: Xml<'_>) -> Term {
     let mut term = Term::default();
     for item in xml.all("items") {
         match item.attribute("id") {

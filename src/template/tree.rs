@@ -32,6 +32,8 @@ pub struct Template {
     pub annotations: Vec<Annotation>,
     /// What is odd about the text without making it useless.
     pub warnings: Vec<Diagnostic>,
+    /// True when the definition was not understood: documents are then checked by the Reference Model alone.
+    pub is_opaque: bool,
 }
 
 /// One annotation of a node.

@@ -20,6 +20,9 @@ pub fn validate(document: NodeRef<'_>, template: &Template) -> Vec<Finding> {
     let language = document.text_along(&[Attr::LANGUAGE, Attr::CODE_STRING]).unwrap_or(&template.language);
     let mut check = Check { template, language, path: String::new(), label: None, findings: Vec::new() };
     check.identity(document);
+    if template.is_opaque {
+        return check.findings;
+    }
     match fit::of(document, &template.definition) {
         Fit::Yes => check.object(document, &template.definition),
         _ => check.foreign(document),

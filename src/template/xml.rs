@@ -163,7 +163,36 @@ impl<'a> Builder<'a> {
 }
 
 /// The XML attributes that templates use; all others (namespaces, schema locations) say nothing here.
-const ATTRIBUTES: [&str; 8] = ["type", "id", "code", "archetype_id", "language", "terminology", "path", "slot_node_id"];
+const ATTRIBUTES: [&str; 27] = [
+    "type",
+    "id",
+    "code",
+    "archetype_id",
+    "language",
+    "terminology",
+    "path",
+    "slot_node_id",
+    // Of AOM 2 only.
+    "rm_type_name",
+    "rm_attribute_name",
+    "node_id",
+    "occurrences",
+    "existence",
+    "cardinality",
+    "archetype_ref",
+    "pattern_constraint",
+    "physical_id",
+    "rm_publisher",
+    "rm_package",
+    "rm_class",
+    "release_version",
+    "lower",
+    "upper",
+    "lower_included",
+    "upper_included",
+    "lower_unbounded",
+    "upper_unbounded",
+];
 
 fn named(entity: &str) -> Option<char> {
     [("lt", '<'), ("gt", '>'), ("amp", '&'), ("apos", '\''), ("quot", '"')].into_iter().find(|(n, _)| *n == entity).map(|(_, c)| c)

@@ -1,4 +1,5 @@
-//! Suite `rm.opt`: every real template reads, under its own template id; every broken one is refused.
+//! Suite `rm.opt`: every real template reads, under its own template id; every broken one is refused. The published
+//! examples of ADL 2 read too.
 
 use crate::corpus::{Corpus, text_of};
 use crate::report::Case;
@@ -7,7 +8,18 @@ use serde_json::Value;
 
 pub fn run(corpus: &Corpus) -> Vec<Case> {
     let index = corpus.json_lines("rm/index.jsonl");
-    index.iter().filter_map(|entry| template(corpus, entry)).collect()
+    let published = corpus.files("rm/reference/xsd/v1_Release-1.0.2v2/components/AOM2/examples");
+    index.iter().filter_map(|entry| template(corpus, entry)).chain(published.iter().map(|file| of_adl2(corpus, file))).collect()
+}
+
+/// A published example of AOM 2 XML: its id is read, and its terms; the definition may be more than the tree can say.
+fn of_adl2(corpus: &Corpus, file: &str) -> Case {
+    Case::check(file, || {
+        let text = corpus.text(file)?;
+        let template = Template::parse_opt2(&text).map_err(|errors| errors.iter().map(|e| e.one_line(&text)).collect::<Vec<_>>().join("; "))?;
+        let has_terms = template.roots.iter().any(|root| root.terms.values().any(|terms| terms.values().all(|t| !t.text.is_empty())));
+        if has_terms { Ok(()) } else { Err(format!("`{}` has no terms", template.template_id)) }
+    })
 }
 
 fn template(corpus: &Corpus, entry: &Value) -> Option<Case> {

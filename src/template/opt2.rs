@@ -1,0 +1,372 @@
+//! Operational templates of ADL 2 (AOM 2 XML) read into the constraint tree.
+//!
+//! Both published forms are read: that with multiplicities as elements and that with multiplicities as texts
+//! (`P_ARCHETYPE`). A definition with something that the tree cannot say (tuples, references, several ranges of one value)
+//! is kept opaque: the template has its names and its root class, and documents are checked by the Reference Model alone.
+
+use super::opt::{class_named, term};
+use super::pattern::Pattern;
+use super::tree::{ArchetypeRoot, Attribute, Cardinality, Constraint, Interval, Multiplicity, Node, Template, Term, Validity, semantic};
+use super::xml::{Document, Xml};
+use crate::diag::Diagnostic;
+use crate::rm::class::{Attr, Cls};
+use crate::rm::time::TemporalKind;
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+impl Template {
+    /// Reads an operational template of ADL 2 as XML: root `template`, `operational_template` or `archetype`, with an id and
+    /// a definition. One whose definition is not understood is read too, as [`Template::is_opaque`].
+    ///
+    /// # Errors
+    /// Every reason why the text is not a template: codes `TPL01xx` (not well-formed, a document type, too deep, too large),
+    /// `TPL02xx` (wrong root, no id, no definition).
+    pub fn parse_opt2(text: &str) -> Result<Template, Vec<Diagnostic>> {
+        let document = Document::parse(text).map_err(|d| vec![d])?;
+        let Some(root) = document.root() else { return Err(Vec::new()) };
+        if !["template", "operational_template", "archetype"].contains(&root.name()) {
+            let message = format!("the root element is `{}`, expected `operational_template`, `template` or `archetype`", root.name());
+            return Err(vec![Diagnostic::error("TPL0201", root.span(), message).with_help("send an operational template of ADL 2 as XML")]);
+        }
+        let missing = |name: &str| Diagnostic::error("TPL0202", root.span(), format!("`{name}` is missing")).with_help(format!("add `<{name}>`"));
+        let id = root.child("template_id").or_else(|| root.child("archetype_id"));
+        let (id, definition) = (id.and_then(full_id), root.child("definition"));
+        let mut errors = Vec::new();
+        errors.extend(id.is_none().then(|| missing("archetype_id")));
+        errors.extend(definition.is_none().then(|| missing("definition")));
+        match (id, definition) {
+            (Some(id), Some(definition)) => Ok(template(root, definition, id)),
+            _ => Err(errors),
+        }
+    }
+}
+
+fn template(root: Xml<'_>, definition: Xml<'_>, id: String) -> Template {
+    let language = ["language", "original_language"].iter().find_map(|name| root.text_along(&[name, "code_string"])).unwrap_or("en").to_owned();
+    let archetype = root.child("archetype_id").and_then(full_id).unwrap_or_else(|| id.clone());
+    let terminology = root.child("terminology");
+    let own = ArchetypeRoot { archetype_id: archetype.clone(), terms: terminology.map(terms).unwrap_or_default(), bindings: Vec::new() };
+    let mut reader = Reader { root, sets: terminology.map(value_sets).unwrap_or_default(), roots: vec![own], unknown: None };
+    let mut node = reader.node(definition, 0);
+    node.archetype_id = Some(archetype.clone());
+    let mut warnings = Vec::new();
+    if let Some(unknown) = reader.unknown {
+        warnings.push(unknown);
+        node.attributes.clear();
+        node.constraint = Constraint::Open;
+    }
+    let own = reader.roots.first();
+    let concept = own.and_then(|r| r.terms.get(&language)?.get(&node.node_id)).map(|t| t.text.clone());
+    let mut languages: Vec<String> = own.map(|r| r.terms.keys().cloned().collect()).unwrap_or_default();
+    languages.sort_by_key(|l| *l != language);
+    Template {
+        version: version(&id),
+        concept: concept.unwrap_or_else(|| concept_of(&id).to_owned()),
+        archetype_id: archetype,
+        languages: if languages.is_empty() { vec![language.clone()] } else { languages },
+        uid: root.text_along(&["uid", "value"]).or_else(|| root.text_along(&["uid"])).filter(|u| !u.is_empty()).map(str::to_owned),
+        is_opaque: !warnings.is_empty(),
+        template_id: id,
+        language,
+        definition: node,
+        roots: reader.roots,
+        annotations: Vec::new(),
+        warnings,
+    }
+}
+
+/// An id as text, or as the parts of an ARCHETYPE_HRID.
+fn full_id(xml: Xml<'_>) -> Option<String> {
+    let written = xml.attribute("physical_id").or_else(|| xml.text_along(&["value"])).unwrap_or_else(|| xml.text()).trim();
+    if !written.is_empty() {
+        return Some(written.to_owned());
+    }
+    let part = |name: &str| xml.attribute(name).filter(|p| !p.is_empty());
+    let concept = xml.text_along(&["concept_id"]).filter(|c| !c.is_empty())?;
+    Some(format!("{}-{}-{}.{concept}.v{}", part("rm_publisher")?, part("rm_package")?, part("rm_class")?, part("release_version")?))
+}
+
+fn version(id: &str) -> String {
+    id.rsplit_once(".v").and_then(|(_, version)| semantic(version)).unwrap_or_else(|| "1.0.0".to_owned())
+}
+
+fn concept_of(id: &str) -> &str {
+    let front = id.rsplit_once(".v").map_or(id, |(front, _)| front);
+    front.rsplit_once('.').map_or(front, |(_, concept)| concept)
+}
+
+/// The terms of a terminology by language.
+fn terms(terminology: Xml<'_>) -> BTreeMap<String, BTreeMap<String, Term>> {
+    let mut all: BTreeMap<String, BTreeMap<String, Term>> = BTreeMap::new();
+    for set in terminology.all("term_definitions") {
+        let terms = all.entry(set.attribute("language").or(set.attribute("id")).unwrap_or_default().to_owned()).or_default();
+        for item in set.all("items") {
+            if let Some(code) = item.attribute("code").or(item.attribute("id")) {
+                let within = |name: &str| item.text_along(&[name]).unwrap_or_default().to_owned();
+                let as_elements = || Term { text: within("text"), description: within("description"), others: Vec::new() };
+                terms.insert(code.to_owned(), if item.child("text").is_some() { as_elements() } else { term(item) });
+            }
+        }
+    }
+    all
+}
+
+/// The codes of each value set.
+fn value_sets(terminology: Xml<'_>) -> BTreeMap<String, Vec<String>> {
+    let sets = terminology.all("value_sets").filter_map(|set| {
+        let id = set.attribute("id").or_else(|| set.text_along(&["id"]))?;
+        Some((id.to_owned(), set.all("members").map(|m| m.text().to_owned()).collect()))
+    });
+    sets.collect()
+}
+
+struct Reader<'d> {
+    root: Xml<'d>,
+    sets: BTreeMap<String, Vec<String>>,
+    roots: Vec<ArchetypeRoot>,
+    /// The first thing that the tree cannot say.
+    unknown: Option<Diagnostic>,
+}
+
+impl<'d> Reader<'d> {
+    fn unknown(&mut self, xml: Xml<'d>, what: &str) {
+        self.unknown.get_or_insert_with(|| Diagnostic::warning("TPL0404", xml.span(), format!("{what} is not understood: the definition is not checked")));
+    }
+
+    fn node(&mut self, xml: Xml<'d>, outer: usize) -> Node {
+        let class_text: String = xml.attribute("rm_type_name").unwrap_or_default().chars().filter(|c| !c.is_whitespace()).collect();
+        let (name, parameter) = match class_text.split_once('<') {
+            Some((name, inner)) => (name, Cls::parse(inner.trim_end_matches('>'))),
+            None => (class_text.as_str(), None),
+        };
+        let class = class_named(name);
+        let kind = xml.xsi_type().unwrap_or("C_COMPLEX_OBJECT");
+        let kind = kind.strip_prefix("P_").unwrap_or(kind);
+        if class.is_none() && matches!(kind, "C_COMPLEX_OBJECT" | "C_ARCHETYPE_ROOT") {
+            self.unknown(xml, &format!("the class `{class_text}`"));
+        }
+        let used = xml.attribute("archetype_ref").or_else(|| xml.text_along(&["archetype_ref"])).filter(|_| kind == "C_ARCHETYPE_ROOT").map(str::to_owned);
+        let root = match &used {
+            Some(id) => self.used(id),
+            None => outer,
+        };
+        let constraint = self.constraint(xml, kind);
+        if let Some(tuple) = xml.child("attribute_tuples") {
+            self.unknown(tuple, "a tuple of attributes");
+        }
+        Node {
+            class,
+            parameter,
+            node_id: xml.attribute("node_id").unwrap_or_default().to_owned(),
+            archetype_id: used,
+            occurrences: self.multiplicity(xml, "occurrences").unwrap_or(Multiplicity::ANY),
+            root,
+            attributes: xml.all("attributes").map(|a| self.attribute(a, root)).collect(),
+            constraint,
+            class_text,
+        }
+    }
+
+    /// The terms of an archetype that the template uses: its component terminology.
+    fn used(&mut self, id: &str) -> usize {
+        let own = self.root.all("component_terminologies").find(|c| [c.attribute("id"), c.attribute("archetype_id")].contains(&Some(id)));
+        let terminology = own.map(|c| c.child("terminology").unwrap_or(c));
+        if let Some(terminology) = terminology {
+            self.sets.extend(value_sets(terminology));
+        }
+        self.roots.push(ArchetypeRoot { archetype_id: id.to_owned(), terms: terminology.map(terms).unwrap_or_default(), bindings: Vec::new() });
+        self.roots.len() - 1
+    }
+
+    fn attribute(&mut self, xml: Xml<'d>, root: usize) -> Attribute {
+        let name = xml.attribute("rm_attribute_name").unwrap_or_default().to_owned();
+        let attr = Attr::parse(&name);
+        if attr.is_none() || xml.text_along(&["differential_path"]).is_some_and(|p| !p.is_empty()) {
+            self.unknown(xml, &format!("the attribute `{name}`"));
+        }
+        let written = xml.attribute("cardinality").unwrap_or_default();
+        let element = xml.child("cardinality");
+        let says = |flag: &str, word: &str| written.contains(word) || element.is_some_and(|c| c.text_along(&[flag]) == Some("true"));
+        let interval = match element {
+            Some(c) => c.child("interval").and_then(|i| self.bounds(i)),
+            None => multiplicity(written.split(';').next().unwrap_or_default()),
+        };
+        let (is_ordered, is_unique) = (says("is_ordered", " ordered"), says("is_unique", "unique"));
+        Attribute {
+            attr,
+            existence: self.multiplicity(xml, "existence"),
+            cardinality: interval.map(|interval| Cardinality { interval, is_ordered, is_unique }),
+            children: xml.all("children").map(|c| self.node(c, root)).collect(),
+            name,
+        }
+    }
+
+    fn constraint(&mut self, xml: Xml<'d>, kind: &str) -> Constraint {
+        match kind {
+            "C_COMPLEX_OBJECT" | "C_ARCHETYPE_ROOT" => Constraint::Open,
+            "ARCHETYPE_SLOT" => Constraint::Slot { includes: self.assertions(xml, "includes"), excludes: self.assertions(xml, "excludes") },
+            "C_BOOLEAN" => {
+                let allows = |value: &str| xml.child("constraint").is_none() || xml.all("constraint").any(|c| c.text().eq_ignore_ascii_case(value));
+                Constraint::Boolean { true_valid: allows("true"), false_valid: allows("false") }
+            }
+            "C_STRING" => self.text(xml),
+            "C_INTEGER" => Constraint::Integer { range: self.range(xml), list: Vec::new() },
+            "C_REAL" => Constraint::Real { range: self.range(xml), list: Vec::new() },
+            "C_TERMINOLOGY_CODE" => self.code(xml),
+            "C_DATE" => self.temporal(xml, TemporalKind::Date),
+            "C_TIME" => self.temporal(xml, TemporalKind::Time),
+            "C_DATE_TIME" => self.temporal(xml, TemporalKind::DateTime),
+            "C_DURATION" => self.temporal(xml, TemporalKind::Duration),
+            other => {
+                self.unknown(xml, &format!("a constraint of type `{other}`"));
+                Constraint::Open
+            }
+        }
+    }
+
+    /// Texts, or one expression between slashes.
+    fn text(&mut self, xml: Xml<'d>) -> Constraint {
+        let all: Vec<&str> = xml.all("constraint").map(Xml::text).collect();
+        let expression = |text: &str| text.strip_prefix('/').and_then(|t| t.strip_suffix('/')).map(Pattern::compile);
+        match all.as_slice() {
+            [one] if expression(one).is_some() => {
+                let pattern = expression(one).flatten();
+                if pattern.is_none() {
+                    self.unknown(xml, &format!("the expression `{one}`"));
+                }
+                Constraint::Text { pattern, list: Vec::new(), open: false }
+            }
+            list => {
+                if list.iter().any(|text| expression(text).is_some()) {
+                    self.unknown(xml, "a list with expressions");
+                }
+                Constraint::Text { pattern: None, list: list.iter().map(|text| (*text).to_owned()).collect(), open: false }
+            }
+        }
+    }
+
+    /// A code of the archetype, or a value set of it.
+    fn code(&mut self, xml: Xml<'d>) -> Constraint {
+        let named = xml.text_along(&["constraint"]).unwrap_or_default();
+        match self.sets.get(named) {
+            _ if named.is_empty() => Constraint::Open,
+            Some(members) => Constraint::Code { terminology: "local".to_owned(), codes: members.clone() },
+            None if named.starts_with("ac") => Constraint::CodeSet { reference: named.to_owned() },
+            None => Constraint::Code { terminology: "local".to_owned(), codes: vec![named.to_owned()] },
+        }
+    }
+
+    fn temporal(&mut self, xml: Xml<'d>, kind: TemporalKind) -> Constraint {
+        let pattern = xml.text_along(&["pattern_constraint"]).or(xml.attribute("pattern_constraint")).filter(|p| !p.is_empty()).map(str::to_owned);
+        Constraint::Temporal { kind, pattern, range: self.range(xml), fraction: Validity::Optional, zone: Validity::Optional }
+    }
+
+    fn range<T: FromStr>(&mut self, xml: Xml<'d>) -> Option<Interval<T>> {
+        let mut all = xml.all("constraint");
+        let first = all.next()?;
+        if let Some(second) = all.next() {
+            self.unknown(second, "a value with several ranges");
+        }
+        self.interval(first)
+    }
+
+    fn interval<T: FromStr>(&mut self, xml: Xml<'d>) -> Option<Interval<T>> {
+        let says = |name: &str, default: bool| xml.attribute(name).or_else(|| xml.text_along(&[name])).map_or(default, |t| t == "true");
+        let mut limit = |name: &str| {
+            let sent = xml.text_along(&[name]).or_else(|| xml.attribute(name)).filter(|t| !t.is_empty() && !says(&format!("{name}_unbounded"), false))?;
+            let read = sent.parse().ok();
+            if read.is_none() {
+                self.unknown(xml, &format!("the limit `{sent}`"));
+            }
+            read
+        };
+        let (lower, upper) = (limit("lower"), limit("upper"));
+        let is_bounded = lower.is_some() || upper.is_some();
+        is_bounded.then(|| Interval { lower, upper, lower_included: says("lower_included", true), upper_included: says("upper_included", true) })
+    }
+
+    fn bounds(&mut self, xml: Xml<'d>) -> Option<Multiplicity> {
+        self.interval::<u32>(xml).map(|i| Multiplicity { lower: i.lower.unwrap_or_default(), upper: i.upper })
+    }
+
+    /// A multiplicity as an element with limits, or as an attribute such as `0..1`.
+    fn multiplicity(&mut self, xml: Xml<'d>, name: &str) -> Option<Multiplicity> {
+        match xml.child(name) {
+            Some(element) => self.bounds(element),
+            None => xml.attribute(name).and_then(multiplicity),
+        }
+    }
+
+    fn assertions(&mut self, slot: Xml<'d>, name: &'d str) -> Vec<Pattern> {
+        let mut patterns = Vec::new();
+        for assertion in slot.all(name) {
+            let written = assertion.text_along(&["string_expression"]).and_then(|s| Some(s.split_once("{/")?.1.rsplit_once("/}")?.0));
+            match written.and_then(Pattern::compile) {
+                Some(pattern) => patterns.push(pattern),
+                None => self.unknown(assertion, "the rule of a slot"),
+            }
+        }
+        patterns
+    }
+}
+
+/// `1`, `0..1` or `1..*`.
+fn multiplicity(text: &str) -> Option<Multiplicity> {
+    let (lower, upper) = text.trim().split_once("..").unwrap_or((text.trim(), text.trim()));
+    let upper = if upper.trim() == "*" { None } else { Some(upper.trim().parse().ok()?) };
+    let lower = if lower == "*" { 0 } else { lower.trim().parse().ok()? };
+    Some(Multiplicity { lower, upper })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::validate;
+    use super::*;
+    use crate::rm::json;
+
+    const SMALL: &str = r#"<operational_template xmlns:xsi="x"><archetype_id rm_publisher="openEHR" rm_package="EHR" rm_class="CLUSTER" release_version="1.2.0"><concept_id>size</concept_id></archetype_id>
+<original_language><code_string>en</code_string></original_language>
+<definition xsi:type="C_COMPLEX_OBJECT" rm_type_name="CLUSTER" node_id="id1">
+<attributes rm_attribute_name="items"><cardinality><is_unique>false</is_unique><interval><lower>1</lower></interval></cardinality>
+<children xsi:type="P_C_COMPLEX_OBJECT" rm_type_name="ELEMENT" node_id="id2" occurrences="0..1"><attributes rm_attribute_name="value">
+<children rm_type_name="DV_COUNT" node_id="id3"><attributes rm_attribute_name="magnitude"><children xsi:type="C_INTEGER" rm_type_name="Integer"><constraint><lower>1</lower><upper>9</upper></constraint></children></attributes></children>
+<children rm_type_name="DV_CODED_TEXT" node_id="id4"><attributes rm_attribute_name="defining_code"><children xsi:type="C_TERMINOLOGY_CODE" rm_type_name="CODE_PHRASE"><constraint>ac1</constraint></children></attributes></children>
+</attributes></children></attributes></definition>
+<terminology><term_definitions language="en"><items code="id1"><items id="text">Size</items></items></term_definitions><value_sets id="ac1"><members>at1</members><members>at2</members></value_sets></terminology></operational_template>"#;
+
+    fn codes(value: &str, template: &Template) -> Vec<&'static str> {
+        let text = format!(
+            r#"{{"_type":"CLUSTER","archetype_node_id":"openEHR-EHR-CLUSTER.size.v1.2.0","name":{{"value":"Size"}},"items":[{{"_type":"ELEMENT","archetype_node_id":"id2","name":{{"value":"n"}},"value":{value}}}]}}"#
+        );
+        let tree = json::read(&text, Cls::CLUSTER).unwrap();
+        validate(tree.root().unwrap(), template).iter().map(|f| f.code).collect()
+    }
+
+    #[test]
+    fn a_definition_that_is_understood_is_checked() {
+        let template = Template::parse_opt2(SMALL).unwrap();
+        assert_eq!((template.template_id.as_str(), template.version.as_str(), template.concept.as_str()), ("openEHR-EHR-CLUSTER.size.v1.2.0", "1.2.0", "Size"));
+        assert!(!template.is_opaque, "{:?}", template.warnings);
+        let coded = |code: &str| format!(r#"{{"_type":"DV_CODED_TEXT","value":"x","defining_code":{{"terminology_id":{{"value":"local"}},"code_string":"{code}"}}}}"#);
+        assert!(codes(r#"{"_type":"DV_COUNT","magnitude":5}"#, &template).is_empty());
+        assert_eq!(codes(r#"{"_type":"DV_COUNT","magnitude":10}"#, &template), ["TPL0506"]);
+        assert!(codes(&coded("at2"), &template).is_empty());
+        assert_eq!(codes(&coded("at3"), &template), ["TPL0507"]);
+        assert_eq!(codes(r#"{"_type":"DV_TEXT","value":"x"}"#, &template), ["TPL0504"]);
+    }
+
+    #[test]
+    fn a_definition_that_is_not_understood_is_opaque() {
+        let text = SMALL.replace("<children rm_type_name=\"DV_COUNT\" node_id=\"id3\">", "<children rm_type_name=\"DV_COUNT\"><attribute_tuples/>");
+        let template = Template::parse_opt2(&text).unwrap();
+        assert!(template.is_opaque && template.warnings.len() == 1);
+        assert!(codes(r#"{"_type":"DV_TEXT","value":"x"}"#, &template).is_empty());
+    }
+
+    #[test]
+    fn what_is_no_template_is_refused() {
+        for (text, expected) in [("<a/>", "TPL0201"), ("<archetype><definition/></archetype>", "TPL0202"), ("<archetype>", "TPL0101")] {
+            assert_eq!(Template::parse_opt2(text).unwrap_err()[0].code, expected);
+        }
+    }
+}
