@@ -304,7 +304,9 @@ impl<'t> Place<'t> {
             Cls::DV_MULTIMEDIA if draft.get(Attr::DATA).is_none() && draft.get(Attr::URI).is_none() && may(Attr::URI) => {
                 draft.put(Attr::URI, Draft::holding(Cls::DV_URI, Attr::VALUE, "https://example.org/image.png"));
             }
-            Cls::PARTY_IDENTIFIED if [Attr::NAME, Attr::EXTERNAL_REF, Attr::IDENTIFIERS].iter().all(|a| draft.get(*a).is_none()) && may(Attr::NAME) => {
+            Cls::PARTY_IDENTIFIED
+                if [Attr::NAME, Attr::EXTERNAL_REF, Attr::IDENTIFIERS].iter().all(|a| draft.get(*a).is_none()) && may(Attr::NAME) =>
+            {
                 draft.put(Attr::NAME, Draft::text("Jane Doe"));
             }
             Cls::ELEMENT if draft.get(Attr::VALUE).is_none() && draft.get(Attr::NULL_FLAVOUR).is_none() => {
@@ -422,7 +424,8 @@ fn standing_for(class: Cls, attrs: &[Attr]) -> Option<Cls> {
 fn holds(place: &Place<'_>, draft: Draft, attr: Attr, node: &Node) -> bool {
     let tree = draft.into_tree(Some(attr));
     let Some(value): Option<NodeRef<'_>> = tree.root() else { return false };
-    let mut check = super::validate::Check { template: place.template, language: place.language, path: String::new(), label: None, findings: Vec::new() };
+    let mut check =
+        super::validate::Check { template: place.template, language: place.language, path: String::new(), label: None, findings: Vec::new() };
     super::leaf::check(&mut check, value, node);
     check.findings.is_empty()
 }

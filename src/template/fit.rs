@@ -32,13 +32,15 @@ pub(super) fn of(object: NodeRef<'_>, node: &Node) -> Fit {
 /// a name of its own goes by its term. Where none does, the name is only preferred.
 pub(super) fn choose(object: NodeRef<'_>, attribute: &Attribute, template: &Template, counts: &[usize]) -> Option<usize> {
     let fits = attribute.children.iter().enumerate().map(|(index, node)| Candidate { index, node, fit: of(object, node) });
-    let (slots, nodes): (Vec<Candidate<'_>>, Vec<Candidate<'_>>) = fits.filter(|c| c.fit != Fit::No).partition(|c| matches!(c.node.constraint, Constraint::Slot { .. }));
+    let (slots, nodes): (Vec<Candidate<'_>>, Vec<Candidate<'_>>) =
+        fits.filter(|c| c.fit != Fit::No).partition(|c| matches!(c.node.constraint, Constraint::Slot { .. }));
     let slot = slots.iter().find(|c| c.fit == Fit::Yes).map(|c| c.index);
     let name_decides = nodes.len() > 1 && nodes.iter().any(|c| is_named(c.node));
     let mut own: Vec<&Candidate<'_>> = nodes.iter().filter(|c| !name_decides || has_name(object, c.node, template)).collect();
     let full = object.text_along(&[Attr::NAME, Attr::VALUE]).unwrap_or_default();
     own.sort_by_key(|c| (!c.node.names().contains(&full), !has_name(object, c.node, template)));
-    let has_room = |c: &&&Candidate<'_>| c.node.occurrences.upper.is_none_or(|u| counts.get(c.index).is_none_or(|n| u32::try_from(*n).is_ok_and(|n| n < u)));
+    let has_room =
+        |c: &&&Candidate<'_>| c.node.occurrences.upper.is_none_or(|u| counts.get(c.index).is_none_or(|n| u32::try_from(*n).is_ok_and(|n| n < u)));
     let fitting = || own.iter().filter(|c| c.fit == Fit::Yes);
     let best = fitting().find(has_room).or_else(|| fitting().next()).map(|c| c.index);
     best.or(slot).or_else(|| own.first().map(|c| c.index))
@@ -122,10 +124,11 @@ mod tests {
     fn names_tell_equal_siblings_apart() {
         let template = Template::parse(NAMED).unwrap();
         let attribute = template.definition.attribute("content").unwrap();
-        for (name, expected) in [("First", Some(0)), ("First #2", Some(0)), ("Second", Some(1)), ("Topic", Some(2)), ("Thema", Some(2)), ("Third", None)] {
-            let text = format!(
-                r#"{{"_type":"SECTION","archetype_node_id":"openEHR-EHR-SECTION.topic.v1","name":{{"_type":"DV_TEXT","value":"{name}"}}}}"#
-            );
+        for (name, expected) in
+            [("First", Some(0)), ("First #2", Some(0)), ("Second", Some(1)), ("Topic", Some(2)), ("Thema", Some(2)), ("Third", None)]
+        {
+            let text =
+                format!(r#"{{"_type":"SECTION","archetype_node_id":"openEHR-EHR-SECTION.topic.v1","name":{{"_type":"DV_TEXT","value":"{name}"}}}}"#);
             let tree = json::read(&text, Cls::SECTION).unwrap();
             assert_eq!(choose(tree.root().unwrap(), attribute, &template, &[0, 0, 0]), expected, "{name}");
         }

@@ -89,9 +89,10 @@ impl Pattern {
             let mut next = Threads::new(self.program.len());
             for at in &now.list {
                 if let Some(Step::One(set)) = self.program.get(*at)
-                    && set.contains(c) {
-                        next.add(&self.program, at + 1);
-                    }
+                    && set.contains(c)
+                {
+                    next.add(&self.program, at + 1);
+                }
             }
             now = next;
         }

@@ -92,7 +92,10 @@ fn queries_and_guides_find_the_loaded_data() {
     client.load(&generator);
     let ehr = generator.ehr(0).ehr_id;
     for query in queries() {
-        let body = serde_json::json!({ "q": query.aql, "query_parameters": { "ehr_id": ehr, "ehr": ehr } });
+        let mut bound = serde_json::json!({ "ehr_id": ehr, "ehr": ehr });
+        let own = query.parameters.iter().map(|(name, value)| ((*name).to_owned(), serde_json::from_str(value).unwrap_or_else(|_| (*value).into())));
+        bound.as_object_mut().unwrap().extend(own);
+        let body = serde_json::json!({ "q": query.aql, "query_parameters": bound });
         let result: Value = serde_json::from_str(text(&client.ask(200, "POST", "/query/aql", JSON, &body.to_string()))).unwrap();
         assert!(result["columns"].as_array().is_some_and(|c| !c.is_empty()), "{}", query.aql);
     }

@@ -28,7 +28,14 @@ fn load(generator: &Generator) -> Batch {
             );
             let tree = json::read(&text, Cls::VERSION).unwrap();
             let packed = pack(tree.root().unwrap(), &known, &shapes);
-            let row = DocRow { kind: ObjectKind::Composition, object_id: sample.uid, number: 1, ordinal: u64::try_from(index).unwrap(), latest: true, deleted: false };
+            let row = DocRow {
+                kind: ObjectKind::Composition,
+                object_id: sample.uid,
+                number: 1,
+                ordinal: u64::try_from(index).unwrap(),
+                latest: true,
+                deleted: false,
+            };
             batch.add(ehr, row, &packed);
         }
     }
@@ -70,7 +77,8 @@ fn six_questions_have_the_answers_of_the_truth_table() {
     for ehr in 0..generator.ehrs() {
         let latest = generator.latest_blood_pressure(ehr).map(|p| vec![p.1.into(), number(p.2), number(p.3)]);
         same(&ask(Q1, &id(ehr)), &Vec::from_iter(latest));
-        let last: Vec<Vec<Value>> = generator.last_20_compositions(ehr).into_iter().map(|(time, template)| vec![time.into(), template.into()]).collect();
+        let last: Vec<Vec<Value>> =
+            generator.last_20_compositions(ehr).into_iter().map(|(time, template)| vec![time.into(), template.into()]).collect();
         same(&ask(Q5, &id(ehr)), &last);
     }
     let high = generator.systolic_from_140().into_iter().map(|p| vec![id(p.0).into(), p.1.into(), number(p.2), number(p.3)]);
@@ -101,14 +109,22 @@ fn guides_judge_by_the_latest_values() {
         (category, "gt0003=142.5,mm[Hg] gt0004=85,mm[Hg]", "gt0011=3|local::at0013|Grade 1 hypertension|"),
         (category, "gt0003=112,mm[Hg] gt0004=70,mm[Hg]", "gt0011=0|local::at0010|Optimal|"),
         (category, "gt0003=15,kPa gt0004=10,kPa", ""),
-        (score, "gt0003=22,/min gt0005=95,mm[Hg] gt0007=112,/min gt0009=38.5,Cel", "gt0011=2|local::at0102|Clearly off| gt0015=7 gt0016=local::at0112|High|"),
+        (
+            score,
+            "gt0003=22,/min gt0005=95,mm[Hg] gt0007=112,/min gt0009=38.5,Cel",
+            "gt0011=2|local::at0102|Clearly off| gt0015=7 gt0016=local::at0112|High|",
+        ),
         (score, "gt0003=14,/min gt0005=125,mm[Hg] gt0007=70,/min gt0009=36.8,Cel", "gt0015=0 gt0016=local::at0110|Low|"),
         (score, "gt0003=7,/min gt0005=125,mm[Hg] gt0007=70,/min gt0009=36.8,Cel", "gt0015=3 gt0016=local::at0111|Medium|"),
         (score, "gt0003=14,/min gt0005=125,mm[Hg] gt0007=70,/min", "gt0011=0|local::at0100|In range|"),
     ] {
         let compiled = gdl::parse(guide.text).unwrap_or_else(|e| panic!("{}", e[0].one_line(guide.text))).compile();
         let pairs = |text: &str| -> Vec<(String, String)> {
-            text.split(" gt").filter(|p| !p.is_empty()).map(|p| p.trim_start_matches("gt").split_once('=').unwrap()).map(|(k, v)| (format!("gt{k}"), v.to_owned())).collect()
+            text.split(" gt")
+                .filter(|p| !p.is_empty())
+                .map(|p| p.trim_start_matches("gt").split_once('=').unwrap())
+                .map(|(k, v)| (format!("gt{k}"), v.to_owned()))
+                .collect()
         };
         let input: Vec<_> = pairs(input).into_iter().map(|(k, v)| (k, literal(&v))).collect();
         let instances = fixture::instances(&compiled, &input);

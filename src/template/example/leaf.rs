@@ -102,7 +102,8 @@ impl<'t> Place<'t> {
             let is_allowed = |decimals: &u32| range.is_none_or(|p| p.contains(&f64::from(*decimals)));
             for decimals in (0..=DECIMALS).filter(is_allowed) {
                 for magnitude in self.numbers(item.magnitude.as_ref(), decimals) {
-                    let mut draft = Draft::holding(Cls::DV_QUANTITY, Attr::UNITS, item.units.as_str()).with(Attr::MAGNITUDE, Draft::Leaf(Cls::REAL, magnitude));
+                    let mut draft =
+                        Draft::holding(Cls::DV_QUANTITY, Attr::UNITS, item.units.as_str()).with(Attr::MAGNITUDE, Draft::Leaf(Cls::REAL, magnitude));
                     if range.is_some_and(|p| p.lower.is_some() || p.upper.is_some()) {
                         draft.put(Attr::PRECISION, Draft::Leaf(Cls::INTEGER, decimals.to_string()));
                     }
@@ -178,11 +179,16 @@ impl<'t> Place<'t> {
     pub(super) fn code_of_text(&self, draft: &mut Draft, node: Option<&Node>) -> Vec<Finding> {
         let text = draft.text_along(&[Attr::VALUE]).unwrap_or_default();
         let children = constrained(node, Attr::DEFINING_CODE).map(|a| a.children.as_slice()).unwrap_or_default();
-        let allowed = children.iter().filter_map(|c| if let Constraint::Code { terminology, codes } = &c.constraint { Some((terminology, codes)) } else { None });
-        let all: Vec<(&str, &str)> = allowed.flat_map(|(terminology, codes)| codes.iter().map(|code| (terminology.as_str(), code.as_str()))).collect();
+        let allowed = children
+            .iter()
+            .filter_map(|c| if let Constraint::Code { terminology, codes } = &c.constraint { Some((terminology, codes)) } else { None });
+        let all: Vec<(&str, &str)> =
+            allowed.flat_map(|(terminology, codes)| codes.iter().map(|code| (terminology.as_str(), code.as_str()))).collect();
         match all.iter().find(|(terminology, code)| self.rubric(node, terminology, code) == text) {
             Some((terminology, code)) => draft.put(Attr::DEFINING_CODE, Draft::code(terminology, code)),
-            None if all.iter().any(|(terminology, _)| *terminology == "local") => return self.problem("none of the codes has the text that the template asks for"),
+            None if all.iter().any(|(terminology, _)| *terminology == "local") => {
+                return self.problem("none of the codes has the text that the template asks for");
+            }
             None => {}
         }
         Vec::new()
@@ -224,7 +230,9 @@ impl<'t> Place<'t> {
     /// What a boolean attribute may be; empty when the template does not say.
     fn says(&self, node: Option<&Node>, attr: Attr) -> Vec<bool> {
         let children = constrained(node, attr).map(|a| a.children.as_slice()).unwrap_or_default();
-        let allowed = children.iter().filter_map(|c| if let Constraint::Boolean { true_valid, false_valid } = c.constraint { Some((true_valid, false_valid)) } else { None });
+        let allowed = children
+            .iter()
+            .filter_map(|c| if let Constraint::Boolean { true_valid, false_valid } = c.constraint { Some((true_valid, false_valid)) } else { None });
         allowed.flat_map(|(t, f)| [t.then_some(true), f.then_some(false)]).flatten().collect()
     }
 
@@ -233,9 +241,11 @@ impl<'t> Place<'t> {
         let kinds = self.parts(node, Attr::TYPE, &["0", "1", "2", "3", "4"]);
         let numerators = self.parts(node, Attr::NUMERATOR, &["1", "50"]);
         let denominators = self.parts(node, Attr::DENOMINATOR, &["2", "1", "100"]);
-        let precision = constrained(node, Attr::PRECISION).filter(|a| !is_forbidden(a)).map(|_| self.parts(node, Attr::PRECISION, &[])).unwrap_or_default();
+        let precision =
+            constrained(node, Attr::PRECISION).filter(|a| !is_forbidden(a)).map(|_| self.parts(node, Attr::PRECISION, &[])).unwrap_or_default();
         let must = constrained(node, Attr::PRECISION).is_some_and(|a| a.existence.is_some_and(|e| e.lower > 0));
-        let precisions: Vec<Option<String>> = precision.into_iter().filter(|_| self.is_full || must).map(Some).chain((!must).then_some(None)).collect();
+        let precisions: Vec<Option<String>> =
+            precision.into_iter().filter(|_| self.is_full || must).map(Some).chain((!must).then_some(None)).collect();
         for kind in &kinds {
             for denominator in &denominators {
                 for numerator in &numerators {
@@ -265,7 +275,8 @@ impl<'t> Place<'t> {
         let Some(def) = Cls::DV_PROPORTION.attr(attr).filter(|_| !children.is_empty()) else { return usual() };
         let mut texts: Vec<String> = Vec::new();
         for child in children {
-            let is_open = matches!(&child.constraint, Constraint::Open) || matches!(&child.constraint, Constraint::Real { range: None, list } if list.is_empty());
+            let is_open = matches!(&child.constraint, Constraint::Open)
+                || matches!(&child.constraint, Constraint::Real { range: None, list } if list.is_empty());
             let found = if is_open { usual() } else { self.texts(child, Cls::DV_PROPORTION, def) };
             texts.extend(found);
         }
