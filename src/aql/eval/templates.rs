@@ -35,6 +35,9 @@ pub(super) struct Anchors<'p> {
 /// The conjuncts of WHERE that speak of one anchor only, with the number of EXISTS conditions before each.
 type Conjuncts<'p> = Vec<(&'p Condition, usize)>;
 
+/// A variable and its rows.
+type OfVariable = (usize, Vec<Vec<Node>>);
+
 /// The passing rows of one anchor, in document order.
 struct Hits {
     /// Document and place of the fragment, and where its nodes begin.
@@ -420,7 +423,7 @@ impl<'t, 'p: 'b, 'b> Documents<'t, 'p, 'b> {
     }
 
     /// The rows that EHR, VERSION and COMPOSITION give for a document, by variable; anchors excluded.
-    fn rows(&self, doc: u32) -> Result<Vec<(usize, Vec<Vec<Node>>)>, QueryError> {
+    fn rows(&self, doc: u32) -> Result<Vec<OfVariable>, QueryError> {
         let Some(doc) = self.run.batch.doc(doc) else { return Ok(Vec::new()) };
         let anchors = &self.run.anchors;
         let above = anchors.above.iter().filter(|e| !anchors.entries.iter().any(|a| a.variable == e.variable));
