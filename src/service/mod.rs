@@ -242,6 +242,7 @@ impl<R: Repository> Service<R> {
             Operation::TemplateList => self.template_list(call).await,
             Operation::TemplateVersions => self.template_versions(call).await,
             Operation::TemplateGet => self.template_get(call).await,
+            Operation::TemplateExample => self.template_example(call).await,
             Operation::TemplateAdl2 => Err(Failure::new(501, "ADL 2 templates are not supported: upload operational templates 1.4")),
             Operation::QueryList => self.query_list(call).await,
             Operation::QueryStore => self.query_store(call).await,

@@ -1,16 +1,17 @@
-//! Operational templates: upload, list, download of the bytes as sent.
+//! Operational templates: upload, list, download of the bytes as sent, example documents.
 
 use super::Service;
 use super::call::Call;
+use super::content::body_of;
 use super::dialect::Dialect;
 use super::error::Failure;
 use super::http::Response;
 use super::ids::is_version;
-use super::negotiate::{Return, choose, xml_body};
+use super::negotiate::{Return, choose, wanted_format, xml_body};
 use super::time::iso;
 use crate::diag::Diagnostic;
 use crate::store::repository::{Definition, DefinitionKind, Repository};
-use crate::template::Template;
+use crate::template::{ExampleKind, Template, example};
 use serde_json::{Value, json};
 
 const KIND: DefinitionKind = DefinitionKind::Template;
@@ -90,6 +91,31 @@ impl<R: Repository> Service<R> {
             Some(date) => response.with_header("Last-Modified", date),
             None => response,
         })
+    }
+}
+
+impl<R: Repository> Service<R> {
+    /// GET /definition/template/{id}/{version}/example, GET /definition/template/adl1.4/{id}/example, both with ?kind=full|minimal
+    /// (full without it) and ?language=… (the template's own without it, or where it does not have that one).
+    pub(super) async fn template_example(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        let format = wanted_format(call.request)?;
+        let kind = match call.request.query_value("kind") {
+            None | Some("" | "full") => ExampleKind::Full,
+            Some("minimal") => ExampleKind::Minimal,
+            Some(other) => return Err(Failure::bad(format!("`kind` is `{other}`, expected `full` or `minimal`"))),
+        };
+        let found = self.select_definition(KIND, call.param(0), call.optional_param(1)).await?;
+        let found = found.ok_or_else(|| Failure::missing("there is no such template"))?;
+        if wanted(call).is_some_and(|t| !t.eq_ignore_ascii_case(&found.format)) {
+            return Err(Failure::missing("there is no such template of this type"));
+        }
+        let text = found.body.strip_prefix('\u{feff}').unwrap_or(&found.body);
+        let template = parse(&found.format, text).map_err(|_| Failure::new(500, format!("the stored template `{}` cannot be read", found.name)))?;
+        let made = example(&template, kind, call.request.query_value("language"), &iso(call.now));
+        let tree = made.map_err(|findings| Failure::invalid(call.dialect, "template", &findings))?;
+        let root = tree.root().ok_or_else(|| Failure::new(500, "the example is empty"))?;
+        let (media_type, body) = body_of(root, format)?;
+        Ok(Response::new(200).with_body(media_type, body))
     }
 }
 

@@ -35,9 +35,13 @@ pub enum ExampleKind {
 ///
 /// # Errors
 /// The constraints that contradict each other, so that no document can meet them: `TPL0601` no value, object or member
-/// can stand at a constraint (its path in AQL form); else what the validators find in the only document that could be made.
+/// can stand at a constraint (its path in AQL form); `TPL0602` the definition is not understood; else what
+/// the validators find in the only document that could be made.
 pub fn example(template: &Template, kind: ExampleKind, language: Option<&str>, now: &str) -> Result<Tree, Vec<Finding>> {
     let root = &template.definition;
+    if template.is_opaque {
+        return Err(vec![Finding::error("TPL0602", "", "the definition of the template is not understood: no example can be made of it")]);
+    }
     let is_composition = root.class == Some(Cls::COMPOSITION);
     let asked = language.filter(|_| is_composition).and_then(|asked| template.languages.iter().find(|l| *l == asked)).map(String::as_str);
     let mut place = Place {
@@ -428,4 +432,36 @@ fn holds(place: &Place<'_>, draft: Draft, attr: Attr, node: &Node) -> bool {
         super::validate::Check { template: place.template, language: place.language, path: String::new(), label: None, findings: Vec::new() };
     super::leaf::check(&mut check, value, node);
     check.findings.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SMALL: &str = include_str!("../../tests/cases/template/small.opt");
+    const NOW: &str = "2026-11-20T09:30:00Z";
+
+    #[test]
+    fn what_cannot_be_met_is_left_out_or_named() {
+        let mut template = Template::parse(&SMALL.replacen("<upper>1000</upper>", "<upper>-1</upper>", 1)).unwrap();
+        let tree = example(&template, ExampleKind::Full, None, NOW).unwrap();
+        assert!(tree.root().unwrap().get(Attr::CONTENT).is_none());
+        for attribute in template.definition.attributes.iter_mut().filter(|a| a.attr == Some(Attr::CONTENT)) {
+            attribute.children[0].occurrences.lower = 1;
+        }
+        let findings = example(&template, ExampleKind::Minimal, None, NOW).unwrap_err();
+        assert_eq!((findings.len(), findings[0].code), (1, "TPL0601"), "{findings:?}");
+        assert!(findings[0].path.ends_with("/items[at0004]/value"), "{findings:?}");
+    }
+
+    #[test]
+    fn examples_follow_the_language_and_the_time() {
+        let template = Template::parse(SMALL).unwrap();
+        let tree = example(&template, ExampleKind::Full, Some("sv"), NOW).unwrap();
+        let root = tree.root().unwrap();
+        let observation = root.values(Attr::CONTENT).next().unwrap();
+        assert_eq!(observation.text_along(&[Attr::NAME, Attr::VALUE]), Some("Kroppsvikt"));
+        assert_eq!(root.text_along(&[Attr::TERRITORY, Attr::CODE_STRING]), Some("SE"));
+        assert_eq!(root.text_along(&[Attr::CONTEXT, Attr::START_TIME, Attr::VALUE]), Some(NOW));
+    }
 }

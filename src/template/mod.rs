@@ -1,7 +1,5 @@
-//! Templates: the reader of operational templates (OPT 1.4) the constraint tree that it makes, and
-//! documents checked against it, example documents made of it, and a description of it for people.
-//! Templates: the readers of operational templates (OPT 1.4, ADL 2), the constraint tree that they make, and
-//! documents checked against it.
+//! Templates: the readers of operational templates (OPT 1.4, ADL 2), the constraint tree that they make, documents
+//! checked against it, example documents made of it, and a description of it for people.
 
 pub mod describe;
 pub mod example;
