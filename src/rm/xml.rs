@@ -93,8 +93,7 @@ fn needs_v2(node: NodeRef<'_>) -> bool {
             || (def.attr == Attr::ACTIVITY_ID && !is_at_code(child.text()))
     };
     let is_incomplete = || DEMANDED_BY_V1.iter().any(|(owner, attr)| cls.is_a(*owner) && node.get(*attr).is_none());
-    (node.kind() == Kind::Object && is_incomplete())
-        || node.children().any(|child| is_later(child) || (!child.is_leaf() && needs_v2(child)))
+    (node.kind() == Kind::Object && is_incomplete()) || node.children().any(|child| is_later(child) || (!child.is_leaf() && needs_v2(child)))
 }
 
 /// The form to which the v1 schema holds an `activity_id`.

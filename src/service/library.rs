@@ -73,7 +73,8 @@ impl<R: Repository> Service<R> {
         let stored = self.repository.definition(DefinitionKind::Template, id, &latest.version).await.map_err(Failure::of_store)?;
         let Some(stored) = stored else { return Ok(None) };
         let text = stored.body.strip_prefix('\u{feff}').unwrap_or(&stored.body);
-        let template = super::template::parse(&stored.format, text).map_err(|_| Failure::new(500, format!("the stored template `{id}` cannot be read")))?;
+        let template =
+            super::template::parse(&stored.format, text).map_err(|_| Failure::new(500, format!("the stored template `{id}` cannot be read")))?;
         let compiled = Rc::new(Compiled::new(template));
         self.library.templates.borrow_mut().insert(key, Rc::clone(&compiled));
         Ok(Some(compiled))

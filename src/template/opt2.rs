@@ -130,7 +130,8 @@ struct Reader<'d> {
 
 impl<'d> Reader<'d> {
     fn unknown(&mut self, xml: Xml<'d>, what: &str) {
-        self.unknown.get_or_insert_with(|| Diagnostic::warning("TPL0404", xml.span(), format!("{what} is not understood: the definition is not checked")));
+        self.unknown
+            .get_or_insert_with(|| Diagnostic::warning("TPL0404", xml.span(), format!("{what} is not understood: the definition is not checked")));
     }
 
     fn node(&mut self, xml: Xml<'d>, outer: usize) -> Node {
@@ -145,7 +146,8 @@ impl<'d> Reader<'d> {
         if class.is_none() && matches!(kind, "C_COMPLEX_OBJECT" | "C_ARCHETYPE_ROOT") {
             self.unknown(xml, &format!("the class `{class_text}`"));
         }
-        let used = xml.attribute("archetype_ref").or_else(|| xml.text_along(&["archetype_ref"])).filter(|_| kind == "C_ARCHETYPE_ROOT").map(str::to_owned);
+        let used =
+            xml.attribute("archetype_ref").or_else(|| xml.text_along(&["archetype_ref"])).filter(|_| kind == "C_ARCHETYPE_ROOT").map(str::to_owned);
         let root = match &used {
             Some(id) => self.used(id),
             None => outer,
@@ -273,7 +275,8 @@ impl<'d> Reader<'d> {
     fn interval<T: FromStr>(&mut self, xml: Xml<'d>) -> Option<Interval<T>> {
         let says = |name: &str, default: bool| xml.attribute(name).or_else(|| xml.text_along(&[name])).map_or(default, |t| t == "true");
         let mut limit = |name: &str| {
-            let sent = xml.text_along(&[name]).or_else(|| xml.attribute(name)).filter(|t| !t.is_empty() && !says(&format!("{name}_unbounded"), false))?;
+            let sent =
+                xml.text_along(&[name]).or_else(|| xml.attribute(name)).filter(|t| !t.is_empty() && !says(&format!("{name}_unbounded"), false))?;
             let read = sent.parse().ok();
             if read.is_none() {
                 self.unknown(xml, &format!("the limit `{sent}`"));
@@ -345,9 +348,14 @@ mod tests {
     #[test]
     fn a_definition_that_is_understood_is_checked() {
         let template = Template::parse_opt2(SMALL).unwrap();
-        assert_eq!((template.template_id.as_str(), template.version.as_str(), template.concept.as_str()), ("openEHR-EHR-CLUSTER.size.v1.2.0", "1.2.0", "Size"));
+        assert_eq!(
+            (template.template_id.as_str(), template.version.as_str(), template.concept.as_str()),
+            ("openEHR-EHR-CLUSTER.size.v1.2.0", "1.2.0", "Size")
+        );
         assert!(!template.is_opaque, "{:?}", template.warnings);
-        let coded = |code: &str| format!(r#"{{"_type":"DV_CODED_TEXT","value":"x","defining_code":{{"terminology_id":{{"value":"local"}},"code_string":"{code}"}}}}"#);
+        let coded = |code: &str| {
+            format!(r#"{{"_type":"DV_CODED_TEXT","value":"x","defining_code":{{"terminology_id":{{"value":"local"}},"code_string":"{code}"}}}}"#)
+        };
         assert!(codes(r#"{"_type":"DV_COUNT","magnitude":5}"#, &template).is_empty());
         assert_eq!(codes(r#"{"_type":"DV_COUNT","magnitude":10}"#, &template), ["TPL0506"]);
         assert!(codes(&coded("at2"), &template).is_empty());

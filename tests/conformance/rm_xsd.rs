@@ -52,7 +52,8 @@ fn is_document(entry: &Value) -> bool {
 /// The document written as XML; the reason, where the document itself does not meet the Reference Model.
 fn as_xml(corpus: &Corpus, file: &str) -> Result<String, String> {
     let text = corpus.text(&format!("rm/{file}"))?;
-    let read = if text.trim_start_matches('\u{feff}').trim_start().starts_with('<') { xml::read(&text, Cls::ANY) } else { json::read(&text, Cls::ANY) };
+    let read =
+        if text.trim_start_matches('\u{feff}').trim_start().starts_with('<') { xml::read(&text, Cls::ANY) } else { json::read(&text, Cls::ANY) };
     let tree = read.map_err(|findings| format!("not read: {}", told(&findings)))?;
     let root = tree.root().ok_or("the tree is empty")?;
     let mut findings = validate::validate(root);

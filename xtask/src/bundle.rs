@@ -56,8 +56,8 @@ fn page() -> Result<(), String> {
 /// Compiles a crate to wasm and writes the module and its JavaScript glue, both named after the crate.
 pub fn wasm_module(package: &str, bind: &[&str], folder: &str) -> Result<(), String> {
     target(WASM)?;
-    run(&mut cargo(&["build", "--quiet", "--release", "--target", WASM, "--lib", "--package", package]))?;
-    let module = format!("target/{WASM}/release/{}.wasm", package.replace('-', "_"));
+    run(&mut cargo(&["build", "--quiet", "--profile", "wasm", "--target", WASM, "--lib", "--package", package]))?;
+    let module = format!("target/{WASM}/wasm/{}.wasm", package.replace('-', "_"));
     let program = wasm_bindgen()?.join("wasm-bindgen");
     run(command(program, bind).args(["--out-dir", folder, &module]))
 }
