@@ -290,7 +290,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     }
 
     /// The product of the rows of all variables, in order of their first use.
-    fn rows(&self, hits: &[Hits], chosen: &[Range<usize>], whole: &[(usize, Vec<Vec<Node>>)]) -> Result<Vec<Vec<Node>>, QueryError> {
+    fn rows(&self, hits: &[Hits], chosen: &[Range<usize>], whole: &[OfVariable]) -> Result<Vec<Vec<Node>>, QueryError> {
         let mut rows: Vec<Vec<Node>> = Vec::new();
         for trie in &self.plan.tries {
             let anchor = self.anchors.entries.iter().position(|e| e.variable == trie.variable);
