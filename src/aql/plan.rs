@@ -60,11 +60,17 @@ pub fn plan(query: Query, ehr: Option<&str>, exact: bool) -> Result<Plan, Vec<Di
     let whole = Span::default();
     if query.paths.len() > MAX_PATHS {
         let message = format!("a query may use at most {MAX_PATHS} different paths, this one uses {}", query.paths.len());
-        return Err(vec![Diagnostic::error("AQL0301", whole, message).with_help("select whole objects, or split the query")]);
+        return Err(vec![Diagnostic::error("AQL0003", whole, message).with_help("select whole objects, or split the query")]);
     }
     if let Some(variable) = query.variables.iter().find(|v| v.class.is_a(Cls::VERSIONED_OBJECT)) {
         let message = format!("`{}` cannot be queried", variable.class);
         return Err(vec![Diagnostic::error("AQL0501", whole, message).with_help("use VERSION, which has the versions and their contents")]);
+    }
+    let exists = query.condition.iter().flat_map(exists_paths);
+    if let Some(path) = query.paths.iter().chain(exists).find(|p| is_ehr_reference(&query, p)) {
+        let message = format!("the references of `{}` cannot be queried", path.text);
+        let help = "let EHR contain what they refer to: `EHR e CONTAINS COMPOSITION c`, `… FOLDER f`, `… VERSION v`";
+        return Err(vec![Diagnostic::error("AQL0501", whole, message).with_help(help)]);
     }
     let mut tries: Vec<Trie> = Vec::new();
     for path in &query.paths {
@@ -96,6 +102,12 @@ impl Plan {
     pub fn scan(&self) -> &Scan {
         &self.scan
     }
+}
+
+/// The lists of references of an EHR, which are not stored but follow from what it contains.
+fn is_ehr_reference(query: &Query, path: &IdentifiedPath) -> bool {
+    const REFERENCES: [Attr; 5] = [Attr::COMPOSITIONS, Attr::CONTRIBUTIONS, Attr::DIRECTORY, Attr::EHR_ACCESS, Attr::FOLDERS];
+    class_of(query, path.variable) == Cls::EHR && path.steps.first().is_some_and(|s| REFERENCES.contains(&s.attr))
 }
 
 fn class_of(query: &Query, variable: usize) -> Cls {
