@@ -6,6 +6,7 @@
 use super::class_table::{ATTR_NAMES, CLASSES};
 use std::fmt;
 use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 /// A class of the RM, or one of its primitive types; numbered in pre-order of inheritance.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -83,6 +84,38 @@ static BY_NAME: LazyLock<Vec<Cls>> = LazyLock::new(|| {
     classes
 });
 
+/// A set of classes, by number.
+type ClassSet = [u64; 3];
+
+/// For each class the classes that objects below it can be of.
+static BELOW: OnceLock<Vec<ClassSet>> = OnceLock::new();
+
+fn has(set: &ClassSet, class: usize) -> bool {
+    set.get(class / 64).is_some_and(|word| word >> (class % 64) & 1 == 1)
+}
+
+/// What attributes lead to, and from there, and so on.
+fn everything_below() -> Vec<ClassSet> {
+    let mut below: Vec<ClassSet> = Cls::all().map(directly_below).collect();
+    for middle in 0..below.len() {
+        let further = below.get(middle).copied().unwrap_or_default();
+        for set in below.iter_mut().filter(|set| has(set, middle)) {
+            set.iter_mut().zip(further).for_each(|(word, more)| *word |= more);
+        }
+    }
+    below
+}
+
+fn directly_below(class: Cls) -> ClassSet {
+    let mut set = ClassSet::default();
+    for target in class.attrs().iter().flat_map(|a| Cls::all().filter(|c| c.is_a(a.ty) && !c.is_abstract())) {
+        if let Some(word) = set.get_mut(usize::from(target.0) / 64) {
+            *word |= 1 << (target.0 % 64);
+        }
+    }
+    set
+}
+
 static NOTHING: ClassDef = ClassDef { name: "?", is_abstract: true, parent: Cls(0), last: 0, attrs: &[] };
 
 impl Cls {
@@ -138,6 +171,12 @@ impl Cls {
     /// True for the types whose values are plain text, numbers or booleans.
     pub fn is_primitive(self) -> bool {
         matches!(self, Cls::BOOLEAN | Cls::CHARACTER | Cls::INTEGER | Cls::INTEGER64 | Cls::OCTETS | Cls::REAL | Cls::STRING)
+    }
+
+    /// True when an object of this class can have one of `other`, or of a descendant of it, somewhere below it.
+    pub fn may_contain(self, other: Cls) -> bool {
+        let below = BELOW.get_or_init(everything_below).get(usize::from(self.0)).copied().unwrap_or_default();
+        (other.0..=other.def().last).any(|class| has(&below, usize::from(class)))
     }
 
     /// The attributes, inherited ones first, in canonical (XSD) order.
@@ -223,6 +262,17 @@ mod tests {
     fn attributes_stand_in_xsd_order() {
         let names: Vec<&str> = Cls::ELEMENT.attrs().iter().map(|a| a.attr.name()).collect();
         assert_eq!(names, ["archetype_node_id", "name", "uid", "links", "archetype_details", "feeder_audit", "value", "null_flavour", "null_reason"]);
+    }
+
+    #[test]
+    fn the_table_knows_what_can_stand_below() {
+        assert!(
+            Cls::COMPOSITION.may_contain(Cls::OBSERVATION) && Cls::SECTION.may_contain(Cls::SECTION) && Cls::OBSERVATION.may_contain(Cls::ELEMENT)
+        );
+        assert!(
+            !Cls::COMPOSITION.may_contain(Cls::COMPOSITION) && !Cls::OBSERVATION.may_contain(Cls::ENTRY) && !Cls::DV_TEXT.may_contain(Cls::LOCATABLE)
+        );
+        assert!(Cls::ORIGINAL_VERSION.may_contain(Cls::COMPOSITION) && Cls::EHR_STATUS.may_contain(Cls::LOCATABLE));
     }
 
     #[test]

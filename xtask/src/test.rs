@@ -37,6 +37,9 @@ fn native(report: &mut Report, corpus: &[String]) {
     let checked = |more: &[&str]| cargo(&[&["test", "--quiet", "--profile", "checked"], more].concat());
     report.step("native tests", checked(&["--workspace", "--exclude", "aqlite-bench", "--lib", "--bins", "--test", "it"]));
     report.step("documentation examples", checked(&["--doc"]));
+    // The suite of written XML validates with a package from npm.
+    let started = Instant::now();
+    report.note("npm packages", started, npm_packages());
     let mut suites = conformance::command();
     suites.args(corpus);
     report.step("conformance", suites);

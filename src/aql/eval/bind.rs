@@ -230,7 +230,9 @@ impl<'p, 'b> Binder<'p, 'b> {
         let id_of = |item: u32| shape.constant(item, Attr::ARCHETYPE_NODE_ID);
         let mut roots: Vec<(u32, u32)> = Vec::new();
         let mut found = Vec::new();
-        for (item, node) in (0u32..).zip(shape.items()) {
+        // Where nothing of the class can stand below the root, only the root is looked at.
+        let depth = if shape.class().may_contain(expr.class) { usize::MAX } else { 1 };
+        for (item, node) in (0u32..).zip(shape.items()).take(depth) {
             while roots.last().is_some_and(|(_, end)| *end <= item) {
                 roots.pop();
             }

@@ -3,7 +3,7 @@
 use super::node::{Node, View};
 use super::predicate::Tester;
 use crate::aql::plan::{PathSet, Plan};
-use crate::aql::trie::{Mode, Trie};
+use crate::aql::trie::{Mode, Trie, TrieNode};
 
 /// Rows of nodes, one column a path or captured step.
 pub(super) struct Rows {
@@ -43,10 +43,8 @@ impl Rows {
 
     /// Every row of `self` with every row of `other`, at most `most` of them; the columns of both are disjoint.
     pub fn product(&mut self, other: &Rows, most: usize) {
-        if let ([row], [more]) =
-            (self.nodes.chunks_exact_mut(self.width).collect::<Vec<_>>().as_mut_slice(), other.iter().collect::<Vec<_>>().as_slice())
-        {
-            merge(row, more);
+        if self.nodes.len() == self.width && other.nodes.len() == self.width {
+            merge(&mut self.nodes, &other.nodes);
             return;
         }
         let mut nodes =
@@ -85,21 +83,82 @@ impl Expander<'_, '_> {
         let mut rows = Rows::single(self.plan.width);
         for trie in &self.plan.tries {
             let node = assignment.get(trie.variable).copied().unwrap_or(Node::NONE);
-            rows.product(&self.of_variable(trie, node), self.most);
+            let alive = self.alive(trie, node);
+            let filled = if rows.len() == 1 { self.fill(trie, 0, node, &alive, &mut rows.nodes) } else { None };
+            if filled.is_none() {
+                rows.product(&self.expand(trie, 0, node, &alive), self.most);
+            }
         }
         rows
     }
 
     /// The rows of one variable, bound to a node.
     pub fn of_variable(self, trie: &Trie, node: Node) -> Rows {
-        let Some(root) = trie.nodes.first() else { return Rows::single(self.plan.width) };
+        let alive = self.alive(trie, node);
+        let mut rows = Rows::single(self.plan.width);
+        match self.fill(trie, 0, node, &alive, &mut rows.nodes) {
+            Some(_) => rows,
+            None => self.expand(trie, 0, node, &alive),
+        }
+    }
+
+    /// The paths whose root predicate the node passes.
+    fn alive(self, trie: &Trie, node: Node) -> PathSet {
         let mut alive = PathSet::default();
-        for (path, predicate) in &root.paths {
+        for (path, predicate) in trie.nodes.first().iter().flat_map(|root| &root.paths) {
             if !node.is_none() && predicate.as_ref().is_none_or(|p| self.tester().holds(p, node)) {
                 alive.insert(*path);
             }
         }
-        self.expand(trie, 0, node, &alive)
+        alive
+    }
+
+    /// The usual case, without lists of rows: fills the cells of a step and of all below it while each step has at most one
+    /// instance. `Some(false)`: the instance gives no row; `None`: a step has more, so that rows must be multiplied.
+    fn fill(self, trie: &Trie, at: usize, node: Node, alive: &PathSet, row: &mut [Node]) -> Option<bool> {
+        let Some(step) = trie.nodes.get(at) else { return Some(true) };
+        for kid in &step.kids {
+            let below = match self.only(trie, *kid, node, alive)? {
+                Some((instance, passing)) => self.fill(trie, *kid, instance, &passing, row)?,
+                None => false,
+            };
+            if !below && step.mode == Mode::Chain {
+                return Some(false);
+            }
+        }
+        for column in step.ends.iter().filter(|p| alive.contains(**p)).chain(&step.capture) {
+            if let Some(cell) = row.get_mut(*column) {
+                *cell = node;
+            }
+        }
+        Some(true)
+    }
+
+    /// The one instance of a step that some path is alive at, with those paths; `None` when there are several.
+    fn only(self, trie: &Trie, kid: usize, node: Node, alive: &PathSet) -> Option<Option<(Node, PathSet)>> {
+        let mut found = None;
+        let mut several = false;
+        if let Some(step) = trie.nodes.get(kid).filter(|_| !node.is_none()) {
+            self.view.each(node, step.attr, &mut |instance| {
+                if let Some(passing) = self.passing(step, instance, alive) {
+                    several = found.is_some();
+                    found = Some((instance, passing));
+                }
+                !several
+            });
+        }
+        (!several).then_some(found)
+    }
+
+    /// The paths that are alive at an instance; `None` when no path cares for it.
+    fn passing(self, step: &TrieNode, instance: Node, alive: &PathSet) -> Option<PathSet> {
+        let mut passing = PathSet::default();
+        for (path, predicate) in &step.paths {
+            if alive.contains(*path) && predicate.as_ref().is_none_or(|p| self.tester().holds(p, instance)) {
+                passing.insert(*path);
+            }
+        }
+        (!passing.is_empty() || (step.paths.is_empty() && step.capture.is_some())).then_some(passing)
     }
 
     fn tester(&self) -> Tester<'_, '_> {
@@ -131,13 +190,7 @@ impl Expander<'_, '_> {
         let mut rows = Rows::none(self.plan.width);
         let Some(step) = trie.nodes.get(kid).filter(|_| !node.is_none()) else { return rows };
         self.view.each(node, step.attr, &mut |instance| {
-            let mut passing = PathSet::default();
-            for (path, predicate) in &step.paths {
-                if alive.contains(*path) && predicate.as_ref().is_none_or(|p| self.tester().holds(p, instance)) {
-                    passing.insert(*path);
-                }
-            }
-            if !passing.is_empty() || (step.paths.is_empty() && step.capture.is_some()) {
+            if let Some(passing) = self.passing(step, instance, alive) {
                 rows.append(self.expand(trie, kid, instance, &passing));
             }
             rows.len() <= self.most

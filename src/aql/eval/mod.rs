@@ -84,6 +84,7 @@ impl<'p> Run<'p> {
                 None if self.plan.single => self.each_document(batch, &candidates),
                 None => self.each_ehr(batch, &candidates),
             };
+            self.output.settle(Judge { plan: self.plan, view: View::new(batch), now: self.now });
             if done.is_continue() && !self.is_full() {
                 return true;
             }

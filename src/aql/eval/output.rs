@@ -14,6 +14,8 @@ use std::collections::{HashMap, HashSet};
 /// A row on its way out.
 struct OutRow {
     cells: Vec<Cell>,
+    /// What the cells are made of, while the batch is there; then empty.
+    nodes: Vec<Node>,
     keys: Vec<SortKey>,
     order: Order,
 }
@@ -86,20 +88,33 @@ impl Output {
             self.add_to_group(judge, row, keys, order);
             return;
         }
-        let cells = query.select.iter().map(|c| plain_cell(judge, &c.value, row)).collect();
-        self.rows.push(OutRow { cells, keys, order });
-        self.shed(query);
+        match best_of(query) {
+            Some(wanted) => {
+                self.rows.push(OutRow { cells: Vec::new(), nodes: row.to_vec(), keys, order });
+                if self.rows.len() >= wanted.saturating_mul(2).max(1024) {
+                    self.shed(query, wanted);
+                }
+            }
+            None => self.rows.push(OutRow { cells: cells_of(judge, row), nodes: Vec::new(), keys, order }),
+        }
     }
 
-    /// Keeps a top-k query small: only the best rows so far.
-    fn shed(&mut self, query: &Query) {
-        let Some(Window::First { limit, offset }) = query.window else { return };
-        let wanted = usize::try_from(limit.saturating_add(offset)).unwrap_or(usize::MAX);
-        if !query.order.is_empty() && !query.distinct && self.rows.len() >= wanted.saturating_mul(2).max(1024) {
-            self.rows.sort_by_key(|r| r.order);
-            sort(&mut self.rows, &query.order);
-            self.rows.truncate(wanted);
+    /// Makes the cells that still point into the batch; of a top-k query only those of the best rows.
+    pub fn settle<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>) {
+        let Some(wanted) = best_of(&judge.plan.query) else { return };
+        if self.rows.len() > wanted {
+            self.shed(&judge.plan.query, wanted);
         }
+        for row in self.rows.iter_mut().filter(|r| !r.nodes.is_empty()) {
+            row.cells = cells_of(judge, &std::mem::take(&mut row.nodes));
+        }
+    }
+
+    /// Keeps the best rows so far.
+    fn shed(&mut self, query: &Query, wanted: usize) {
+        self.rows.sort_by_key(|r| r.order);
+        sort(&mut self.rows, &query.order);
+        self.rows.truncate(wanted);
     }
 
     fn add_to_group<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, row: &[Node], keys: Vec<SortKey>, order: Order) {
@@ -168,7 +183,7 @@ impl Output {
                     *key = tally.key(aggregate);
                 }
             }
-            self.rows.push(OutRow { cells: group.cells, keys: group.keys, order: group.order });
+            self.rows.push(OutRow { cells: group.cells, nodes: Vec::new(), keys: group.keys, order: group.order });
         }
     }
 }
@@ -233,6 +248,20 @@ impl Tally {
             _ => SortKey::Null,
         }
     }
+}
+
+/// How many rows of a top-k query (ORDER BY and LIMIT) are wanted at most.
+fn best_of(query: &Query) -> Option<usize> {
+    match query.window {
+        Some(Window::First { limit, offset }) if !query.order.is_empty() && !query.distinct => {
+            Some(usize::try_from(limit.saturating_add(offset)).unwrap_or(usize::MAX))
+        }
+        _ => None,
+    }
+}
+
+fn cells_of<'p: 'b, 'b>(judge: Judge<'p, 'b>, row: &[Node]) -> Vec<Cell> {
+    judge.plan.query.select.iter().map(|c| plain_cell(judge, &c.value, row)).collect()
 }
 
 fn plain_cell<'p: 'b, 'b>(judge: Judge<'p, 'b>, value: &'p ColumnValue, row: &[Node]) -> Cell {
