@@ -34,6 +34,8 @@ pub(super) type Next<'n> = &'n mut dyn FnMut(&mut Assignment) -> ControlFlow<()>
 /// Candidates of a class expression in a shape: found once, used for every fragment.
 #[derive(Default)]
 pub(super) struct Candidates {
+    /// Whether the EHR that was asked last passes the predicate of a class expression: (variable, EHR, answer).
+    last_ehr: Cell<Option<(usize, u32, bool)>>,
     by_table: HashMap<(usize, u32), Rc<[Candidate]>>,
 }
 
@@ -132,7 +134,8 @@ impl<'p, 'b> Binder<'p, 'b> {
 
     fn take(&self, expr: &ClassExpr, node: Node, below: Parent<'b>, a: &mut Assignment, next: Next<'_>) -> ControlFlow<()> {
         self.watch.step()?;
-        if !expr.predicate.as_ref().is_none_or(|p| self.tester().holds(p, node)) {
+        if !expr.predicate.as_ref().is_none_or(|p| if expr.class == Cls::EHR { self.ehr_passes(expr, p, node) } else { self.tester().holds(p, node) })
+        {
             return ControlFlow::Continue(());
         }
         if let Some(slot) = a.get_mut(expr.variable) {
@@ -143,6 +146,19 @@ impl<'p, 'b> Binder<'p, 'b> {
             Contains::Some(source) => self.bind(source, below, a, next),
             Contains::None(source) if self.exists(source, below, a) => ControlFlow::Continue(()),
             Contains::None(_) => next(a),
+        }
+    }
+
+    /// Tests an EHR once, not again for each of its documents.
+    fn ehr_passes(&self, expr: &ClassExpr, predicate: &Predicate, node: Node) -> bool {
+        let candidates = self.candidates.borrow();
+        match candidates.last_ehr.get() {
+            Some((variable, ehr, passes)) if (variable, ehr) == (expr.variable, self.ehr) => passes,
+            _ => {
+                let passes = self.tester().holds(predicate, node);
+                candidates.last_ehr.set(Some((expr.variable, self.ehr, passes)));
+                passes
+            }
         }
     }
 
