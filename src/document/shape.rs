@@ -351,16 +351,17 @@ fn build(key: &[u8]) -> Shape {
         shape.items.push(Item { attr: Attr::from_number(*attr), class: Cls::from_number(*class).unwrap_or(Cls::ANY), kind, parent, end: index + 1 });
     }
     let hash = Sha256::digest(shape.to_text().as_bytes());
-    shape.digest = hash.iter().take(16).fold(String::with_capacity(32), |mut out, byte| {
-        let _ = write!(out, "{byte:02x}");
-        out
-    });
+    shape.digest = hexadecimal(hash.iter().take(16));
     shape
 }
 
 /// The SHA-256 of a document's canonical JSON, as 64 hexadecimal digits: stored beside it, checked by export and import.
 pub fn digest_of(node: NodeRef<'_>) -> String {
-    Sha256::digest(json::write(node).as_bytes()).iter().fold(String::with_capacity(64), |mut out, byte| {
+    hexadecimal(Sha256::digest(json::write(node).as_bytes()).iter())
+}
+
+fn hexadecimal<'a>(bytes: impl Iterator<Item = &'a u8>) -> String {
+    bytes.fold(String::new(), |mut out, byte| {
         let _ = write!(out, "{byte:02x}");
         out
     })
