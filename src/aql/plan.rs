@@ -1,6 +1,8 @@
 //! The plan of a query: what it needs from a repository, and everything that is decided once for all documents.
 
-use super::query::{ClassExpr, CompareOp, Condition, Contains, Expr, IdentifiedPath, Literal, Predicate, PredicateValue, Query, Source, Versions};
+use super::query::{
+    ClassExpr, CompareOp, Condition, Contains, Expr, IdentifiedPath, Literal, Predicate, PredicateValue, Query, Source, Step, Versions,
+};
 use super::trie::{ExistsPlan, Trie};
 use crate::diag::{Diagnostic, Span};
 use crate::document::ObjectKind;
@@ -62,15 +64,10 @@ pub fn plan(query: Query, ehr: Option<&str>, exact: bool) -> Result<Plan, Vec<Di
         let message = format!("a query may use at most {MAX_PATHS} different paths, this one uses {}", query.paths.len());
         return Err(vec![Diagnostic::error("AQL0003", whole, message).with_help("select whole objects, or split the query")]);
     }
-    if let Some(variable) = query.variables.iter().find(|v| v.class.is_a(Cls::VERSIONED_OBJECT)) {
+    if let Some(variable) = query.variables.iter().find(|v| v.class.is_a(Cls::CONTRIBUTION)) {
         let message = format!("`{}` cannot be queried", variable.class);
-        return Err(vec![Diagnostic::error("AQL0501", whole, message).with_help("use VERSION, which has the versions and their contents")]);
-    }
-    let exists = query.condition.iter().flat_map(exists_paths);
-    if let Some(path) = query.paths.iter().chain(exists).find(|p| is_ehr_reference(&query, p)) {
-        let message = format!("the references of `{}` cannot be queried", path.text);
-        let help = "let EHR contain what they refer to: `EHR e CONTAINS COMPOSITION c`, `… FOLDER f`, `… VERSION v`";
-        return Err(vec![Diagnostic::error("AQL0501", whole, message).with_help(help)]);
+        let help = "use VERSION: `v/contribution/id/value` names the contribution, `v/commit_audit` tells who, when and why";
+        return Err(vec![Diagnostic::error("AQL0504", whole, message).with_help(help)]);
     }
     let mut tries: Vec<Trie> = Vec::new();
     for path in &query.paths {
@@ -90,8 +87,10 @@ pub fn plan(query: Query, ehr: Option<&str>, exact: bool) -> Result<Plan, Vec<Di
         }
     }
     let regexes = regexes(&query)?;
-    let single = is_single(&query.from) && !uses_status(&query);
-    let scan = scan(&query, ehr, single);
+    let derived = uses_derived(&query);
+    let single = is_single(&query.from) && !uses_status(&query) && !derived;
+    let mut scan = scan(&query, ehr, single);
+    scan.all_versions |= derived;
     // A row without columns could not be counted.
     let width = width.max(1);
     Ok(Plan { query, tries, exists, width, single, exact, regexes, scan })
@@ -104,10 +103,34 @@ impl Plan {
     }
 }
 
-/// The lists of references of an EHR, which are not stored but follow from what it contains.
-fn is_ehr_reference(query: &Query, path: &IdentifiedPath) -> bool {
-    const REFERENCES: [Attr; 5] = [Attr::COMPOSITIONS, Attr::CONTRIBUTIONS, Attr::DIRECTORY, Attr::EHR_ACCESS, Attr::FOLDERS];
-    class_of(query, path.variable) == Cls::EHR && path.steps.first().is_some_and(|s| REFERENCES.contains(&s.attr))
+/// The references of an EHR, which are not stored with it but follow from what it holds. An EHR_ACCESS is never held.
+pub(super) const EHR_REFERENCES: [Attr; 4] = [Attr::COMPOSITIONS, Attr::CONTRIBUTIONS, Attr::DIRECTORY, Attr::FOLDERS];
+
+/// True when a query asks for what follows from all versions of an EHR: its references, or VERSIONED_OBJECTs.
+fn uses_derived(query: &Query) -> bool {
+    query.variables.iter().any(|v| v.class.is_a(Cls::VERSIONED_OBJECT)) || leaves_ehr_by(query, &EHR_REFERENCES)
+}
+
+/// True when a path from an EHR, in a clause or in brackets, starts with one of these attributes.
+fn leaves_ehr_by(query: &Query, attrs: &[Attr]) -> bool {
+    let mut found = false;
+    each_class(&query.from, &mut |e| found |= e.class == Cls::EHR && e.predicate.as_ref().is_some_and(|p| predicate_starts(p, attrs)));
+    let exists = query.condition.iter().flat_map(exists_paths);
+    let mut of_ehr = query.paths.iter().chain(exists).filter(|p| class_of(query, p.variable) == Cls::EHR);
+    found || of_ehr.any(|p| starts(&p.steps, attrs) || p.root.as_ref().is_some_and(|root| predicate_starts(root, attrs)))
+}
+
+fn predicate_starts(predicate: &Predicate, attrs: &[Attr]) -> bool {
+    match predicate {
+        Predicate::And(terms) | Predicate::Or(terms) => terms.iter().any(|t| predicate_starts(t, attrs)),
+        Predicate::NodeId(_) => false,
+        Predicate::Compare(path, _, PredicateValue::Path(other)) => starts(path, attrs) || starts(other, attrs),
+        Predicate::Compare(path, ..) | Predicate::Regex(path, _) => starts(path, attrs),
+    }
+}
+
+fn starts(path: &[Step], attrs: &[Attr]) -> bool {
+    path.first().is_some_and(|step| attrs.contains(&step.attr))
 }
 
 fn class_of(query: &Query, variable: usize) -> Cls {
@@ -174,15 +197,17 @@ fn is_single(from: &Source) -> bool {
         (_, Cls::EHR) => false,
         _ => {
             let mut folders = false;
-            each_class(from, &mut |e| folders |= e.class == Cls::FOLDER);
+            // A LOCATABLE that contains something may be a folder, which contains what it lists.
+            let lists = |e: &ClassExpr| e.class == Cls::FOLDER || (e.contains != Contains::Nothing && Cls::FOLDER.is_a(e.class));
+            each_class(from, &mut |e| folders |= lists(e));
             !folders
         }
     }
 }
 
 fn uses_status(query: &Query) -> bool {
-    let exists = query.condition.iter().flat_map(exists_paths);
-    query.paths.iter().chain(exists).any(|p| class_of(query, p.variable) == Cls::EHR && p.steps.first().is_none_or(|s| s.attr == Attr::EHR_STATUS))
+    let whole = |p: &IdentifiedPath| p.steps.is_empty() && class_of(query, p.variable) == Cls::EHR;
+    query.paths.iter().any(whole) || leaves_ehr_by(query, &[Attr::EHR_STATUS])
 }
 
 fn scan(query: &Query, ehr: Option<&str>, single: bool) -> Scan {

@@ -1,5 +1,9 @@
 //! A batch: many packed documents as columns, one table a shape.
 
+mod derived;
+
+pub use derived::Container;
+
 use super::column::{Column, Leaf};
 use super::pack::{FragmentView, Packed, Part, pack, write_json};
 use super::rule::NothingKnown;
@@ -7,6 +11,8 @@ use super::shape::{ItemKind, Shape, Shapes};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json::quote_into;
 use crate::rm::tree::{Kind, Tree};
+use derived::{DERIVED, Derived};
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -105,6 +111,9 @@ pub struct Batch {
     tables: Vec<Table>,
     by_address: HashMap<usize, (Arc<Shape>, u32)>,
     by_digest: HashMap<String, u32>,
+    /// The number of the first table.
+    base: u32,
+    derived: OnceCell<Box<Derived>>,
 }
 
 impl Batch {
@@ -125,6 +134,7 @@ impl Batch {
 
     /// Adds an EHR and gives its number.
     pub fn add_ehr(&mut self, ehr: EhrRow) -> u32 {
+        self.derived.take();
         let number = self.ehrs.len() as u32;
         let tree = ehr_tree(&ehr);
         if let Some(root) = tree.root() {
@@ -157,6 +167,7 @@ impl Batch {
 
     /// Adds a packed ORIGINAL_VERSION and gives its number.
     pub fn add(&mut self, ehr: u32, row: DocRow, packed: &Packed) -> u32 {
+        self.derived.take();
         let number = self.docs.len() as u32;
         let version = self.add_part(number, packed, packed.root());
         let data = self.part_at(version, Attr::DATA);
@@ -172,7 +183,7 @@ impl Batch {
         self.fragments += 1;
         let runs: Vec<Vec<Fragment>> = part.runs.iter().map(|run| run.iter().map(|inner| self.add_part(doc, packed, inner)).collect()).collect();
         let number = self.table_of(&part.shape);
-        let Some(table) = self.tables.get_mut(number as usize) else { return Fragment { table: number, row: 0 } };
+        let Some(table) = self.tables.get_mut((number - self.base) as usize) else { return Fragment { table: number, row: 0 } };
         let row = table.docs.len() as u32;
         table.docs.push(doc);
         table.places.push(place);
@@ -195,7 +206,7 @@ impl Batch {
             Some(table) => *table,
             None => {
                 self.tables.push(Table::new(Arc::clone(shape)));
-                self.tables.len() as u32 - 1
+                self.base + self.tables.len() as u32 - 1
             }
         };
         self.by_digest.insert(shape.digest().to_owned(), table);
@@ -205,6 +216,7 @@ impl Batch {
 
     /// Says that a document is no longer the latest version of its object.
     pub fn supersede(&mut self, document: u32) {
+        self.derived.take();
         if let Some(doc) = self.docs.get_mut(document as usize) {
             doc.row.latest = false;
         }
@@ -212,6 +224,7 @@ impl Batch {
 
     /// Takes an EHR and its documents out of every answer.
     pub fn remove_ehr(&mut self, ehr: u32) {
+        self.derived.take();
         if let Some(row) = self.ehrs.get_mut(ehr as usize) {
             *row = None;
         }
@@ -242,14 +255,17 @@ impl Batch {
         self.docs.get(document as usize)
     }
 
-    /// The tables; fragments name them by number.
+    /// The tables of documents and EHRs; fragments name them by number.
     pub fn tables(&self) -> &[Table] {
         &self.tables
     }
 
     /// One table.
     pub fn table(&self, number: u32) -> Option<&Table> {
-        self.tables.get(number as usize)
+        match number.checked_sub(self.base) {
+            Some(number) if number < DERIVED => self.tables.get(number as usize),
+            _ => self.derived.get()?.batch.table(number),
+        }
     }
 
     /// The fragments of a run, in list order.

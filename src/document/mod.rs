@@ -11,7 +11,7 @@ mod pack;
 mod rule;
 mod shape;
 
-pub use batch::{Batch, Doc, DocRow, EhrRow, Fragment, ObjectKind, Table};
+pub use batch::{Batch, Container, Doc, DocRow, EhrRow, Fragment, ObjectKind, Table};
 pub use column::{Column, Leaf};
 pub use pack::{Packed, pack};
 pub use rule::{Known, NothingKnown};

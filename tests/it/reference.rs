@@ -4,6 +4,7 @@
 //! order, distinct, window. Only the checked query is shared with the engine; every comparison, function and date is
 //! done anew here, for clarity rather than speed. Everything is materialised; too much of it is no answer.
 
+mod derived;
 mod output;
 mod time;
 mod trie;
@@ -28,7 +29,17 @@ pub struct Options<'a> {
 /// The rows of a query, each as a JSON array; `None` when there are too many on the way.
 pub fn rows(query: &Query, repository: &Repository, options: &Options<'_>) -> Option<Vec<String>> {
     let ehrs: Vec<Tree> = repository.ehrs.iter().map(ehr_tree).collect();
-    let world = World { query, repository, ehrs: &ehrs, exact: options.exact, now: options.now, overflow: Cell::new(false) };
+    let (references, containers) = derived::of(repository);
+    let world = World {
+        query,
+        repository,
+        ehrs: &ehrs,
+        references: &references,
+        containers: &containers,
+        exact: options.exact,
+        now: options.now,
+        overflow: Cell::new(false),
+    };
     let scope = options.ehr.map(str::to_owned).or_else(|| world.named_ehr());
     let tries = trie::of_query(query);
     let mut kept: Vec<(Vec<(u64, u64)>, Row<'_>)> = Vec::new();
@@ -60,6 +71,8 @@ struct World<'a> {
     query: &'a Query,
     repository: &'a Repository,
     ehrs: &'a [Tree],
+    references: &'a [Tree],
+    containers: &'a [derived::Container],
     exact: bool,
     now: &'a str,
     overflow: Cell<bool>,
@@ -93,6 +106,7 @@ type Row<'a> = Vec<Option<At<'a>>>;
 enum Parent<'a> {
     Ehr(usize),
     Version(usize),
+    Object(usize),
     Folder(At<'a>),
     Node(At<'a>),
 }
@@ -130,6 +144,7 @@ impl<'a> World<'a> {
             let below = match found.at.node.class() {
                 Cls::EHR => Parent::Ehr(found.at.ehr),
                 class if class.is_a(Cls::VERSION) => Parent::Version(found.document.expect("a version")),
+                class if class.is_a(Cls::VERSIONED_OBJECT) => Parent::Object(found.document.expect("a first version")),
                 Cls::FOLDER => Parent::Folder(found.at),
                 _ => Parent::Node(found.at),
             };
@@ -168,6 +183,7 @@ impl<'a> World<'a> {
             let documents: Vec<usize> = match parent {
                 Parent::Ehr(ehr) => self.documents_of(ehr).filter(wanted).collect(),
                 Parent::Folder(folder) => self.listed(folder),
+                Parent::Object(first) => self.versions_of(first).filter(wanted).collect(),
                 _ => Vec::new(),
             };
             let versions = documents.into_iter().enumerate().map(|(i, d)| {
@@ -177,10 +193,25 @@ impl<'a> World<'a> {
             });
             return versions.filter(|f| f.at.node.class().is_a(class)).collect();
         }
+        if class.is_a(Cls::VERSIONED_OBJECT) {
+            let firsts: Vec<usize> = match parent {
+                Parent::Ehr(ehr) => self.containers.iter().map(|c| c.first).filter(|d| self.repository.documents[*d].ehr == ehr).collect(),
+                Parent::Folder(folder) => self.listed(folder).into_iter().filter_map(|d| self.versions_of(d).next()).collect(),
+                _ => Vec::new(),
+            };
+            let all = firsts.into_iter().enumerate().filter_map(|(i, first)| {
+                let container = self.containers.iter().find(|c| c.first == first)?;
+                let document = &self.repository.documents[first];
+                let place = if let Parent::Ehr(_) = parent { document.row.ordinal } else { i as u64 };
+                Some(Found { at: self.root(&container.tree, document.ehr), document: Some(first), place: (place, 0) })
+            });
+            return all.filter(|f| f.at.node.class().is_a(class)).collect();
+        }
         let mut out = Vec::new();
         match parent {
             Parent::Ehr(ehr) => self.documents_of(ehr).filter(|d| self.is_current(*d)).for_each(|d| self.of_document(d, &mut out)),
             Parent::Version(document) => self.of_document(document, &mut out),
+            Parent::Object(first) => self.versions_of(first).filter(|d| self.is_current(*d)).for_each(|d| self.of_document(d, &mut out)),
             Parent::Folder(folder) => {
                 descend(folder, false, &mut out);
                 for document in self.listed(folder) {
@@ -211,6 +242,13 @@ impl<'a> World<'a> {
     fn documents_of(&self, ehr: usize) -> impl Iterator<Item = usize> {
         let documents = &self.repository.documents;
         (0..documents.len()).filter(move |d| documents[*d].ehr == ehr)
+    }
+
+    /// The versions of the object of a document, oldest first.
+    fn versions_of(&self, document: usize) -> impl Iterator<Item = usize> {
+        let documents = &self.repository.documents;
+        let object = &documents[document].row.object_id;
+        (0..documents.len()).filter(move |d| documents[*d].row.object_id == *object)
     }
 
     fn is_current(&self, document: usize) -> bool {
@@ -279,7 +317,9 @@ impl<'a> World<'a> {
             let data = status.and_then(|d| self.repository.documents[d].tree.root()?.get(Attr::DATA));
             return data.into_iter().map(|node| At { node, holder: class, ehr: at.ehr }).collect();
         }
-        at.node.values(attr).map(|node| At { node, holder: class, ehr: at.ehr }).collect()
+        let referred = self.references.get(at.ehr).and_then(Tree::root).filter(|_| class == Cls::EHR);
+        let values = at.node.values(attr).chain(referred.into_iter().flat_map(|r| r.values(attr)));
+        values.map(|node| At { node, holder: class, ehr: at.ehr }).collect()
     }
 
     fn reach(&self, at: At<'a>, path: &[Step]) -> Vec<At<'a>> {

@@ -4,7 +4,7 @@ use super::node::{Node, View};
 use super::predicate::{Tester, matches_node_id};
 use crate::aql::plan::Plan;
 use crate::aql::query::{ClassExpr, CompareOp, Contains, Literal, Predicate, PredicateValue, Source, Versions};
-use crate::document::{Doc, ItemKind, ObjectKind, Table};
+use crate::document::{Container, Doc, ItemKind, ObjectKind, Table};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::id::is_archetype_id;
 use hashbrown::HashMap;
@@ -21,6 +21,8 @@ pub(super) enum Parent<'b> {
     Doc(&'b Doc),
     /// One version of an object.
     Version(&'b Doc),
+    /// All versions of an object.
+    Object(&'b Container),
     /// A node of a document.
     Node(Node),
 }
@@ -118,6 +120,8 @@ impl<'p, 'b> Binder<'p, 'b> {
                     ControlFlow::Continue(())
                 }
             })
+        } else if expr.class.is_a(Cls::VERSIONED_OBJECT) {
+            self.containers(expr, parent, &mut |object| self.take(expr, Node::root(object.fragment), Parent::Object(object), a, next))
         } else if expr.class == Cls::EHR {
             match (parent, self.view.batch.ehr_fragment(self.ehr)) {
                 (Parent::Ehr(_) | Parent::Doc(_), Some(fragment)) => self.take(expr, Node::root(fragment), parent, a, next),
@@ -168,9 +172,32 @@ impl<'p, 'b> Binder<'p, 'b> {
         match parent {
             Parent::Ehr(ehr) => self.view.docs_of(ehr).filter(|d| wanted(d)).try_for_each(visit),
             Parent::Doc(doc) if wanted(doc) => visit(doc),
+            Parent::Object(object) => self.docs_in(object).filter(|d| wanted(d)).try_for_each(visit),
             Parent::Node(node) if self.view.class(node).is_a(Cls::FOLDER) => self.listed(node, visit),
             _ => ControlFlow::Continue(()),
         }
+    }
+
+    /// The versioned objects of the class below a parent, in order of creation or listing.
+    fn containers(&self, expr: &ClassExpr, parent: Parent<'b>, visit: &mut dyn FnMut(&'b Container) -> ControlFlow<()>) -> ControlFlow<()> {
+        let of_ehr = self.view.batch.containers(self.ehr);
+        let mut visit = |object: &'b Container| {
+            if self.view.class(Node::root(object.fragment)).is_a(expr.class) { visit(object) } else { ControlFlow::Continue(()) }
+        };
+        match parent {
+            Parent::Ehr(_) => of_ehr.iter().try_for_each(visit),
+            Parent::Node(node) if self.view.class(node).is_a(Cls::FOLDER) => self.listed(node, &mut |doc| {
+                let holds = |object: &&Container| self.docs_in(object).any(|d| std::ptr::eq(d, doc));
+                of_ehr.iter().find(holds).map_or(ControlFlow::Continue(()), &mut visit)
+            }),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    /// The versions of an object, oldest first.
+    fn docs_in(&self, object: &'b Container) -> impl Iterator<Item = &'b Doc> {
+        let batch = self.view.batch;
+        object.docs.iter().filter_map(|d| batch.doc(*d))
     }
 
     /// The nodes of the class below a parent, in document order.
@@ -179,6 +206,7 @@ impl<'p, 'b> Binder<'p, 'b> {
             Parent::Ehr(ehr) => self.view.docs_of(ehr).filter(|d| is_current(d)).try_for_each(|d| self.within(expr, d, visit)),
             Parent::Doc(doc) if is_current(doc) => self.within(expr, doc, visit),
             Parent::Version(doc) => self.within(expr, doc, visit),
+            Parent::Object(object) => self.docs_in(object).filter(|d| is_current(d)).try_for_each(|d| self.within(expr, d, visit)),
             Parent::Doc(_) => ControlFlow::Continue(()),
             Parent::Node(node) => {
                 self.below(expr, node, true, visit)?;

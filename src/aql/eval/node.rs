@@ -1,5 +1,6 @@
 //! Walking stored documents without unpacking them: nodes of fragments, in one EHR.
 
+use crate::aql::plan::EHR_REFERENCES;
 use crate::document::{Batch, Doc, Fragment, ItemKind, Leaf, ObjectKind, Table};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json::quote_into;
@@ -107,7 +108,7 @@ impl<'b> View<'b> {
         let Some(table) = self.table(node) else { return true };
         let shape = table.shape();
         let Some(child) = shape.child(node.item, attr) else {
-            return attr != Attr::EHR_STATUS || shape.class() != Cls::EHR || self.status_of(table, node).is_none_or(visit);
+            return shape.class() != Cls::EHR || self.each_of_ehr(table, node, attr, visit);
         };
         match shape.item(child).map(|i| i.kind) {
             Some(ItemKind::List) => shape.children(child).all(|element| self.element(table, node.fragment, element, visit)),
@@ -124,6 +125,18 @@ impl<'b> View<'b> {
             }
             Some(_) => visit(Node { fragment, item }),
             None => true,
+        }
+    }
+
+    /// What an EHR has that is not stored with it: its EHR_STATUS itself, and its lists of references.
+    fn each_of_ehr(self, table: &Table, node: Node, attr: Attr, visit: &mut dyn FnMut(Node) -> bool) -> bool {
+        if attr == Attr::EHR_STATUS {
+            return self.status_of(table, node).is_none_or(visit);
+        }
+        let references = || self.batch.references(*table.docs().get(node.fragment.row as usize)?).map(Node::root);
+        match EHR_REFERENCES.contains(&attr).then(references).flatten() {
+            Some(references) if references != node => self.each(references, attr, visit),
+            _ => true,
         }
     }
 

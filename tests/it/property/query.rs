@@ -45,7 +45,16 @@ const ENTRIES: [&str; 3] = ["SECTION", "OBSERVATION", "EVALUATION"];
 /// The attributes of a class that lead on.
 fn ways(class: &str) -> Vec<Behind> {
     let own: &[Behind] = match class {
-        "EHR" => &[("ehr_id", &["OBJECT_ID"]), ("ehr_status", &["EHR_STATUS"]), ("time_created", &["DV_DATE_TIME"])],
+        "EHR" => &[
+            ("ehr_id", &["OBJECT_ID"]),
+            ("ehr_status", &["EHR_STATUS"]),
+            ("time_created", &["DV_DATE_TIME"]),
+            ("compositions", &["OBJECT_REF"]),
+            ("contributions", &["OBJECT_REF"]),
+            ("directory", &["OBJECT_REF"]),
+            ("folders", &["OBJECT_REF"]),
+        ],
+        class if class.starts_with("VERSIONED_") => &[("uid", &["OBJECT_ID"]), ("owner_id", &["OBJECT_REF"]), ("time_created", &["DV_DATE_TIME"])],
         "EHR_STATUS" => &[("other_details", &["ITEM_TREE"])],
         "VERSION" => &[
             ("uid", &["OBJECT_ID"]),
@@ -158,7 +167,11 @@ impl Writer<'_> {
     // --- FROM -------------------------------------------------------------------------------------------------------
 
     fn from(&mut self) -> From {
-        match self.random.below(20) {
+        match self.random.below(22) {
+            20 | 21 => {
+                let container = self.container();
+                if self.random.percent(50) { self.class("EHR", Some((false, container))) } else { container }
+            }
             0 => self.class("EHR", None),
             1 => self.class("EHR_STATUS", None),
             2..=4 => {
@@ -213,13 +226,29 @@ impl Writer<'_> {
         }
     }
 
+    /// A VERSIONED_OBJECT, with versions or what they hold perhaps.
+    fn container(&mut self) -> From {
+        let inner = match self.random.below(4) {
+            0 => None,
+            1 => Some((self.random.one_in(4), self.document())),
+            _ => {
+                let held = self.random.percent(50).then(|| (false, self.document()));
+                Some((self.random.one_in(5), self.class("VERSION", held)))
+            }
+        };
+        let class =
+            self.random.pick(&["VERSIONED_COMPOSITION", "VERSIONED_COMPOSITION", "VERSIONED_OBJECT", "VERSIONED_FOLDER", "VERSIONED_EHR_STATUS"]);
+        self.class(class, inner)
+    }
+
     fn join(&mut self, left: From, right: From) -> From {
         if self.random.percent(60) { From::And(Box::new(left), Box::new(right)) } else { From::Or(Box::new(left), Box::new(right)) }
     }
 
     /// Something that an EHR, a folder or a version holds.
     fn document(&mut self) -> From {
-        match self.random.below(8) {
+        match self.random.below(9) {
+            8 => self.container(),
             0 => self.class("EHR_STATUS", None),
             1 => self.class("FOLDER", None),
             2 | 3 => self.class("COMPOSITION", None),
