@@ -1,5 +1,6 @@
 //! One request on its way: what it asks for, who it is addressed to, and how its answer is made.
 
+use super::auth::{Caller, Need, Subject};
 use super::content::body_of;
 use super::dialect::Dialect;
 use super::error::Failure;
@@ -19,6 +20,10 @@ pub(crate) struct Call<'a> {
     pub dialect: Dialect,
     /// What it asks for.
     pub operation: Operation,
+    /// Who asks.
+    pub caller: &'a Caller,
+    /// What must be allowed for it.
+    pub need: Need,
     /// How the service is set up.
     pub config: &'a Config,
     /// How much the answer to a change should carry.
@@ -45,10 +50,26 @@ pub(crate) struct Changed<'a> {
 
 impl<'a> Call<'a> {
     /// Reads the clock and the headers that every operation needs.
-    pub fn new(request: &'a Request, config: &'a Config, found: Found, moment: &'a mut dyn Moment) -> Result<Call<'a>, Failure> {
+    pub fn new(request: &'a Request, config: &'a Config, found: Found, caller: &'a Caller, moment: &'a mut dyn Moment) -> Result<Call<'a>, Failure> {
         let now = moment.now();
-        let Found { dialect, operation, params } = found;
-        Ok(Call { request, dialect, operation, config, prefer: Prefer::of(request), now, params, moment: RefCell::new(moment) })
+        let Found { dialect, route, params } = found;
+        let (operation, need, prefer) = (route.operation, route.need, Prefer::of(request));
+        Ok(Call { request, dialect, operation, caller, need, config, prefer, now, params, moment: RefCell::new(moment) })
+    }
+
+    /// Makes sure that the caller may do it to something with this name: 403.
+    pub fn allowed(&self, name: &str) -> Result<(), Failure> {
+        self.caller.reach(self.need, Subject::Named(name)).map(|_| ())
+    }
+
+    /// Makes sure that the caller may do it with something of this name to the data of this EHR: 403, or 404.
+    pub fn allowed_on(&self, name: &str, ehr_id: &str) -> Result<(), Failure> {
+        self.caller.within(self.need, Subject::Named(name), ehr_id)
+    }
+
+    /// Makes sure that the caller may do it in this EHR, to documents of a template or to what has none: 403, or 404.
+    pub fn allowed_in(&self, ehr_id: &str, template_id: Option<&str>) -> Result<(), Failure> {
+        self.caller.within(self.need, Subject::of(template_id), ehr_id)
     }
 
     /// A parameter of the path, in order.

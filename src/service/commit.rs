@@ -1,6 +1,7 @@
 //! Change sets: documents become versions, versions a contribution, and the contribution one commit.
 
 use super::Service;
+use super::auth::{Act, Need, Reach, Resource, Subject, refused};
 use super::call::Call;
 use super::committal::{Audit, object};
 use super::content::Checked;
@@ -12,7 +13,7 @@ use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::json::quote_into;
 use crate::rm::tree::{NodeRef, Tree};
-use crate::store::repository::{Commit, Ehr, EhrFlags, Repository, StoreError, Version};
+use crate::store::repository::{Commit, Ehr, EhrFlags, Repository, StoreError, Version, Which};
 
 /// One version to be.
 pub(crate) struct Change {
@@ -82,15 +83,17 @@ impl ChangeSet {
 impl<R: Repository> Service<R> {
     /// Packs, verifies and commits a change set.
     pub(crate) async fn commit(&self, call: &Call<'_>, set: ChangeSet) -> Result<Committed, Failure> {
+        self.check_leave(call, &set).await?;
         let time = iso(call.now);
         let contribution_uid = set.contribution_uid.clone().unwrap_or_else(|| call.new_uuid());
-        let audit = set.audit.to_json(&self.config.system_id, &time);
+        let committer = call.caller.party();
+        let audit = set.audit.to_json(&self.config.system_id, &time, &committer);
         let contribution = contribution_json(&contribution_uid, &audit, &set.changes);
         let status = set.changes.iter().rev().find(|c| c.kind == ObjectKind::EhrStatus).and_then(|c| c.content.as_ref()).map(|c| flags(&c.tree));
         let new_ehr = status.clone().filter(|_| set.creates_ehr).map(|status| self.new_ehr(&set.ehr_id, &time, status));
         let (mut versions, mut trees) = (Vec::new(), Vec::new());
         for change in set.changes {
-            let (version, tree) = self.version_of(&set.ehr_id, &contribution_uid, &time, change)?;
+            let (version, tree) = self.version_of(&set.ehr_id, &contribution_uid, &time, &committer, change)?;
             versions.push(version);
             trees.push(tree);
         }
@@ -122,10 +125,11 @@ impl<R: Repository> Service<R> {
     }
 
     /// Makes the ORIGINAL_VERSION of a change and its packed form, which must give back the same tree.
-    fn version_of(&self, ehr_id: &str, contribution: &str, time: &str, change: Change) -> Result<(Version, Tree), Failure> {
+    fn version_of(&self, ehr_id: &str, contribution: &str, time: &str, committer: &str, change: Change) -> Result<(Version, Tree), Failure> {
         let Change { kind, uid, preceding, audit, content, extra } = change;
         let version_uid = uid.to_string();
-        let envelope = self.envelope(&version_uid, contribution, time, preceding.as_deref(), &audit);
+        let audited = audit.to_json(&self.config.system_id, time, committer);
+        let envelope = envelope(&version_uid, contribution, preceding.as_deref(), &audited, &audit.lifecycle.to_json());
         let mut tree = json::read(&envelope, Cls::ORIGINAL_VERSION).map_err(|findings| Failure::unreadable("version", &findings))?;
         keep(&mut tree, extra.as_ref());
         let (template_id, known) = match content {
@@ -166,23 +170,64 @@ impl<R: Repository> Service<R> {
         if back.root().is_some_and(|back| back.same_as(root)) { Ok(packed) } else { Err(lost()) }
     }
 
-    /// An ORIGINAL_VERSION without its data, as canonical JSON.
-    fn envelope(&self, uid: &str, contribution: &str, time: &str, preceding: Option<&str>, audit: &Audit) -> String {
-        let mut out = String::from(r#"{"_type":"ORIGINAL_VERSION","contribution":"#);
-        out.push_str(&reference("HIER_OBJECT_ID", contribution, "CONTRIBUTION"));
-        out.push_str(r#","commit_audit":"#);
-        out.push_str(&audit.to_json(&self.config.system_id, time));
-        out.push_str(r#","uid":"#);
-        out.push_str(&object(&[("_type", "OBJECT_VERSION_ID"), ("value", uid)]));
-        if let Some(preceding) = preceding {
-            out.push_str(r#","preceding_version_uid":"#);
-            out.push_str(&object(&[("_type", "OBJECT_VERSION_ID"), ("value", preceding)]));
+    /// Makes sure that the caller may make all these changes: a COMPOSITION is covered by leave for its template, before
+    /// and after the change; all else needs leave for everything. An administrator may load whatever there is.
+    async fn check_leave(&self, call: &Call<'_>, set: &ChangeSet) -> Result<(), Failure> {
+        if call.need.resource == Resource::Admin {
+            return Ok(());
         }
-        out.push_str(r#","lifecycle_state":"#);
-        out.push_str(&audit.lifecycle.to_json());
-        out.push('}');
-        out
+        for change in &set.changes {
+            let need = change.need();
+            let whole = call.caller.within(need, Subject::Nameless, &set.ehr_id);
+            let Err(refusal) = whole else {
+                if set.creates_ehr && matches!(call.caller.reach(need, Subject::Nameless)?, Reach::One(_)) {
+                    return Err(refused(need));
+                }
+                continue;
+            };
+            if change.kind != ObjectKind::Composition {
+                return Err(refusal);
+            }
+            let before = match change.preceding {
+                Some(_) => self.repository.version(&set.ehr_id, &change.uid.object_id, Which::Latest).await.map_err(Failure::of_store)?,
+                None => None,
+            };
+            for template in [before.map(|v| v.template_id), change.content.as_ref().map(|c| c.template_id.clone())].into_iter().flatten() {
+                call.caller.within(need, Subject::of(template.as_deref()), &set.ehr_id)?;
+            }
+        }
+        Ok(())
     }
+}
+
+impl Change {
+    /// What must be allowed for it.
+    fn need(&self) -> Need {
+        let act = match (&self.content, &self.preceding) {
+            (None, _) => Act::Delete,
+            (Some(_), Some(_)) => Act::Update,
+            (Some(_), None) => Act::Create,
+        };
+        Need { resource: if self.kind == ObjectKind::Party { Resource::Party } else { Resource::Record }, act }
+    }
+}
+
+/// An ORIGINAL_VERSION without its data, as canonical JSON.
+fn envelope(uid: &str, contribution: &str, preceding: Option<&str>, audit: &str, lifecycle: &str) -> String {
+    let mut out = String::from(r#"{"_type":"ORIGINAL_VERSION","contribution":"#);
+    out.push_str(&reference("HIER_OBJECT_ID", contribution, "CONTRIBUTION"));
+    out.push_str(r#","commit_audit":"#);
+    out.push_str(audit);
+    out.push_str(r#","uid":"#);
+    out.push_str(&object(&[("_type", "OBJECT_VERSION_ID"), ("value", uid)]));
+    if let Some(preceding) = preceding {
+        out.push_str(r#","preceding_version_uid":"#);
+        out.push_str(&object(&[("_type", "OBJECT_VERSION_ID"), ("value", preceding)]));
+    }
+    out.push_str(r#","lifecycle_state":"#);
+    out.push_str(lifecycle);
+    out.push('}');
+    out
 }
 
 /// The answer to a client that changes a version which is not the latest any more.

@@ -50,8 +50,8 @@ pub(crate) struct Audit {
     pub change_type: Code,
     /// VERSION.lifecycle_state.
     pub lifecycle: Code,
-    /// AUDIT_DETAILS.committer: a PARTY_PROXY.
-    pub committer: String,
+    /// AUDIT_DETAILS.committer: a PARTY_PROXY; the caller, when the client names nobody.
+    pub committer: Option<String>,
     /// AUDIT_DETAILS.description: a DV_TEXT.
     pub description: Option<String>,
 }
@@ -60,7 +60,7 @@ impl Audit {
     /// What is recorded when the client says nothing.
     pub fn new(change_type: Code) -> Audit {
         let lifecycle = if change_type == DELETED { DELETED } else { COMPLETE };
-        Audit { change_type, lifecycle, committer: String::from(r#"{"_type":"PARTY_IDENTIFIED","name":"anonymous"}"#), description: None }
+        Audit { change_type, lifecycle, committer: None, description: None }
     }
 
     /// The default for a change, merged with the committal headers of the request.
@@ -81,9 +81,7 @@ impl Audit {
                 audit.take(group, &key, &value, &mut party)?;
             }
         }
-        if let Some(committer) = party.to_json() {
-            audit.committer = committer;
-        }
+        audit.committer = party.to_json();
         audit.consistent(change_type)
     }
 
@@ -122,7 +120,7 @@ impl Audit {
     /// Takes committer and description from an AUDIT_DETAILS.
     pub fn take_party(&mut self, sent: NodeRef<'_>) {
         if let Some(committer) = sent.get(Attr::COMMITTER) {
-            self.committer = crate::rm::json::write(committer);
+            self.committer = Some(crate::rm::json::write(committer));
         }
         self.description = sent.get(Attr::DESCRIPTION).map(crate::rm::json::write);
     }
@@ -138,12 +136,12 @@ impl Audit {
         Ok(self)
     }
 
-    /// The AUDIT_DETAILS as canonical JSON.
-    pub fn to_json(&self, system_id: &str, time_committed: &str) -> String {
+    /// The AUDIT_DETAILS as canonical JSON; `caller` is the committer where the client names nobody.
+    pub fn to_json(&self, system_id: &str, time_committed: &str, caller: &str) -> String {
         let mut out = String::from(r#"{"_type":"AUDIT_DETAILS","system_id":"#);
         quote_into(&mut out, system_id);
         out.push_str(r#","committer":"#);
-        out.push_str(&self.committer);
+        out.push_str(self.committer.as_deref().unwrap_or(caller));
         out.push_str(r#","time_committed":"#);
         out.push_str(&object(&[("_type", "DV_DATE_TIME"), ("value", time_committed)]));
         out.push_str(r#","change_type":"#);
@@ -169,15 +167,20 @@ impl Code {
 
 /// The parts of a committer that headers can name.
 #[derive(Default)]
-struct Party {
-    name: Option<String>,
-    id: Option<String>,
-    namespace: Option<String>,
-    kind: Option<String>,
+pub(crate) struct Party {
+    /// PARTY_IDENTIFIED.name.
+    pub name: Option<String>,
+    /// PARTY_REF.id.value.
+    pub id: Option<String>,
+    /// PARTY_REF.namespace.
+    pub namespace: Option<String>,
+    /// PARTY_REF.type.
+    pub kind: Option<String>,
 }
 
 impl Party {
-    fn to_json(&self) -> Option<String> {
+    /// A PARTY_IDENTIFIED as canonical JSON; `None` when nothing is known.
+    pub fn to_json(&self) -> Option<String> {
         let mut members = vec![String::from(r#""_type":"PARTY_IDENTIFIED""#)];
         if let Some(id) = &self.id {
             let id = object(&[("_type", "GENERIC_ID"), ("value", id), ("scheme", "local")]);

@@ -84,6 +84,7 @@ impl<R: Repository> Service<R> {
     async fn deletable(&self, call: &Call<'_>, ehr_id: &str, uid: &VersionUid) -> Result<Version, Failure> {
         let latest = self.repository.version(ehr_id, &uid.object_id, Which::Latest).await.map_err(Failure::of_store)?;
         let latest = latest.filter(|v| v.kind == KIND).ok_or_else(|| missing(KIND))?;
+        call.allowed_in(ehr_id, latest.template_id.as_deref())?;
         let known = latest.version_uid == uid.to_string()
             || self.repository.version(ehr_id, &uid.object_id, Which::Uid(&uid.to_string())).await.map_err(Failure::of_store)?.is_some();
         match () {

@@ -43,7 +43,9 @@ impl<R: Repository> Service<R> {
             return Err(Failure::bad("the parameters `subject_id` and `subject_namespace` are both needed"));
         };
         let found = self.repository.ehr_by_subject(id, namespace).await.map_err(Failure::of_store)?;
-        let ehr = found.ok_or_else(|| Failure::missing("there is no EHR of this subject"))?;
+        let missing = || Failure::missing("there is no EHR of this subject");
+        let ehr = found.ok_or_else(missing)?;
+        call.allowed_in(&ehr.ehr_id, None).map_err(|_| missing())?;
         self.show_ehr(call, &ehr).await
     }
 

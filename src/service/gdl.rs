@@ -31,6 +31,7 @@ impl<R: Repository> Service<R> {
         if guide.id.is_empty() {
             return Err(Failure::in_text(400, "guide", &text, &guide.problems));
         }
+        call.allowed(&guide.id)?;
         let compiled = guide.compile();
         let definition = Definition {
             name: guide.id.clone(),
@@ -59,7 +60,7 @@ impl<R: Repository> Service<R> {
     pub(super) async fn guide_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
         let found = self.repository.definitions(KIND, "").await.map_err(Failure::of_store)?;
-        Ok(Response::json(200, found.iter().map(entry).collect::<Value>()))
+        Ok(Response::json(200, found.iter().filter(|d| call.allowed(&d.name).is_ok()).map(entry).collect::<Value>()))
     }
 
     /// GET /definition/gdl/{id}: the text as sent.
@@ -90,6 +91,7 @@ impl<R: Repository> Service<R> {
             }
         }
         let guide_id = guide_id.ok_or_else(|| Failure::bad("`guide_id` is missing"))?;
+        call.allowed(&guide_id)?;
         match ehr_ids.len() {
             0 => Err(Failure::bad("`ehr_ids` is missing or empty: name the EHRs on whose data the guide is executed")),
             many if many > self.config.limits.guide_ehrs => {
@@ -112,6 +114,7 @@ impl<R: Repository> Service<R> {
     }
 
     async fn execute_on(&self, call: &Call<'_>, guide: &CompiledGuide, ehr_id: &str) -> Result<EhrRun, Failure> {
+        call.allowed_on(guide.guide().id.as_str(), ehr_id)?;
         let ehr = self.ehr_with_id(ehr_id).await?;
         let now = Moment::from_millis(call.now / 1000, 0);
         let mut instances: Vec<Vec<Instance>> = vec![Vec::new(); guide.guide().bindings.len()];

@@ -5,7 +5,8 @@
 //!
 //! | step | file |
 //! |---|---|
-//! | method and path → operation | `route` |
+//! | method and path → operation, and what it needs | `route` |
+//! | who calls, and what they may do | `auth` |
 //! | headers → what is sent, wanted and expected | `negotiate`, `committal` |
 //! | the few differences of the mounts | `dialect` |
 //! | one file a resource | `ehr`, `ehr_status`, `composition`, `directory`, `contribution`, `versioned`, `template`, `stored_query`, `query`, `gdl`, `admin`, `root` |
@@ -32,6 +33,7 @@
 //!   with `_path`, or `_line` and `_column`, beside them.
 
 mod admin;
+pub mod auth;
 mod call;
 mod commit;
 mod committal;
@@ -61,6 +63,7 @@ pub use http::{Request, Response};
 
 use crate::document::Shapes;
 use crate::store::repository::Repository;
+use auth::{Caller, Denied};
 use call::Call;
 use error::Failure;
 use library::Library;
@@ -80,8 +83,10 @@ pub trait Moment {
 pub enum Auth {
     /// Nobody: only OPTIONS and health are answered. The default of a deployment that nobody configured.
     Refuse,
-    /// Everybody: for a machine of one's own.
+    /// Everybody, with every role: for a machine of one's own.
     Open,
+    /// Whom the host recognises: see [`Service::serve`].
+    Known,
 }
 
 /// What a request may cost.
@@ -159,12 +164,14 @@ pub struct Service<R> {
     config: Config,
     shapes: Shapes,
     library: Library,
+    /// The caller of a service that is open.
+    everyone: Caller,
 }
 
 impl<R: Repository> Service<R> {
     /// A service over a repository.
     pub fn new(repository: R, config: Config) -> Service<R> {
-        Service { repository, config, shapes: Shapes::new(), library: Library::default() }
+        Service { repository, config, shapes: Shapes::new(), library: Library::default(), everyone: Caller::everyone() }
     }
 
     /// The same repository and caches under another configuration.
@@ -182,39 +189,30 @@ impl<R: Repository> Service<R> {
         &self.config
     }
 
-    /// Answers a request. Never fails: everything wrong becomes a status with a body that says what and where.
+    /// Answers a request of somebody who was not recognised. Never fails: everything wrong becomes a status with a body that
+    /// says what and where.
     pub async fn handle(&self, request: &Request, moment: &mut dyn Moment) -> Response {
-        let response = match self.answer(request, moment).await {
+        self.serve(request, Err(&Denied::nobody("Bearer realm=\"aqlite\"")), moment).await
+    }
+
+    /// Answers a request of somebody whom the host has recognised; what counts otherwise is [`Config::auth`].
+    pub async fn serve(&self, request: &Request, caller: Result<&Caller, &Denied>, moment: &mut dyn Moment) -> Response {
+        let response = match self.answer(request, caller, moment).await {
             Ok(response) => response,
             Err(failure) => failure.into_response(),
         };
         self.finish(request, response)
     }
 
-    async fn answer(&self, request: &Request, moment: &mut dyn Moment) -> Result<Response, Failure> {
+    async fn answer(&self, request: &Request, caller: Result<&Caller, &Denied>, moment: &mut dyn Moment) -> Result<Response, Failure> {
         let matched = match route::find(request)? {
             Matched::Health => return Ok(root::health()),
             Matched::Options { dialect, allow } => return Ok(self.options(request, dialect, &allow)),
             Matched::Operation(found) => found,
         };
-        self.admit(request, matched.operation)?;
-        let call = Call::new(request, &self.config, matched, moment)?;
+        let caller = self.admit(request, &matched, caller)?;
+        let call = Call::new(request, &self.config, matched, caller, moment)?;
         self.dispatch(&call).await
-    }
-
-    /// What must hold before anything is read: access, the administration switch, the size of the body.
-    fn admit(&self, request: &Request, operation: Operation) -> Result<(), Failure> {
-        if self.config.auth == Auth::Refuse {
-            return Err(Failure::new(401, "access is not configured: set AUTH (`none` opens the service to everybody who can reach it)")
-                .header("WWW-Authenticate", "Bearer realm=\"aqlite\""));
-        }
-        if operation.is_administrative() && !self.config.admin {
-            return Err(Failure::new(403, "administration is switched off: start the service with `--admin` to use it"));
-        }
-        if request.body.len() > self.config.limits.body {
-            return Err(Failure::too_large("body", self.config.limits.body));
-        }
-        Ok(())
     }
 
     async fn dispatch(&self, call: &Call<'_>) -> Result<Response, Failure> {

@@ -5,6 +5,7 @@
 //! a JSON body values keep their types.
 
 use super::Request;
+use super::auth::{Act, Need, Reach, Subject};
 use super::call::Call;
 use super::content::malformed;
 use super::error::Failure;
@@ -46,12 +47,24 @@ impl Asked {
             }
         }
         asked.take_header(call.request)?;
-        asked.finished()
+        asked.confined(call)
     }
 
     /// True when a request asks for more than the resource at its path.
     pub fn in_request(request: &Request) -> bool {
         !request.query.is_empty() || request.header("openEHR-EHR-id").is_some() || request.header("If-None-Match").is_some()
+    }
+
+    /// The same, narrowed to what the caller may query: their EHR, an EHR that is named, or everything.
+    pub fn confined(mut self, call: &Call<'_>) -> Result<Asked, Failure> {
+        match call.caller.reach(Need { act: Act::Search, ..call.need }, Subject::of(call.optional_param(0)))? {
+            Reach::All => {}
+            Reach::Named if self.ehr.is_some() => {}
+            Reach::Named => return Err(Failure::new(403, "a query of the whole population needs the role population: name one EHR by `ehr_id`")),
+            Reach::One(own) if self.ehr.as_ref().is_some_and(|ehr| *ehr != own) => return Err(Failure::missing("there is no EHR with this ehr_id")),
+            Reach::One(own) => self.ehr = Some(own),
+        }
+        self.finished()
     }
 
     fn take_text(&mut self, key: &str, value: &str) -> Result<(), Failure> {

@@ -54,10 +54,11 @@ impl<R: Repository> Service<R> {
         if call.prefer.stated && call.prefer.returns == Return::Minimal {
             return Ok(call.preference_applied(Response::json(200, Value::Object(body))));
         }
-        let asked = Asked::default();
-        let Ok(response) = self.respond(call, &asked, &stored.body, Some(stored)).await else {
-            return Ok(Response::json(200, Value::Object(body)));
+        let executed = match Asked::default().confined(call) {
+            Ok(asked) => self.respond(call, &asked, &stored.body, Some(stored)).await,
+            Err(refusal) => Err(refusal),
         };
+        let Ok(response) = executed else { return Ok(Response::json(200, Value::Object(body))) };
         let mut text = Value::Object(std::mem::take(&mut body)).to_string();
         text.pop();
         let result = String::from_utf8_lossy(&response.body).into_owned();

@@ -1,6 +1,9 @@
 //! One table of method, path and operation: what is served, what Allow says, what the manifest lists.
 
 use super::Request;
+use super::auth::Act::{self, Create, Delete, Read, Search, Update};
+use super::auth::Need;
+use super::auth::Resource::{self, Admin, Guide, Query, Record, Template};
 use super::dialect::Dialect;
 use super::error::Failure;
 use super::http::decode;
@@ -65,87 +68,100 @@ pub(crate) enum Part {
     Version,
 }
 
-impl Operation {
-    /// True for what only an administrator may do.
-    pub fn is_administrative(self) -> bool {
-        matches!(self, Operation::AdminLoad | Operation::AdminReset | Operation::AdminDeleteEhr | Operation::AdminDeleteDefinition(_))
-    }
+/// A line of the table.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Route {
+    /// The method.
+    pub method: &'static str,
+    /// The path below the mount, with `{parameters}`.
+    pub pattern: &'static str,
+    /// What is asked for.
+    pub operation: Operation,
+    /// What a caller must be allowed to do, and to what.
+    pub need: Need,
 }
 
-struct Route {
-    method: &'static str,
-    pattern: &'static str,
-    operation: Operation,
+const fn route(method: &'static str, pattern: &'static str, operation: Operation, resource: Resource, act: Act) -> Route {
+    Route { method, pattern, operation, need: Need { resource, act } }
 }
 
-const fn route(method: &'static str, pattern: &'static str, operation: Operation) -> Route {
-    Route { method, pattern, operation }
-}
-
-/// Every resource of a mount; where two patterns fit a path, the earlier line wins.
-const ROUTES: &[Route] = &[
-    route("POST", "ehr", Operation::EhrCreate),
-    route("GET", "ehr", Operation::EhrBySubject),
-    route("PUT", "ehr/{ehr_id}", Operation::EhrCreateWithId),
-    route("GET", "ehr/{ehr_id}", Operation::EhrGet),
-    route("GET", "ehr/{ehr_id}/ehr_status", Operation::StatusGet),
-    route("PUT", "ehr/{ehr_id}/ehr_status", Operation::StatusUpdate),
-    route("GET", "ehr/{ehr_id}/ehr_status/{version_uid}", Operation::StatusGetVersion),
-    route("GET", "ehr/{ehr_id}/versioned_ehr_status", Operation::Versioned(ObjectKind::EhrStatus, Part::Container)),
-    route("GET", "ehr/{ehr_id}/versioned_ehr_status/revision_history", Operation::Versioned(ObjectKind::EhrStatus, Part::History)),
-    route("GET", "ehr/{ehr_id}/versioned_ehr_status/version", Operation::Versioned(ObjectKind::EhrStatus, Part::AtTime)),
-    route("GET", "ehr/{ehr_id}/versioned_ehr_status/version/{version_uid}", Operation::Versioned(ObjectKind::EhrStatus, Part::Version)),
-    route("POST", "ehr/{ehr_id}/composition", Operation::CompositionCreate),
-    route("GET", "ehr/{ehr_id}/composition/{uid}", Operation::CompositionGet),
-    route("PUT", "ehr/{ehr_id}/composition/{uid}", Operation::CompositionUpdate),
-    route("DELETE", "ehr/{ehr_id}/composition/{uid}", Operation::CompositionDelete),
-    route("GET", "ehr/{ehr_id}/versioned_composition/{uid}", Operation::Versioned(ObjectKind::Composition, Part::Container)),
-    route("GET", "ehr/{ehr_id}/versioned_composition/{uid}/revision_history", Operation::Versioned(ObjectKind::Composition, Part::History)),
-    route("GET", "ehr/{ehr_id}/versioned_composition/{uid}/version", Operation::Versioned(ObjectKind::Composition, Part::AtTime)),
-    route("GET", "ehr/{ehr_id}/versioned_composition/{uid}/version/{version_uid}", Operation::Versioned(ObjectKind::Composition, Part::Version)),
-    route("POST", "ehr/{ehr_id}/directory", Operation::DirectoryCreate),
-    route("GET", "ehr/{ehr_id}/directory", Operation::DirectoryGet),
-    route("PUT", "ehr/{ehr_id}/directory", Operation::DirectoryUpdate),
-    route("DELETE", "ehr/{ehr_id}/directory", Operation::DirectoryDelete),
-    route("GET", "ehr/{ehr_id}/directory/{version_uid}", Operation::DirectoryGetVersion),
-    route("POST", "ehr/{ehr_id}/contribution", Operation::ContributionCreate),
-    route("GET", "ehr/{ehr_id}/contribution/{uid}", Operation::ContributionGet),
-    route("POST", "definition/template", Operation::TemplateUpload),
-    route("GET", "definition/template", Operation::TemplateList),
-    route("POST", "definition/template/adl1.4", Operation::TemplateUpload),
-    route("GET", "definition/template/adl1.4", Operation::TemplateList),
-    route("GET", "definition/template/adl1.4/{id}", Operation::TemplateGet),
-    route("GET", "definition/template/adl1.4/{id}/example", Operation::TemplateExample),
-    route("POST", "definition/template/adl2", Operation::TemplateAdl2),
-    route("GET", "definition/template/adl2", Operation::TemplateAdl2),
-    route("GET", "definition/template/adl2/{id}", Operation::TemplateAdl2),
-    route("GET", "definition/template/{id}", Operation::TemplateVersions),
-    route("GET", "definition/template/{id}/{version}", Operation::TemplateGet),
-    route("GET", "definition/template/{id}/{version}/example", Operation::TemplateExample),
-    route("GET", "definition/query", Operation::QueryList),
-    route("GET", "definition/query/{name}", Operation::QueryList),
-    route("PUT", "definition/query/{name}", Operation::QueryStore),
-    route("GET", "definition/query/{name}/{version}", Operation::QueryDetail),
-    route("PUT", "definition/query/{name}/{version}", Operation::QueryStore),
-    route("GET", "query/aql", Operation::QueryAdHoc),
-    route("POST", "query/aql", Operation::QueryAdHoc),
-    route("GET", "query/{name}", Operation::QueryStored),
-    route("POST", "query/{name}", Operation::QueryStored),
-    route("GET", "query/{name}/{version}", Operation::QueryStored),
-    route("POST", "query/{name}/{version}", Operation::QueryStored),
-    route("PUT", "query/{name}", Operation::QueryStore),
-    route("PUT", "query/{name}/{version}", Operation::QueryStore),
-    route("POST", "definition/gdl", Operation::GuideUpload),
-    route("GET", "definition/gdl", Operation::GuideList),
-    route("GET", "definition/gdl/{id}", Operation::GuideGet),
-    route("GET", "gdl/query/{ehr_id}/{guide_id}", Operation::GuideRun),
-    route("POST", "gdl/query", Operation::GuideRunOn),
-    route("POST", "admin/load", Operation::AdminLoad),
-    route("POST", "admin/reset", Operation::AdminReset),
-    route("DELETE", "admin/ehr/{ehr_id}", Operation::AdminDeleteEhr),
-    route("DELETE", "admin/template/{id}/{version}", Operation::AdminDeleteDefinition(DefinitionKind::Template)),
-    route("DELETE", "admin/query/{name}/{version}", Operation::AdminDeleteDefinition(DefinitionKind::Query)),
-    route("DELETE", "admin/gdl/{id}", Operation::AdminDeleteDefinition(DefinitionKind::Guide)),
+/// Every resource of a mount: method, path, operation, and what it needs leave for. Where two patterns fit a path, the earlier
+/// line wins.
+pub(crate) const ROUTES: &[Route] = &[
+    route("POST", "ehr", Operation::EhrCreate, Record, Create),
+    route("GET", "ehr", Operation::EhrBySubject, Record, Read),
+    route("PUT", "ehr/{ehr_id}", Operation::EhrCreateWithId, Record, Create),
+    route("GET", "ehr/{ehr_id}", Operation::EhrGet, Record, Read),
+    route("GET", "ehr/{ehr_id}/ehr_status", Operation::StatusGet, Record, Read),
+    route("PUT", "ehr/{ehr_id}/ehr_status", Operation::StatusUpdate, Record, Update),
+    route("GET", "ehr/{ehr_id}/ehr_status/{version_uid}", Operation::StatusGetVersion, Record, Read),
+    route("GET", "ehr/{ehr_id}/versioned_ehr_status", Operation::Versioned(ObjectKind::EhrStatus, Part::Container), Record, Read),
+    route("GET", "ehr/{ehr_id}/versioned_ehr_status/revision_history", Operation::Versioned(ObjectKind::EhrStatus, Part::History), Record, Read),
+    route("GET", "ehr/{ehr_id}/versioned_ehr_status/version", Operation::Versioned(ObjectKind::EhrStatus, Part::AtTime), Record, Read),
+    route("GET", "ehr/{ehr_id}/versioned_ehr_status/version/{version_uid}", Operation::Versioned(ObjectKind::EhrStatus, Part::Version), Record, Read),
+    route("POST", "ehr/{ehr_id}/composition", Operation::CompositionCreate, Record, Create),
+    route("GET", "ehr/{ehr_id}/composition/{uid}", Operation::CompositionGet, Record, Read),
+    route("PUT", "ehr/{ehr_id}/composition/{uid}", Operation::CompositionUpdate, Record, Update),
+    route("DELETE", "ehr/{ehr_id}/composition/{uid}", Operation::CompositionDelete, Record, Delete),
+    route("GET", "ehr/{ehr_id}/versioned_composition/{uid}", Operation::Versioned(ObjectKind::Composition, Part::Container), Record, Read),
+    route(
+        "GET",
+        "ehr/{ehr_id}/versioned_composition/{uid}/revision_history",
+        Operation::Versioned(ObjectKind::Composition, Part::History),
+        Record,
+        Read,
+    ),
+    route("GET", "ehr/{ehr_id}/versioned_composition/{uid}/version", Operation::Versioned(ObjectKind::Composition, Part::AtTime), Record, Read),
+    route(
+        "GET",
+        "ehr/{ehr_id}/versioned_composition/{uid}/version/{version_uid}",
+        Operation::Versioned(ObjectKind::Composition, Part::Version),
+        Record,
+        Read,
+    ),
+    route("POST", "ehr/{ehr_id}/directory", Operation::DirectoryCreate, Record, Create),
+    route("GET", "ehr/{ehr_id}/directory", Operation::DirectoryGet, Record, Read),
+    route("PUT", "ehr/{ehr_id}/directory", Operation::DirectoryUpdate, Record, Update),
+    route("DELETE", "ehr/{ehr_id}/directory", Operation::DirectoryDelete, Record, Delete),
+    route("GET", "ehr/{ehr_id}/directory/{version_uid}", Operation::DirectoryGetVersion, Record, Read),
+    route("POST", "ehr/{ehr_id}/contribution", Operation::ContributionCreate, Record, Create),
+    route("GET", "ehr/{ehr_id}/contribution/{uid}", Operation::ContributionGet, Record, Read),
+    route("POST", "definition/template", Operation::TemplateUpload, Template, Create),
+    route("GET", "definition/template", Operation::TemplateList, Template, Read),
+    route("POST", "definition/template/adl1.4", Operation::TemplateUpload, Template, Create),
+    route("GET", "definition/template/adl1.4", Operation::TemplateList, Template, Read),
+    route("GET", "definition/template/adl1.4/{id}", Operation::TemplateGet, Template, Read),
+    route("GET", "definition/template/adl1.4/{id}/example", Operation::TemplateExample, Template, Read),
+    route("POST", "definition/template/adl2", Operation::TemplateAdl2, Template, Create),
+    route("GET", "definition/template/adl2", Operation::TemplateAdl2, Template, Read),
+    route("GET", "definition/template/adl2/{id}", Operation::TemplateAdl2, Template, Read),
+    route("GET", "definition/template/{id}", Operation::TemplateVersions, Template, Read),
+    route("GET", "definition/template/{id}/{version}", Operation::TemplateGet, Template, Read),
+    route("GET", "definition/template/{id}/{version}/example", Operation::TemplateExample, Template, Read),
+    route("GET", "definition/query", Operation::QueryList, Query, Read),
+    route("GET", "definition/query/{name}", Operation::QueryList, Query, Read),
+    route("PUT", "definition/query/{name}", Operation::QueryStore, Query, Create),
+    route("GET", "definition/query/{name}/{version}", Operation::QueryDetail, Query, Read),
+    route("PUT", "definition/query/{name}/{version}", Operation::QueryStore, Query, Create),
+    route("GET", "query/aql", Operation::QueryAdHoc, Query, Search),
+    route("POST", "query/aql", Operation::QueryAdHoc, Query, Search),
+    route("GET", "query/{name}", Operation::QueryStored, Query, Search),
+    route("POST", "query/{name}", Operation::QueryStored, Query, Search),
+    route("GET", "query/{name}/{version}", Operation::QueryStored, Query, Search),
+    route("POST", "query/{name}/{version}", Operation::QueryStored, Query, Search),
+    route("PUT", "query/{name}", Operation::QueryStore, Query, Create),
+    route("PUT", "query/{name}/{version}", Operation::QueryStore, Query, Create),
+    route("POST", "definition/gdl", Operation::GuideUpload, Guide, Create),
+    route("GET", "definition/gdl", Operation::GuideList, Guide, Read),
+    route("GET", "definition/gdl/{id}", Operation::GuideGet, Guide, Read),
+    route("GET", "gdl/query/{ehr_id}/{guide_id}", Operation::GuideRun, Guide, Search),
+    route("POST", "gdl/query", Operation::GuideRunOn, Guide, Search),
+    route("POST", "admin/load", Operation::AdminLoad, Admin, Create),
+    route("POST", "admin/reset", Operation::AdminReset, Admin, Delete),
+    route("DELETE", "admin/ehr/{ehr_id}", Operation::AdminDeleteEhr, Admin, Delete),
+    route("DELETE", "admin/template/{id}/{version}", Operation::AdminDeleteDefinition(DefinitionKind::Template), Admin, Delete),
+    route("DELETE", "admin/query/{name}/{version}", Operation::AdminDeleteDefinition(DefinitionKind::Query), Admin, Delete),
+    route("DELETE", "admin/gdl/{id}", Operation::AdminDeleteDefinition(DefinitionKind::Guide), Admin, Delete),
 ];
 
 /// The top-level groups of a mount, as the manifest names them: the three of the service specification first.
@@ -169,8 +185,16 @@ pub(crate) enum Matched {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Found {
     pub dialect: Dialect,
-    pub operation: Operation,
+    pub route: &'static Route,
     pub params: Vec<String>,
+}
+
+impl Found {
+    /// The parameter of the path with one of these names.
+    pub fn named(&self, names: &[&str]) -> Option<&str> {
+        let parts = self.route.pattern.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+        parts.zip(&self.params).find(|(part, _)| names.contains(part)).map(|(_, value)| value.as_str())
+    }
 }
 
 /// Finds the operation of a request; 404, 405 with Allow, or 501 where there is none.
@@ -207,7 +231,7 @@ fn find_in_mount(dialect: Dialect, method: &str, rest: &str) -> Result<Matched, 
             _ => Err(not_allowed(method, "OPTIONS")),
         };
     }
-    let fitting: Vec<(&Route, Vec<String>)> = ROUTES.iter().filter_map(|r| Some((r, parameters(r.pattern, &segments)?))).collect();
+    let fitting: Vec<(&'static Route, Vec<String>)> = ROUTES.iter().filter_map(|r| Some((r, parameters(r.pattern, &segments)?))).collect();
     if fitting.is_empty() {
         return Err(Failure::missing(format!("there is no resource at this path below {}", dialect.mount())));
     }
@@ -215,7 +239,7 @@ fn find_in_mount(dialect: Dialect, method: &str, rest: &str) -> Result<Matched, 
         return Ok(Matched::Options { dialect: None, allow: allowed(&fitting) });
     }
     match fitting.iter().find(|(r, _)| r.method == method) {
-        Some((r, params)) => Ok(Matched::Operation(Found { dialect, operation: r.operation, params: params.clone() })),
+        Some((r, params)) => Ok(Matched::Operation(Found { dialect, route: r, params: params.clone() })),
         None => Err(not_allowed(method, &allowed(&fitting))),
     }
 }
@@ -263,7 +287,7 @@ mod tests {
 
     fn operation(method: &str, target: &str) -> Option<(Operation, Vec<String>)> {
         match find(&Request::new(method, target)) {
-            Ok(Matched::Operation(found)) => Some((found.operation, found.params)),
+            Ok(Matched::Operation(found)) => Some((found.route.operation, found.params)),
             _ => None,
         }
     }

@@ -51,7 +51,10 @@ impl<R: Repository> Service<R> {
     pub(super) async fn query_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
         let found = self.repository.definitions(KIND, call.param(0)).await.map_err(Failure::of_store)?;
-        Ok(Response::json(200, found.iter().map(|d| Value::Object(entry(call.dialect, d))).collect::<Value>()))
+        Ok(Response::json(
+            200,
+            found.iter().filter(|d| call.allowed(&d.name).is_ok()).map(|d| Value::Object(entry(call.dialect, d))).collect::<Value>(),
+        ))
     }
 
     /// GET /definition/query/{name}/{version}

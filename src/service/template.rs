@@ -41,6 +41,7 @@ impl<R: Repository> Service<R> {
         if RESERVED.iter().any(|r| template.template_id.eq_ignore_ascii_case(r)) {
             return Err(Failure::bad(format!("`{}` cannot be the id of a template: it names a format in paths", template.template_id)));
         }
+        call.allowed(&template.template_id)?;
         let definition = Definition {
             version: template.version_or(asked),
             name: template.template_id,
@@ -147,8 +148,11 @@ fn wanted<'c>(call: &Call<'c>) -> Option<&'c str> {
 
 fn list(call: &Call<'_>, found: &[Definition]) -> Result<Response, Failure> {
     let wanted = wanted(call);
-    let entries: Vec<Value> =
-        found.iter().filter(|d| wanted.is_none_or(|t| d.format.eq_ignore_ascii_case(t))).map(|d| entry(call.dialect, d)).collect();
+    let entries: Vec<Value> = found
+        .iter()
+        .filter(|d| call.allowed(&d.name).is_ok() && wanted.is_none_or(|t| d.format.eq_ignore_ascii_case(t)))
+        .map(|d| entry(call.dialect, d))
+        .collect();
     Ok(Response::json(200, Value::Array(entries)))
 }
 

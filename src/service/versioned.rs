@@ -30,7 +30,9 @@ impl<R: Repository> Service<R> {
             (Target::Object(object), None) => (object, Which::Latest),
         };
         let found = self.repository.version(ehr_id, object, which).await.map_err(Failure::of_store)?;
-        found.filter(|v| v.kind == kind).ok_or_else(|| missing(kind))
+        let version = found.filter(|v| v.kind == kind).ok_or_else(|| missing(kind))?;
+        call.allowed_in(ehr_id, version.template_id.as_deref())?;
+        Ok(version)
     }
 
     /// The document of a version; 204 when the version is a deletion.
@@ -50,6 +52,7 @@ impl<R: Repository> Service<R> {
         let Some(object) = object else { return Err(unknown()) };
         let latest = self.repository.version(ehr_id, object, Which::Latest).await.map_err(Failure::of_store)?;
         let latest = latest.filter(|v| v.kind == kind).ok_or_else(unknown)?;
+        call.allowed_in(ehr_id, latest.template_id.as_deref())?;
         if latest.version_uid == expected { Ok(latest) } else { Err(stale(&latest.version_uid).header("Location", address(call, ehr_id, &latest))) }
     }
 
@@ -80,7 +83,7 @@ impl<R: Repository> Service<R> {
     }
 
     async fn show_container(&self, call: &Call<'_>, ehr_id: &str, kind: ObjectKind, object_id: &str) -> Result<Response, Failure> {
-        let versions = self.all_versions(ehr_id, kind, object_id).await?;
+        let versions = self.all_versions(call, ehr_id, kind, object_id).await?;
         let (Some(first), Some(last)) = (versions.first(), versions.last()) else { return Err(missing(kind)) };
         let class = format!("VERSIONED_{}", class_name(kind));
         let text = format!(
@@ -94,16 +97,21 @@ impl<R: Repository> Service<R> {
     }
 
     async fn show_history(&self, call: &Call<'_>, ehr_id: &str, kind: ObjectKind, object_id: &str) -> Result<Response, Failure> {
-        let versions = self.all_versions(ehr_id, kind, object_id).await?;
+        let versions = self.all_versions(call, ehr_id, kind, object_id).await?;
         let last = versions.last().ok_or_else(|| missing(kind))?;
         let items: Vec<String> = versions.iter().map(history_item).collect();
         let tree = own(&format!(r#"{{"_type":"REVISION_HISTORY","items":[{}]}}"#, items.join(",")), Cls::REVISION_HISTORY)?;
         call.resource(tree.root().ok_or_else(|| missing(kind))?, &last.version_uid, &last.time_committed)
     }
 
-    async fn all_versions(&self, ehr_id: &str, kind: ObjectKind, object_id: &str) -> Result<Vec<Version>, Failure> {
+    async fn all_versions(&self, call: &Call<'_>, ehr_id: &str, kind: ObjectKind, object_id: &str) -> Result<Vec<Version>, Failure> {
         let mut versions = self.repository.versions(ehr_id, object_id).await.map_err(Failure::of_store)?;
         versions.retain(|v| v.kind == kind);
+        match versions.iter().rev().find_map(|v| v.template_id.as_deref()) {
+            Some(template) => call.allowed_in(ehr_id, Some(template))?,
+            None if versions.is_empty() => {}
+            None => call.allowed_in(ehr_id, None)?,
+        }
         Ok(versions)
     }
 }

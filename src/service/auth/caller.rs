@@ -1,0 +1,210 @@
+//! Someone who was recognised, and what they have leave for.
+
+use super::super::committal::Party;
+use super::super::error::Failure;
+use super::scope::{Compartment, Need, ROLES, Scope, of_role, of_text};
+
+/// Who calls.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Caller {
+    /// The identifier that the access log and audits keep: the subject of a token, the name of a user.
+    pub name: String,
+    /// Who vouches for that identifier: the issuer of a token.
+    pub issuer: String,
+    /// The name for people.
+    pub label: Option<String>,
+    /// The EHR of the launch context, a UUID in lower case.
+    ehr: Option<String>,
+    scopes: Vec<Scope>,
+    /// What the person may do, where `user/` scopes only narrow it.
+    person: Option<Vec<Scope>>,
+}
+
+/// What leave is asked for, beyond resource and act.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Subject<'a> {
+    /// Something of the resource: what it is called is not known yet.
+    Some,
+    /// What has this name.
+    Named(&'a str),
+    /// What has no name: it needs leave for everything.
+    Nameless,
+}
+
+impl<'a> Subject<'a> {
+    /// What has a name, or none.
+    pub fn of(name: Option<&'a str>) -> Subject<'a> {
+        name.map_or(Subject::Nameless, Subject::Named)
+    }
+}
+
+/// How far an execution may reach.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Reach {
+    /// The whole population.
+    All,
+    /// An EHR that the request names.
+    Named,
+    /// This EHR.
+    One(String),
+}
+
+/// Why a caller was not recognised.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Denied {
+    status: u16,
+    message: String,
+    /// The value of WWW-Authenticate.
+    challenge: String,
+}
+
+impl Denied {
+    /// Nobody set up who may call.
+    pub(crate) fn unconfigured() -> Denied {
+        Denied::with("access is not configured: set AUTH (`none` opens the service to everybody who can reach it)", "Bearer realm=\"aqlite\"")
+    }
+
+    /// The request names nobody; `challenge` says how it could.
+    pub fn nobody(challenge: &str) -> Denied {
+        Denied::with("the request names no caller: send credentials", challenge)
+    }
+
+    fn with(message: &str, challenge: &str) -> Denied {
+        Denied { status: 401, message: message.to_owned(), challenge: challenge.to_owned() }
+    }
+
+    pub(crate) fn failure(&self) -> Failure {
+        Failure::new(self.status, self.message.as_str()).header("WWW-Authenticate", self.challenge.as_str())
+    }
+}
+
+impl Caller {
+    /// Everybody, with every role: for a service that is open.
+    pub fn everyone() -> Caller {
+        let all: Vec<&str> = ROLES.iter().map(|(role, _)| *role).collect();
+        Caller::with_roles("anonymous", "", &all)
+    }
+
+    /// Someone with roles: `read`, `write`, `query`, `population`, `define`, `admin`, `audit`. Others grant nothing.
+    pub fn with_roles(name: &str, issuer: &str, roles: &[&str]) -> Caller {
+        let scopes = roles.iter().flat_map(|role| of_role(role)).collect();
+        Caller { name: name.to_owned(), issuer: issuer.to_owned(), label: None, ehr: None, scopes, person: None }
+    }
+
+    /// The same person, by an application with scopes of SMART on openEHR and perhaps an EHR as launch context: what a `user/`
+    /// scope grants must be granted by the person's `roles` too, where they are known. Without any such scope the roles count.
+    pub fn narrowed(self, scopes: &str, ehr: Option<&str>, roles_known: bool) -> Caller {
+        let scopes: Vec<Scope> = of_text(scopes).filter(|s| !s.is_internal()).collect();
+        let ehr = ehr.map(str::to_ascii_lowercase);
+        if scopes.is_empty() {
+            return Caller { ehr, ..self };
+        }
+        Caller { ehr, person: roles_known.then_some(self.scopes), scopes, ..self }
+    }
+
+    fn granting<'a>(&'a self, need: Need, subject: Subject<'a>) -> impl Iterator<Item = &'a Scope> {
+        let fits = move |scope: &Scope| {
+            scope.allows(need)
+                && match subject {
+                    Subject::Some => true,
+                    Subject::Named(name) => scope.covers(name),
+                    Subject::Nameless => scope.covers_all(),
+                }
+        };
+        let person = move |scope: &Scope| self.person.as_ref().is_none_or(|own| scope.compartment != Compartment::User || own.iter().any(fits));
+        self.scopes.iter().filter(move |scope| fits(scope) && person(scope))
+    }
+
+    /// True when there is leave in some EHR.
+    pub(crate) fn may(&self, need: Need, subject: Subject<'_>) -> bool {
+        self.granting(need, subject).next().is_some()
+    }
+
+    /// How far leave reaches; 403 where there is none.
+    pub(crate) fn reach(&self, need: Need, subject: Subject<'_>) -> Result<Reach, Failure> {
+        let has = |compartment| self.granting(need, subject).any(|s| s.compartment == compartment);
+        match &self.ehr {
+            _ if has(Compartment::System) => Ok(Reach::All),
+            _ if has(Compartment::User) => Ok(Reach::Named),
+            Some(ehr) if has(Compartment::Patient) => Ok(Reach::One(ehr.clone())),
+            _ => Err(refused(need)),
+        }
+    }
+
+    /// Makes sure that there is leave in this EHR: 403 where there is none in any, 404 where there is in another one only.
+    pub(crate) fn within(&self, need: Need, subject: Subject<'_>, ehr: &str) -> Result<(), Failure> {
+        match self.reach(need, subject)? {
+            Reach::One(own) if !own.eq_ignore_ascii_case(ehr) => Err(Failure::missing("there is no EHR with this ehr_id")),
+            _ => Ok(()),
+        }
+    }
+
+    /// The caller as the committer of a change: a PARTY_IDENTIFIED as canonical JSON.
+    pub(crate) fn party(&self) -> String {
+        let known = !self.issuer.is_empty();
+        let party = Party {
+            name: Some(self.label.clone().unwrap_or_else(|| self.name.clone())),
+            id: known.then(|| self.name.clone()),
+            namespace: known.then(|| self.issuer.clone()),
+            kind: known.then(|| String::from("PERSON")),
+        };
+        party.to_json().unwrap_or_default()
+    }
+}
+
+/// There is no leave for this.
+pub(crate) fn refused(need: Need) -> Failure {
+    let roles = need.roles();
+    let message = format!("this needs the role {}, or a scope for `{}` with `{}`", roles.join(" or "), need.word(), need.letter());
+    Failure::new(403, message).header("WWW-Authenticate", "Bearer realm=\"aqlite\", error=\"insufficient_scope\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Act, Resource};
+    use super::*;
+
+    const EHR: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
+    const READ: Need = Need { resource: Resource::Record, act: Act::Read };
+    const SEARCH: Need = Need { resource: Resource::Query, act: Act::Search };
+
+    fn status(outcome: Result<impl Sized, Failure>) -> u16 {
+        outcome.map_or_else(|f| f.status, |_| 200)
+    }
+
+    #[test]
+    fn a_patient_scope_is_good_for_one_ehr() {
+        let app = Caller::with_roles("p", "", &[]).narrowed("patient/composition-weight.r patient/aql-*.s", Some(EHR), false);
+        assert_eq!(status(app.within(READ, Subject::Named("weight"), EHR)), 200);
+        assert_eq!(status(app.within(READ, Subject::Named("weight"), "00000000-0000-4000-8000-000000000000")), 404);
+        assert_eq!(status(app.within(READ, Subject::Named("height"), EHR)), 403);
+        assert_eq!(status(app.within(READ, Subject::Nameless, EHR)), 403);
+        assert_eq!(app.reach(SEARCH, Subject::Nameless).unwrap(), Reach::One(EHR.to_owned()));
+        let without_context = Caller::with_roles("p", "", &[]).narrowed("patient/composition-*.r", None, false);
+        assert_eq!(status(without_context.within(READ, Subject::Some, EHR)), 403);
+    }
+
+    #[test]
+    fn a_user_scope_does_not_exceed_the_person() {
+        let scopes = "user/composition-*.cruds user/aql-*.s";
+        let nurse = Caller::with_roles("n", "", &["read"]).narrowed(scopes, None, true);
+        assert!(nurse.may(READ, Subject::Nameless));
+        assert!(!nurse.may(Need { act: Act::Create, ..READ }, Subject::Some));
+        assert!(!nurse.may(SEARCH, Subject::Some));
+        assert!(Caller::with_roles("n", "", &[]).narrowed(scopes, None, false).may(SEARCH, Subject::Some));
+    }
+
+    #[test]
+    fn no_scope_makes_an_administrator() {
+        let app = Caller::with_roles("a", "", &["admin"]).narrowed("system/admin-*.cruds user/log-*.rs user/template-*.r", None, true);
+        assert!(!app.may(Need { resource: Resource::Admin, act: Act::Delete }, Subject::Some));
+        assert!(!app.may(Need { resource: Resource::Log, act: Act::Read }, Subject::Some));
+    }
+
+    #[test]
+    fn the_committer_is_a_party() {
+        let mut caller = Caller::with_roles("42", "https://id.example", &[]);
+        caller.label = Some(String::from("Dr. \"A\"}"));
+        crate::rm::json::read(&caller.party(), crate::rm::class::Cls::PARTY_IDENTIFIED).unwrap();
+    }
+}

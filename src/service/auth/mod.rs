@@ -1,0 +1,18 @@
+//! Who calls, and what they may do.
+//!
+//! | step | file |
+//! |---|---|
+//! | what must hold before anything is read | `admit` |
+//! | what is needed for an operation; scopes and roles, which grant it | `scope` |
+//! | someone who was recognised, and what they have leave for | `caller` |
+//!
+//! A host recognises the caller and hands it to [`Service::serve`](super::Service::serve). Every line of the route table says
+//! what it needs; what only the content tells (the template of a composition, the EHR of a query) is checked where it is read.
+
+mod admit;
+mod caller;
+mod scope;
+
+pub use caller::{Caller, Denied};
+pub(crate) use caller::{Reach, Subject, refused};
+pub(crate) use scope::{Act, Need, Resource};

@@ -1,0 +1,239 @@
+//! Scopes of SMART on openEHR: `<patient|user|system>/<resource>-<pattern>.<cruds>`, and the roles, which are bundles of them.
+//!
+//! | resource | what it is | its name, which the pattern must match |
+//! |---|---|---|
+//! | `composition` | what an EHR holds | the template of a COMPOSITION; all else in an EHR needs the pattern `*` |
+//! | `template` | operational templates | the template id |
+//! | `aql` | stored queries; ad-hoc queries need the pattern `*` | the qualified name |
+//! | `guide` | guides (not in SMART on openEHR) | the guide id |
+//! | `party` | demographic parties (not in SMART on openEHR) | |
+//! | `admin`, `log` | administration and the access log: by roles only | |
+//!
+//! In a pattern `*` stands for any text without a period, `**` for any text; `*` alone matches everything. Blanks of a
+//! name are percent-encoded in a scope. `s` is the leave to execute; a `user/` scope executes on EHRs that the request
+//! names, a `system/` scope on the whole population.
+
+use super::super::http::decode;
+
+/// What an operation works on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Resource {
+    /// What belongs to an EHR.
+    Record,
+    /// Operational templates.
+    Template,
+    /// Queries, stored and ad hoc.
+    Query,
+    /// Guides.
+    Guide,
+    /// Demographic parties.
+    Party,
+    /// Physical deletes, loading, reset.
+    Admin,
+    /// The access log.
+    Log,
+}
+
+/// What an operation does, with its letter in scopes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Act {
+    /// `c`
+    Create,
+    /// `r`
+    Read,
+    /// `u`
+    Update,
+    /// `d`
+    Delete,
+    /// `s`: for queries and guides, to execute.
+    Search,
+}
+
+/// What a caller must have leave for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Need {
+    /// To what.
+    pub resource: Resource,
+    /// What is done.
+    pub act: Act,
+}
+
+/// Whose data a scope is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Compartment {
+    /// The one EHR of the launch context.
+    Patient,
+    /// EHRs that the request names.
+    User,
+    /// All EHRs at once, too.
+    System,
+}
+
+/// A leave: to do some acts with some things of some EHRs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Scope {
+    /// Whose data.
+    pub compartment: Compartment,
+    resource: Resource,
+    pattern: String,
+    acts: String,
+}
+
+/// The words of the resources in scopes.
+const RESOURCES: [(&str, Resource); 7] = [
+    ("composition", Resource::Record),
+    ("template", Resource::Template),
+    ("aql", Resource::Query),
+    ("guide", Resource::Guide),
+    ("party", Resource::Party),
+    ("admin", Resource::Admin),
+    ("log", Resource::Log),
+];
+
+/// Every role with what it grants.
+pub(crate) const ROLES: [(&str, &str); 7] = [
+    ("read", "user/composition-*.rs user/party-*.rs user/template-*.rs user/aql-*.r user/guide-*.r"),
+    ("write", "user/composition-*.cud user/party-*.cud user/template-*.rs"),
+    ("query", "user/aql-*.rs user/guide-*.rs user/template-*.rs"),
+    ("population", "system/aql-*.rs system/guide-*.rs user/template-*.rs"),
+    ("define", "user/template-*.cruds user/aql-*.crud user/guide-*.crud"),
+    ("admin", "user/admin-*.cruds"),
+    ("audit", "user/log-*.rs"),
+];
+
+impl Need {
+    /// The word of the resource in scopes.
+    pub fn word(self) -> &'static str {
+        RESOURCES.iter().find(|(_, r)| *r == self.resource).map_or("", |(word, _)| word)
+    }
+
+    /// The letter of the act in scopes.
+    pub fn letter(self) -> char {
+        match self.act {
+            Act::Create => 'c',
+            Act::Read => 'r',
+            Act::Update => 'u',
+            Act::Delete => 'd',
+            Act::Search => 's',
+        }
+    }
+
+    /// The roles that have leave.
+    pub fn roles(self) -> Vec<&'static str> {
+        ROLES.iter().filter(|(_, scopes)| of_text(scopes).any(|s| s.allows(self))).map(|(role, _)| *role).collect()
+    }
+}
+
+impl Scope {
+    /// Reads one; `None` for the many scopes that are not about openEHR.
+    pub fn parse(text: &str) -> Option<Scope> {
+        let (compartment, rest) = text.split_once('/')?;
+        let (named, acts) = rest.rsplit_once('.')?;
+        let (word, pattern) = named.split_once('-')?;
+        let compartment = match compartment {
+            "patient" => Compartment::Patient,
+            "user" => Compartment::User,
+            "system" => Compartment::System,
+            _ => return None,
+        };
+        let resource = RESOURCES.iter().find(|(w, _)| *w == word)?.1;
+        let known = !acts.is_empty() && acts.chars().all(|c| "cruds".contains(c));
+        (known && !pattern.is_empty()).then(|| Scope { compartment, resource, pattern: decode(pattern, false), acts: acts.to_owned() })
+    }
+
+    /// True when it grants the act for at least some things of the resource.
+    pub fn allows(&self, need: Need) -> bool {
+        self.resource == need.resource && self.acts.contains(need.letter())
+    }
+
+    /// True when its pattern matches a name.
+    pub fn covers(&self, name: &str) -> bool {
+        self.covers_all() || glob(&self.pattern, name)
+    }
+
+    /// True when it is about everything, named or not.
+    pub fn covers_all(&self) -> bool {
+        matches!(self.pattern.as_str(), "*" | "**")
+    }
+
+    /// True for administration and the access log, which no token grants by a scope.
+    pub fn is_internal(&self) -> bool {
+        matches!(self.resource, Resource::Admin | Resource::Log)
+    }
+}
+
+/// The scopes in a list separated by blanks.
+pub(crate) fn of_text(list: &str) -> impl Iterator<Item = Scope> {
+    list.split_ascii_whitespace().filter_map(Scope::parse)
+}
+
+/// What a role grants; nothing for a role that is not known.
+pub(crate) fn of_role(role: &str) -> impl Iterator<Item = Scope> {
+    ROLES.iter().filter(move |(name, _)| *name == role).flat_map(|(_, scopes)| of_text(scopes))
+}
+
+/// Matches with `*` for any text without a period and `**` for any text, position by position, so that no pattern is slow.
+fn glob(pattern: &str, name: &str) -> bool {
+    let name: Vec<char> = name.chars().collect();
+    let mut reached: Vec<bool> = (0..=name.len()).map(|i| i == 0).collect();
+    let mut rest = pattern.chars().peekable();
+    while let Some(c) = rest.next() {
+        let any = c == '*';
+        let crossing = any && rest.next_if_eq(&'*').is_some();
+        let mut next = vec![false; reached.len()];
+        let mut flows = false;
+        for (i, here) in reached.iter().enumerate() {
+            let behind = i.checked_sub(1).and_then(|b| name.get(b));
+            flows = any && (*here || (flows && (crossing || behind != Some(&'.'))));
+            let steps = !any && behind == Some(&c) && i.checked_sub(1).and_then(|b| reached.get(b)) == Some(&true);
+            if let Some(place) = next.get_mut(i) {
+                *place = flows || steps;
+            }
+        }
+        reached = next;
+    }
+    reached.last() == Some(&true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scopes_are_read_and_others_passed_over() {
+        let scopes: Vec<Scope> =
+            of_text("openid patient/composition-MyHospital.*.v0.cru launch/patient user/aql-org.openehr::**.rs patient/*.rs system/x-y.r").collect();
+        assert_eq!(scopes.len(), 2);
+        assert!(scopes[0].allows(Need { resource: Resource::Record, act: Act::Update }));
+        assert!(!scopes[0].allows(Need { resource: Resource::Record, act: Act::Delete }));
+        assert!(scopes[0].covers("MyHospital.Weight.v0") && !scopes[0].covers("Other.Weight.v0"));
+        assert!(Scope::parse("user/template-vital%20signs.r").unwrap().covers("vital signs"));
+    }
+
+    #[test]
+    fn patterns_follow_periods() {
+        for (pattern, name, matches) in [
+            ("MyHospital.Template.v0", "MyHospital.Template.v0", true),
+            ("*.Template.v0", "Other.Template.v0", true),
+            ("*.Template.v0", "A.B.Template.v0", false),
+            ("MyHospital.**", "MyHospital.Other.v2", true),
+            ("org.openehr::*", "org.openehr::compositions", true),
+            ("org.openehr::*", "org.openehr::bloodpressure.v1", false),
+            ("org.openehr::**", "org.openehr::bloodpressure.v1", true),
+            ("a*b*c", "aXbbYc", true),
+            ("a*b*c", "aXc", false),
+            ("**x**", "", false),
+            ("a", "ab", false),
+        ] {
+            assert_eq!(glob(pattern, name), matches, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn every_role_grants_what_it_says() {
+        for (role, scopes) in ROLES {
+            assert_eq!(of_role(role).count(), scopes.split(' ').count(), "{role}");
+        }
+        assert_eq!(of_role("owner").count(), 0);
+    }
+}
