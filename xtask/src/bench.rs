@@ -17,7 +17,7 @@ pub fn run_task(args: &[String]) -> Result<(), String> {
 /// The run in wasm, with the vector instructions that every host of aqlite has; gives a line a size.
 fn in_wasm(sizes: &str) -> Result<Vec<String>, String> {
     target(WASI)?;
-    let mut bench = cargo(&["run", "--quiet", "--release", "--package", "aqlite-bench", "--target", WASI, "--", "--compositions", sizes]);
+    let mut bench = cargo(&["run", "--quiet", "--profile", "wasm", "--package", "aqlite-bench", "--target", WASI, "--", "--compositions", sizes]);
     bench.env("CARGO_TARGET_WASM32_WASIP1_RUNNER", "node --no-warnings tests/wasm/wasi.mjs");
     bench.env("CARGO_TARGET_WASM32_WASIP1_RUSTFLAGS", "-Ctarget-feature=+simd128");
     let (lines, outcome) = run_keeping(&mut bench, |line| line.starts_with("wasm "));

@@ -56,11 +56,11 @@ fn wasm(report: &mut Report) -> Result<(), String> {
     let crates = ["--package", "aqlite-worker", "--package", "aqlite-wasm"];
     let clippy = [&["clippy", "--quiet", "--target", WASM], &crates[..], &["--", "--deny", "warnings"]].concat();
     report.step("lints of the wasm crates", cargo(&clippy));
-    let mut units = cargo(&["test", "--quiet", "--profile", "checked", "--target", WASI, "--package", "aqlite", "--lib"]);
+    let mut units = cargo(&["test", "--quiet", "--profile", "checked-wasm", "--target", WASI, "--package", "aqlite", "--lib"]);
     units.env("CARGO_TARGET_WASM32_WASIP1_RUNNER", "node --no-warnings tests/wasm/wasi.mjs");
     report.step("unit tests inside wasm", units);
     for (name, test) in [("wasm tests in Node", "node"), ("wasm tests in Chromium", "browser")] {
-        let args = ["test", "--profile", "checked", "--target", WASM, "--package", "aqlite-wasm-tests", "--test", test];
+        let args = ["test", "--profile", "checked-wasm", "--target", WASM, "--package", "aqlite-wasm-tests", "--test", test];
         let mut tests = cargo(&args);
         tests.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER", &runner).env("CHROMEDRIVER", &driver);
         // The runner writes a module into the folder for temporary files: a package.json above it must not change what it means.
