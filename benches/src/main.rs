@@ -1,122 +1,136 @@
-//! The six questions in one thread: `aqlite-bench [--compositions N,N] [--wasm LINES]`.
+//! Questions and steps in one thread: `aqlite-bench [--compositions N,N] [--corpus DIR] [--beside LINES]`.
 //!
-//! Native, SQLite over JSON text is asked the same in the same run, and a table is printed. In wasm, one line a size:
-//! `wasm SIZE LOAD_MS Q1 … Q6`; `--wasm` takes such lines (joined by `;`) into the native table.
+//! Native, SQLite is asked the same in the same run, and tables are printed. In wasm, a line a measurement:
+//! `wasm KEY VALUE`; `--beside` takes such lines, and those of `aqlite-memory`, into the native tables (joined by `;`).
 
 #[cfg(not(target_family = "wasm"))]
 mod peer;
 
-use aqlite::aql::{Cell, ResultSet};
-use aqlite_bench::{Loaded, QUESTIONS, load, reading};
+use aqlite::samples::Generator;
+use aqlite_bench::{QUESTIONS, Step, guide_of_30_kb, guide_runs, language, load, reading, sample_fixtures};
+use std::collections::HashMap;
 use std::error::Error;
-use std::time::Instant;
+use std::path::PathBuf;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
     let value = |name: &str| arguments.iter().position(|a| a == name).and_then(|i| arguments.get(i + 1)).cloned();
+    let told = Told::read(&value("--beside").unwrap_or_default());
     for size in value("--compositions").unwrap_or("10000,100000".to_owned()).split(',') {
-        measure(size.trim().parse()?, &value("--wasm").unwrap_or_default())?;
+        questions(size.trim().parse()?, &told)?;
     }
-    tell_reading(&value("--wasm").unwrap_or_default());
+    told.heading("One composition of 5.8 kB, from text to shape and slots and back", "native, µs", "wasm, µs");
+    reading().iter().for_each(|step| told.step(step));
+    told.heading("What is read once", "native, µs", "wasm, µs");
+    language().iter().for_each(|step| told.step(step));
+    told.step(&("read and compile a guide, for each 30 kB of it", guide_of_30_kb()));
+    guides(value("--corpus").map(PathBuf::from), &told);
+    told.memory();
     Ok(())
 }
 
-/// In wasm: the line `wasm reading STEP…`; native: the table, with those beside.
-fn tell_reading(wasm: &str) {
-    let start = Instant::now();
-    let steps = reading(&move || start.elapsed().as_secs_f64() * 1000.0);
-    if cfg!(target_family = "wasm") {
-        println!("wasm reading {}", steps.iter().map(|(_, micros)| format!("{micros:.2}")).collect::<Vec<_>>().join(" "));
-        return;
+/// What was measured beside this run, by key.
+struct Told(HashMap<String, f64>);
+
+impl Told {
+    fn read(lines: &str) -> Told {
+        let pair = |line: &str| line.trim().rsplit_once(' ').and_then(|(key, value)| Some((key.to_owned(), value.parse().ok()?)));
+        Told(lines.split(';').filter_map(pair).collect())
     }
-    let in_wasm: Vec<&str> = wasm.split(';').find_map(|l| l.strip_prefix("wasm reading ")).map_or_else(Vec::new, |l| l.split(' ').collect());
-    println!("\nOne composition of 5.8 kB, from text to shape and slots and back:\n\n| step | native, µs | wasm, µs |\n|---|---:|---:|");
-    for (i, (name, micros)) in steps.iter().enumerate() {
-        println!("| {name} | {micros:.1} | {} |", in_wasm.get(i).unwrap_or(&""));
+
+    fn heading(&self, what: &str, native: &str, wasm: &str) {
+        if !cfg!(target_family = "wasm") {
+            println!("\n{what}:\n\n| | {native} | {wasm} | wasm to native |\n|---|---:|---:|---:|");
+        }
+    }
+
+    /// In wasm a line, native a row with that line's value beside.
+    fn step(&self, (name, micros): &Step) {
+        if cfg!(target_family = "wasm") {
+            return println!("wasm {name} {micros:.3}");
+        }
+        let wasm = self.0.get(&format!("wasm {name}"));
+        let (wasm, ratio) = wasm.map_or_else(Default::default, |w| (figure(*w), format!("{:.1}", w / micros)));
+        println!("| {name} | {} | {wasm} | {ratio} |", figure(*micros));
+    }
+
+    /// The memory of reading, as a multiple of the bytes, and that of a wasm instance.
+    fn memory(&self) {
+        let value = |key: &str| self.0.get(key).copied();
+        if let Some((read, pack)) = value("memory read").zip(value("memory pack")) {
+            println!("\nMemory at most while a document is read: {read:.1} times its bytes; while it is read and packed: {pack:.1} times.");
+        }
+        if let Some(instance) = value("wasm memory instance") {
+            println!("Memory of a wasm instance that holds 100,000 compositions: {:.0} MB.", instance / 1e6);
+        }
+    }
+}
+
+/// Three significant digits.
+fn figure(value: f64) -> String {
+    let decimals = (2 - value.abs().max(1e-4).log10().floor() as i32).max(0);
+    format!("{value:.*}", decimals as usize)
+}
+
+fn guides(corpus: Option<PathBuf>, told: &Told) {
+    told.heading("Runs of a guide a second", "native", "wasm");
+    let (guides, fixtures) = sample_fixtures(None);
+    told.step(&("the sample guides", guide_runs(&guides, &fixtures)));
+    if let Some(corpus) = corpus {
+        let (guides, fixtures) = sample_fixtures(Some(&corpus));
+        told.step(&("all fixtures of the published guides", guide_runs(&guides, &fixtures)));
     }
 }
 
 #[cfg(target_family = "wasm")]
-fn measure(compositions: usize, _: &str) -> Result<(), Box<dyn Error>> {
-    let start = Instant::now();
-    let clock = move || start.elapsed().as_secs_f64() * 1000.0;
-    let loaded = load(compositions, &clock);
-    check(&loaded)?;
-    let times: Vec<String> = loaded.times(&clock).iter().map(|(rows, _)| format!("{rows:.4}")).collect();
-    println!("wasm {compositions} {:.0} {}", loaded.load_ms, times.join(" "));
-    Ok(())
-}
-
-/// The milliseconds of the questions in wasm, from the lines that the wasm run printed.
-#[cfg(not(target_family = "wasm"))]
-fn wasm_times(lines: &str, compositions: usize) -> Vec<f64> {
-    let mut words = lines.split(';').map(|l| l.split_whitespace().skip(1).filter_map(|w| w.parse().ok()).collect::<Vec<f64>>());
-    words.find(|w| w.first() == Some(&(compositions as f64))).map_or_else(Vec::new, |w| w.into_iter().skip(2).collect())
-}
-
-#[cfg(not(target_family = "wasm"))]
-fn measure(compositions: usize, wasm: &str) -> Result<(), Box<dyn Error>> {
-    let start = Instant::now();
-    let clock = move || start.elapsed().as_secs_f64() * 1000.0;
-    let loaded = load(compositions, &clock);
-    check(&loaded)?;
-    let ours = loaded.times(&clock);
-    let own_memory = peak_memory();
-    let peer = peer::Peer::load(&loaded, &clock)?;
-    let share = 100.0 * (loaded.packed_bytes + loaded.shape_bytes) as f64 / loaded.json_bytes as f64;
-    println!("{compositions} compositions, {} EHRs, {:.0} MB of canonical JSON:\n", loaded.generator.ehrs(), mega(loaded.json_bytes));
-    println!("| | aqlite | SQLite, JSON text |\n|---|---:|---:|");
-    println!("| load | {:.0} ms | {:.0} ms |", loaded.load_ms, peer.load_ms);
-    println!(
-        "| stored | {:.1} MB ({share:.1} % of the JSON), {} shapes | {:.1} MB |",
-        mega(loaded.packed_bytes + loaded.shape_bytes),
-        loaded.shapes,
-        mega(peer.bytes)
-    );
-    println!("| columns in memory | {:.1} MB; peak of the process {own_memory:.0} MB | |", mega(loaded.batch.bytes()));
-    println!(
-        "\n| | question | aqlite, ms | as JSON, ms | wasm, ms | SQLite, ms | times faster | wasm to native |\n|---|---|---:|---:|---:|---:|---:|---:|"
-    );
-    let wasm = wasm_times(wasm, compositions);
-    for (i, ((name, what, aql), (rows, text))) in QUESTIONS.iter().zip(&ours).enumerate() {
-        let (theirs, count) = peer.ask(i, &loaded.ehr_id(), &clock)?;
-        let found = loaded.ask(aql).rows.len();
-        if found != count {
-            return Err(format!("{name}: {found} rows, SQLite gives {count}").into());
-        }
-        let in_wasm = wasm.get(i).map_or((String::new(), String::new()), |w| (format!("{w:.3}"), format!("{:.1}", w / rows)));
-        println!("| {name} | {what} | {rows:.3} | {text:.3} | {} | {theirs:.1} | {:.0} | {} |", in_wasm.0, theirs / rows, in_wasm.1);
+fn questions(compositions: usize, _: &Told) -> Result<(), Box<dyn Error>> {
+    let loaded = load(Generator::new(1, compositions.div_ceil(10), compositions));
+    loaded.check()?;
+    println!("wasm {compositions} load {:.0}", loaded.load_ms);
+    for ((name, ..), (rows, text)) in QUESTIONS.iter().zip(loaded.times()) {
+        println!("wasm {compositions} {name} {rows:.5}\nwasm {compositions} {name} as JSON {text:.5}");
     }
     Ok(())
 }
 
-/// The answers must be those of the truth table before anything is measured.
-fn check(loaded: &Loaded) -> Result<(), String> {
-    let generator = &loaded.generator;
-    let rows = |i: usize| QUESTIONS.get(i).map(|(_, _, aql)| loaded.ask(aql)).unwrap_or_default();
-    let number = |result: &ResultSet, column: usize| match result.rows.first().and_then(|r| r.get(column)) {
-        Some(Cell::Number(token)) => token.parse::<f64>().unwrap_or(f64::NAN),
-        _ => f64::NAN,
-    };
-    let expect = |good: bool, question: &str| if good { Ok(()) } else { Err(format!("{question} differs from the truth table")) };
-    expect(rows(1).rows.len() == generator.systolic_from_140().len(), "Q2")?;
-    expect(number(&rows(2), 0) == generator.with_body_temperature() as f64, "Q3")?;
-    let (mean, highest) = generator.mean_and_highest_systolic().unwrap_or_default();
-    let found = rows(3);
-    expect((number(&found, 0) - mean).abs() < 1e-9 && number(&found, 1) == highest, "Q4")?;
-    expect(rows(4).rows.len() == generator.last_20_compositions(loaded.ehr()).len(), "Q5")?;
-    expect(rows(5).rows.len() == generator.pressure_160_with_pulse_100().len(), "Q6")
-}
-
 #[cfg(not(target_family = "wasm"))]
-fn mega(bytes: usize) -> f64 {
-    bytes as f64 / 1_000_000.0
-}
-
-/// The most memory that the process has held, in MB, where the system tells it.
-#[cfg(not(target_family = "wasm"))]
-fn peak_memory() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
-    line.and_then(|l| l.trim().split(' ').next()?.parse::<f64>().ok()).map_or(f64::NAN, |kb| kb / 1000.0)
+fn questions(compositions: usize, told: &Told) -> Result<(), Box<dyn Error>> {
+    let loaded = load(Generator::new(1, compositions.div_ceil(10), compositions));
+    loaded.check()?;
+    let ours = loaded.times();
+    let peers = [
+        peer::measure::<peer::Text>(&loaded)?,
+        peer::measure::<peer::Jsonb>(&loaded)?,
+        peer::measure::<peer::JsonbEach>(&loaded)?,
+        peer::measure::<peer::Nodes>(&loaded)?,
+    ];
+    let mega = |bytes: usize| format!("{:.1} MB", bytes as f64 / 1e6);
+    println!("\n{compositions} compositions, {} EHRs, {} of canonical JSON:\n", loaded.generator.ehrs(), mega(loaded.json_bytes));
+    let names: Vec<String> = peers.iter().map(|p| format!("SQLite, {}", p.name)).collect();
+    println!("| | aqlite | {} |\n|---|---:|{}", names.join(" | "), "---:|".repeat(peers.len()));
+    let stored = loaded.packed_bytes + loaded.shape_bytes;
+    let cells = |cell: &dyn Fn(&peer::Outcome) -> String| peers.iter().map(cell).collect::<Vec<_>>().join(" | ");
+    println!("| load, ms | {:.0} | {} |", loaded.load_ms, cells(&|p| format!("{:.0}", p.load_ms)));
+    println!("| stored | {}, {} shapes | {} |", mega(stored), loaded.shapes, cells(&|p| mega(p.bytes)));
+    println!("| columns in memory | {} |{}", mega(loaded.batch.bytes()), " |".repeat(peers.len()));
+    println!("\nThe same questions, prepared; how many times faster than SQLite over the same compositions:\n");
+    println!(
+        "| | question | aqlite, ms | wasm, ms | {} |\n|---|---|---:|---:|{}",
+        peers.iter().map(|p| p.name).collect::<Vec<_>>().join(" | "),
+        "---:|".repeat(peers.len())
+    );
+    for (i, ((name, what, _), (rows, text))) in QUESTIONS.iter().zip(&ours).enumerate() {
+        let faster = |own: f64| cells(&|p| p.times.get(i).map_or_else(String::new, |t| figure(t / own)));
+        let row = |name: &str, what: &str, own: f64| {
+            let wasm = told.0.get(&format!("wasm {compositions} {name}")).map_or_else(String::new, |w| format!("{} ({:.1})", figure(*w), w / own));
+            println!("| {name} | {what} | {} | {wasm} | {} |", figure(own), faster(own));
+        };
+        row(name, what, *rows);
+        if i == 1 {
+            row(&format!("{name} as JSON"), "the same as the text of a JSON result set", *text);
+        }
+    }
+    let times = |p: &peer::Outcome| format!("{} {}", p.name, p.times.iter().map(|t| figure(*t)).collect::<Vec<_>>().join(" "));
+    println!("(in ms: {})", peers.iter().map(times).collect::<Vec<_>>().join("; "));
+    Ok(())
 }

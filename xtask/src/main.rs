@@ -41,7 +41,9 @@ const TASKS: [Task; 9] = [
     },
     Task {
         name: "bench",
-        usage: "bench [--compositions 10000,100000] [--native] [--readme]\n      the six questions, native and in wasm, beside SQLite over JSON text; --readme: the table goes into README.md",
+        usage: "bench [--compositions 10000,100000] [--corpus DIR] [--native] [--readme]
+      questions and steps, native and in wasm, beside SQLite over JSON text, over JSONB and over one row a node; --readme: the
+      tables go into README.md",
         run: bench::run_task,
     },
     Task {

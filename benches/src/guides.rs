@@ -1,0 +1,75 @@
+//! Guides: reading one, and how many runs a second there are.
+
+use crate::clock::timed;
+use aqlite::gdl::time::Moment;
+use aqlite::gdl::{self, CompiledGuide, Instance, Options, RunInput, fixture};
+use aqlite::samples;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// A guide with what it is run on.
+pub struct Fixture {
+    guide: usize,
+    instances: Vec<Vec<Instance>>,
+    now: Moment,
+    language: String,
+}
+
+/// Guides and their fixtures: of the samples, and where a corpus is given, all of its cases.
+pub fn sample_fixtures(corpus: Option<&Path>) -> (Vec<CompiledGuide>, Vec<Fixture>) {
+    let mut guides: Vec<CompiledGuide> = samples::guides().iter().filter_map(|g| gdl::parse(g.text).ok()).map(|g| g.compile()).collect();
+    let mut fixtures: Vec<Fixture> = guides.iter().enumerate().filter_map(|(i, guide)| sample_fixture(i, guide)).collect();
+    if let Some(corpus) = corpus {
+        let mut numbers: HashMap<String, Option<usize>> = HashMap::new();
+        let cases = std::fs::read_to_string(corpus.join("gdl/cases.jsonl")).unwrap_or_default();
+        for case in cases.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+            let file = format!("gdl/{}", text_of(&case, "guide"));
+            let number = *numbers.entry(file.clone()).or_insert_with(|| {
+                let text = std::fs::read_to_string(corpus.join(file)).ok()?;
+                guides.push(gdl::parse(&text).ok()?.compile());
+                Some(guides.len() - 1)
+            });
+            fixtures.extend(number.and_then(|i| corpus_fixture(i, guides.get(i)?, &case)));
+        }
+    }
+    (guides, fixtures)
+}
+
+/// Every variable of every input gets a quantity: rules are tested, and most of them fire or fail on their value.
+fn sample_fixture(number: usize, guide: &CompiledGuide) -> Option<Fixture> {
+    let elements = guide.guide().bindings.iter().flat_map(|b| &b.elements);
+    let input: Vec<_> = elements.map(|e| (e.id.clone(), fixture::literal("150,mm[Hg]"))).collect();
+    let now = Moment::parse("2026-01-01T12:00:00Z", 0)?;
+    Some(Fixture { guide: number, instances: fixture::instances(guide, &input), now, language: "en".to_owned() })
+}
+
+fn corpus_fixture(number: usize, guide: &CompiledGuide, case: &Value) -> Option<Fixture> {
+    let members = case.get("input").and_then(Value::as_object)?;
+    let input: Vec<_> = members.iter().map(|(code, value)| (code.clone(), fixture::literal(text_of(value, "lit")))).collect();
+    let now = Moment::parse(text_of(case, "now"), 0)?;
+    let language = text_of(case, "language");
+    let language = if language.is_empty() { "en" } else { language }.to_owned();
+    Some(Fixture { guide: number, instances: fixture::instances(guide, &input), now, language })
+}
+
+fn text_of<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Runs a second over all fixtures.
+pub fn guide_runs(guides: &[CompiledGuide], fixtures: &[Fixture]) -> f64 {
+    let run = |f: &Fixture| {
+        let guide = guides.get(f.guide)?;
+        let input = RunInput { instances: &f.instances, now: f.now, language: &f.language, options: Options::default(), terminology: None };
+        Some(guide.run(&input).fired.len())
+    };
+    let pass = timed(1.0, || fixtures.iter().filter_map(run).sum::<usize>());
+    fixtures.len() as f64 * 1000.0 / pass
+}
+
+/// Microseconds to read and compile 30 kB of guide: those of the largest sample, in proportion.
+pub fn guide_of_30_kb() -> f64 {
+    let largest = samples::guides().iter().map(|g| g.text).max_by_key(|t| t.len()).unwrap_or_default();
+    timed(0.5, || gdl::parse(largest).map(|guide| guide.compile()).is_ok()) * 1000.0 * 30_000.0 / largest.len() as f64
+}

@@ -1,0 +1,65 @@
+//! What is held while documents are read: `aqlite-memory` prints multiples of their bytes, `aqlite-memory --hold N` what N
+//! compositions in columns take. In wasm the memory of the whole instance is told too.
+
+use aqlite::document::{Shapes, pack};
+use aqlite::rm::class::Cls;
+use aqlite::rm::json;
+use aqlite::samples::Generator;
+use aqlite_bench::{known_texts, load};
+use peak_alloc::PeakAlloc;
+
+#[global_allocator]
+static ALLOCATOR: PeakAlloc = PeakAlloc;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let held = arguments.iter().position(|a| a == "--hold").and_then(|i| arguments.get(i + 1)?.parse().ok());
+    match held {
+        Some(compositions) => hold(compositions),
+        None => multiples(),
+    }
+}
+
+/// The most that reading, and reading and packing, held beyond what was there, as a multiple of the bytes read.
+fn multiples() {
+    let (known, shapes) = (known_texts(), Shapes::new());
+    let generator = Generator::new(1, 100, 1_000);
+    let (mut worst_read, mut worst_pack, mut largest) = (0.0_f64, 0.0_f64, 0);
+    for index in 0..generator.compositions() {
+        let text = generator.composition(index).json;
+        largest = largest.max(text.len());
+        let most = |work: &dyn Fn()| {
+            work();
+            let before = ALLOCATOR.current_usage();
+            ALLOCATOR.reset_peak_usage();
+            work();
+            ALLOCATOR.peak_usage().saturating_sub(before) as f64 / text.len() as f64
+        };
+        worst_read = worst_read.max(most(&|| drop(json::read(&text, Cls::COMPOSITION))));
+        worst_pack = worst_pack.max(most(&|| {
+            if let Ok(tree) = json::read(&text, Cls::COMPOSITION) {
+                drop(tree.root().map(|root| pack(root, &known, &shapes)));
+            }
+        }));
+    }
+    println!("memory read {worst_read:.2}\nmemory pack {worst_pack:.2}\nmemory largest {largest}");
+}
+
+fn hold(compositions: usize) {
+    let loaded = load(Generator::new(1, compositions.div_ceil(10), compositions));
+    println!("memory columns {}\nmemory held {}\nmemory instance {}", loaded.batch.bytes(), ALLOCATOR.current_usage(), instance());
+}
+
+/// Bytes of the linear memory of the instance.
+#[cfg(target_family = "wasm")]
+fn instance() -> usize {
+    core::arch::wasm32::memory_size(0) * 65_536
+}
+
+/// The most memory that the process has held, where the system tells it.
+#[cfg(not(target_family = "wasm"))]
+fn instance() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+    line.and_then(|l| l.trim().split(' ').next()?.parse::<usize>().ok()).map_or(0, |kb| kb * 1024)
+}
