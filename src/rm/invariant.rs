@@ -2,7 +2,7 @@
 
 use super::class::{Attr, Cls};
 use super::id::{ObjectVersionId, is_archetype_id, is_hier_object_id};
-use super::quantity::{compare, number};
+use super::quantity::{compare, number, temporal};
 use super::terminology::{self as groups, CodeGroup};
 use super::tree::{Kind, NodeRef};
 use crate::diag::Severity;
@@ -47,7 +47,7 @@ pub(super) static INVARIANTS: &[Invariant] = &[
     rule(Cls::DV_INTERVAL, "Upper_included_valid", |n| !(is_true(n, Attr::UPPER_UNBOUNDED) && is_true(n, Attr::UPPER_INCLUDED))),
     rule(Cls::DV_INTERVAL, "Lower_unbounded_valid", |n| !is_false(n, Attr::LOWER_UNBOUNDED) || has(n, Attr::LOWER)),
     rule(Cls::DV_INTERVAL, "Upper_unbounded_valid", |n| !is_false(n, Attr::UPPER_UNBOUNDED) || has(n, Attr::UPPER)),
-    rule(Cls::DV_INTERVAL, "Limits_comparable", |n| both(n, Attr::LOWER, Attr::UPPER).is_none_or(|(l, u)| l.class() == u.class())),
+    rule(Cls::DV_INTERVAL, "Limits_comparable", |n| both(n, Attr::LOWER, Attr::UPPER).is_none_or(|(l, u)| are_comparable(l, u))),
     rule(Cls::DV_INTERVAL, "Limits_consistent", |n| both(n, Attr::LOWER, Attr::UPPER).and_then(|(l, u)| compare(l, u)).is_none_or(|o| o.is_le())),
     rule(Cls::DV_PROPORTION, "Type_validity", |n| number(n, Attr::TYPE).is_none_or(|t| (0.0..=INTEGER_FRACTION).contains(&t))),
     rule(Cls::DV_PROPORTION, "Valid_denominator", |n| number(n, Attr::DENOMINATOR) != Some(0.0)),
@@ -139,6 +139,13 @@ fn both<'a>(node: NodeRef<'a>, a: Attr, b: Attr) -> Option<(NodeRef<'a>, NodeRef
     Some((node.get(a)?, node.get(b)?))
 }
 
+/// Of one class, and of dates and times none within the other: whether 2021 comes before 2021-10 cannot be said.
+fn are_comparable(a: NodeRef<'_>, b: NodeRef<'_>) -> bool {
+    let (Some(x), Some(y)) = (temporal(a), temporal(b)) else { return a.class() == b.class() };
+    let is_apart = x.latest < y.earliest || y.latest < x.earliest;
+    a.class() == b.class() && (is_apart || (x.earliest, x.latest) == (y.earliest, y.latest))
+}
+
 fn is_false(node: NodeRef<'_>, attr: Attr) -> bool {
     node.text_at(attr) == Some("false")
 }
@@ -223,7 +230,11 @@ mod tests {
                 r#"{"_type":"DV_INTERVAL","lower":{"_type":"DV_COUNT","magnitude":200},"upper":{"_type":"DV_COUNT","magnitude":100}}"#,
                 "Limits_consistent",
             ),
-            (r#"{"_type":"DV_INTERVAL","lower":{"_type":"DV_DATE","value":"2021"},"upper":{"_type":"DV_DATE","value":"2021-05"}}"#, ""),
+            (r#"{"_type":"DV_INTERVAL","lower":{"_type":"DV_DATE","value":"2021"},"upper":{"_type":"DV_DATE","value":"2022-05"}}"#, ""),
+            (
+                r#"{"_type":"DV_INTERVAL","lower":{"_type":"DV_DATE","value":"2021"},"upper":{"_type":"DV_DATE","value":"2021-05"}}"#,
+                "Limits_comparable",
+            ),
             (r#"{"_type":"DV_INTERVAL","lower":{"_type":"DV_DATE","value":"2021"},"upper":{"_type":"DV_COUNT","magnitude":1}}"#, "Limits_comparable"),
             (r#"{"_type":"DV_PROPORTION","numerator":1,"denominator":0,"type":0}"#, "Valid_denominator"),
             (r#"{"_type":"DV_PROPORTION","numerator":1,"denominator":2,"type":1}"#, "Unitary_validity"),

@@ -29,7 +29,8 @@ pub(super) fn of(object: NodeRef<'_>, node: &Node) -> Fit {
 /// The index of the constraint for a member of a list, given how many each has got already.
 ///
 /// Where several constraints share an id and one of them names its objects, the name decides for all of them: one without
-/// a name of its own goes by its term. Where none does, the name is only preferred.
+/// a name of its own goes by its term. Where none does, the name is only preferred. Among equals the one that still lacks
+/// objects comes first.
 pub(super) fn choose(object: NodeRef<'_>, attribute: &Attribute, template: &Template, counts: &[usize]) -> Option<usize> {
     let fits = attribute.children.iter().enumerate().map(|(index, node)| Candidate { index, node, fit: of(object, node) });
     let (slots, nodes): (Vec<Candidate<'_>>, Vec<Candidate<'_>>) =
@@ -38,9 +39,9 @@ pub(super) fn choose(object: NodeRef<'_>, attribute: &Attribute, template: &Temp
     let name_decides = nodes.len() > 1 && nodes.iter().any(|c| is_named(c.node));
     let mut own: Vec<&Candidate<'_>> = nodes.iter().filter(|c| !name_decides || has_name(object, c.node, template)).collect();
     let full = object.text_along(&[Attr::NAME, Attr::VALUE]).unwrap_or_default();
-    own.sort_by_key(|c| (!c.node.names().contains(&full), !has_name(object, c.node, template)));
-    let has_room =
-        |c: &&&Candidate<'_>| c.node.occurrences.upper.is_none_or(|u| counts.get(c.index).is_none_or(|n| u32::try_from(*n).is_ok_and(|n| n < u)));
+    let count = |c: &Candidate<'_>| counts.get(c.index).map_or(0, |n| u32::try_from(*n).unwrap_or(u32::MAX));
+    own.sort_by_key(|c| (!c.node.names().contains(&full), !has_name(object, c.node, template), count(c) >= c.node.occurrences.lower));
+    let has_room = |c: &&&Candidate<'_>| c.node.occurrences.upper.is_none_or(|upper| count(c) < upper);
     let fitting = || own.iter().filter(|c| c.fit == Fit::Yes);
     let best = fitting().find(has_room).or_else(|| fitting().next()).map(|c| c.index);
     best.or(slot).or_else(|| own.first().map(|c| c.index))
@@ -115,6 +116,7 @@ pub(super) fn class_text(object: NodeRef<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tree::Multiplicity;
     use super::*;
     use crate::rm::json;
 
@@ -132,5 +134,20 @@ mod tests {
             let tree = json::read(&text, Cls::SECTION).unwrap();
             assert_eq!(choose(tree.root().unwrap(), attribute, &template, &[0, 0, 0]), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn equal_siblings_get_what_they_lack() {
+        let mut template = Template::parse(NAMED).unwrap();
+        let content = template.definition.attributes.iter_mut().find(|a| a.name == "content").unwrap();
+        let mut optional = content.children[2].clone();
+        optional.occurrences = Multiplicity::ANY;
+        let mandatory = Node { occurrences: Multiplicity { lower: 1, upper: Some(1) }, ..optional.clone() };
+        content.children = vec![optional, mandatory];
+        let text = r#"{"_type":"SECTION","archetype_node_id":"openEHR-EHR-SECTION.topic.v1","name":{"_type":"DV_TEXT","value":"Topic"}}"#;
+        let tree = json::read(text, Cls::SECTION).unwrap();
+        let attribute = template.definition.attribute("content").unwrap();
+        let chosen = |counts: &[usize]| choose(tree.root().unwrap(), attribute, &template, counts);
+        assert_eq!((chosen(&[0, 0]), chosen(&[0, 1]), chosen(&[1, 1])), (Some(1), Some(0), Some(0)));
     }
 }

@@ -2,7 +2,7 @@
 //! template of one ELEMENT and a document of one ELEMENT; the verdict must be the row's.
 
 use crate::corpus::{Corpus, text_of};
-use crate::report::Case;
+use crate::report::{Case, Status};
 use crate::rm_json::told;
 use aqlite::diag::{Finding, Severity};
 use aqlite::rm::class::Cls;
@@ -11,7 +11,22 @@ use aqlite::template::{Template, validate};
 use serde_json::{Map, Value};
 
 pub fn run(corpus: &Corpus) -> Vec<Case> {
-    corpus.json_lines("rm/cnf_content_cases.jsonl").iter().enumerate().map(|(index, case)| one(index, case)).collect()
+    let cases: Vec<Case> = corpus.json_lines("rm/cnf_content_cases.jsonl").iter().enumerate().map(|(index, case)| one(index, case)).collect();
+    let (intervals, singles): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(|case| case.id.contains(" DV_INTERVAL_"));
+    println!(
+        "  rows of one DV_ class: {}; of its intervals: {}; both: {}",
+        share(&singles),
+        share(&intervals),
+        share(&cases.iter().collect::<Vec<_>>())
+    );
+    cases
+}
+
+/// How many of the rows with a verdict got theirs.
+fn share(cases: &[&Case]) -> String {
+    let count = |status| cases.iter().filter(|case| case.status == status).count();
+    let (passed, all) = (count(Status::Passed), count(Status::Passed) + count(Status::Failed));
+    format!("{passed} of {all} ({:.2} %)", passed as f64 * 100.0 / all.max(1) as f64)
 }
 
 fn one(index: usize, case: &Value) -> Case {
