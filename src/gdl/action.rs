@@ -95,7 +95,7 @@ impl Machine<'_> {
         let Some((plan, binding)) = binding.and_then(|i| Some((self.guide.bindings.get(i)?, self.guide.guide.bindings.get(i)?))) else { return };
         let value_of = |(column, slot): &(usize, usize)| {
             let element = binding.elements.get(*column)?;
-            let value = self.slots.get(*slot)?.last.clone();
+            let value = self.slots.get(*slot).map(|s| s.last.clone()).filter(Value::is_finite)?;
             begun.contains(slot).then(|| OutputValue { code: element.id.clone(), path: element.path.clone(), value })
         };
         let values: Vec<OutputValue> = plan.outputs.iter().filter_map(value_of).collect();
@@ -135,6 +135,9 @@ impl Machine<'_> {
                 slot.pending = Some(quantity);
             }
             return false;
+        }
+        if !new.is_finite() {
+            self.note(Trouble::Infinite);
         }
         let new = match new {
             Value::Quantity(q) if self.input.options.round_on_store => Value::Quantity(q.rounded()),

@@ -7,10 +7,10 @@ use super::compile::CompiledGuide;
 use super::guide::Direction;
 use super::time::Moment;
 use super::value::{Coded, Ordinal, Proportion, Quantity, Value, integer};
+use crate::aql::Cell;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::tree::NodeRef;
-use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -143,23 +143,11 @@ impl BindingQuery {
     /// Instances dated after `now` and those without any value are left out; the others come in the order of their time, undated ones first.
     pub fn instances(&self, rows: impl IntoIterator<Item = Vec<Value>>, now: Moment) -> Vec<Instance> {
         let mut instances: Vec<Instance> = rows.into_iter().map(|row| self.instance(row)).collect();
-        instances.retain(|i| i.time.is_none_or(|t| t.millis <= now.millis) && i.values.iter().any(|v| !v.is_null()));
-        instances.sort_by_key(|i| i.time.map(|t| t.millis));
+        in_order(&mut instances, now);
         instances
     }
 
-    /// The same for [`BindingQuery::population_aql`]: the instances of each EHR by its id.
-    pub fn instances_by_ehr(&self, rows: impl IntoIterator<Item = Vec<Value>>, now: Moment) -> HashMap<Arc<str>, Vec<Instance>> {
-        let mut by_ehr: HashMap<Arc<str>, Vec<Vec<Value>>> = HashMap::new();
-        for mut row in rows {
-            if let Some(Value::Text(ehr_id)) = row.pop() {
-                by_ehr.entry(ehr_id).or_default().push(row);
-            }
-        }
-        by_ehr.into_iter().map(|(ehr_id, rows)| (ehr_id, self.instances(rows, now))).collect()
-    }
-
-    fn instance(&self, row: Vec<Value>) -> Instance {
+    pub(crate) fn instance(&self, row: Vec<Value>) -> Instance {
         let mut instance = Instance { values: Vec::with_capacity(row.len()), ..Instance::default() };
         for (column, value) in self.columns.iter().zip(row) {
             match (column, value) {
@@ -176,6 +164,22 @@ impl BindingQuery {
         }
         instance
     }
+}
+
+impl QueryColumn {
+    /// The variable that the column feeds, else its path; none for columns that no statement reads.
+    pub(crate) fn name(&self) -> Option<&str> {
+        match self {
+            QueryColumn::Value { path, variable } => Some(variable.as_deref().unwrap_or(path)),
+            QueryColumn::Time | QueryColumn::Source => None,
+        }
+    }
+}
+
+/// Leaves out what is dated after `now` or holds nothing, and brings the rest into the order of time.
+pub(crate) fn in_order(instances: &mut Vec<Instance>, now: Moment) {
+    instances.retain(|i| i.time.is_none_or(|t| t.millis <= now.millis) && i.values.iter().any(|v| !v.is_null()));
+    instances.sort_by_key(|i| i.time.map(|t| t.millis));
 }
 
 /// The class in an archetype id such as `openEHR-EHR-OBSERVATION.body_weight.v2`; `None` for anything else.
@@ -237,6 +241,21 @@ pub fn value_of_json(cell: &str, zone: i32) -> Value {
             Ok(serde_json::Value::String(text)) => Value::text(&text),
             _ => Value::Null,
         },
+    }
+}
+
+/// The value of a cell of a result; of several found at one path the first.
+pub fn value_of_cell(cell: &Cell, zone: i32) -> Value {
+    match cell {
+        Cell::Null => Value::Null,
+        Cell::Boolean(b) => Value::Boolean(*b),
+        Cell::Number(token) => token.parse().map_or(Value::Null, Value::Number),
+        Cell::Text(text) => Value::text(text),
+        Cell::Json(list) if list.starts_with('[') => {
+            let first = json::elements(list).ok().and_then(|all| all.first().map(|first| value_of_json(first, zone)));
+            first.unwrap_or_default()
+        }
+        Cell::Json(object) => value_of_json(object, zone),
     }
 }
 

@@ -17,6 +17,8 @@ pub enum Trouble {
     Types,
     /// Two quantities with different units.
     Units,
+    /// The logarithm of zero was stored: rules can compare it, but it is no result.
+    Infinite,
 }
 
 type Result<T> = std::result::Result<T, Trouble>;
@@ -29,6 +31,7 @@ impl Trouble {
             Trouble::Range => "the result is out of range",
             Trouble::Types => "the types do not fit",
             Trouble::Units => "the units differ",
+            Trouble::Infinite => "the value is infinite: rules compare it, but it is no result",
         }
     }
 }
@@ -55,7 +58,13 @@ pub(crate) fn arithmetic(operator: Operator, a: &Value, b: &Value, now: Moment) 
         Operator::Power => x.powf(y),
         _ => return Err(Trouble::Types),
     };
-    finite(n)
+    carried(n, x.is_infinite() || y.is_infinite())
+}
+
+/// A result that may be infinite only where an operand was: the logarithm of zero has a place in the order of numbers,
+/// overflow has none.
+fn carried(n: f64, from_infinite: bool) -> Result<Value> {
+    if n.is_finite() || (from_infinite && n.is_infinite()) { Ok(Value::Number(n)) } else { Err(Trouble::Range) }
 }
 
 fn finite(n: f64) -> Result<Value> {
@@ -203,7 +212,12 @@ pub(crate) fn function(function: Function, a: &Value) -> Result<Value> {
         return Ok(Value::Null);
     }
     let x = a.number().ok_or(Trouble::Types)?;
-    finite(match function {
+    let has_pole = match function {
+        Function::Log | Function::Log10 => x == 0.0,
+        Function::Log1p => x == -1.0,
+        _ => x.is_infinite(),
+    };
+    let n = match function {
         Function::Abs => x.abs(),
         Function::Ceil => x.ceil(),
         Function::Exp => x.exp(),
@@ -217,7 +231,8 @@ pub(crate) fn function(function: Function, a: &Value) -> Result<Value> {
         Function::Cos => x.cos(),
         Function::Tan => x.tan(),
         Function::Max | Function::Min => x,
-    })
+    };
+    carried(n, has_pole)
 }
 
 /// The greater (or lesser) of two values; null when either is unknown.

@@ -90,7 +90,8 @@ impl Slot {
         self.earlier.iter().chain(Some(&self.last)).filter(|v| !v.is_null())
     }
 
-    fn current(&self) -> &Value {
+    /// The value that reading it gives: the last, or the one at the index that `any` has found.
+    pub fn current(&self) -> &Value {
         match self.pin.get() {
             NOT_PINNED => &self.last,
             index => self.at(index),

@@ -106,6 +106,7 @@ pub(crate) fn readable(value: &Value) -> String {
 /// A number with so many decimals; without a precision as few as needed.
 pub(crate) fn decimal(n: f64, precision: Option<u8>) -> String {
     match precision {
+        _ if n.is_infinite() => String::from(if n < 0.0 { "-∞" } else { "∞" }),
         Some(p) => format!("{:.*}", usize::from(p), round_half_even(n, p)),
         None => n.to_string(),
     }

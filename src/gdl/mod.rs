@@ -52,6 +52,7 @@ mod item;
 mod lint;
 mod odin;
 pub mod output;
+pub mod population;
 mod read;
 mod run;
 pub mod time;
@@ -61,6 +62,7 @@ pub mod value;
 pub use bind::{BindingQuery, DataInstance, Instance, QueryColumn};
 pub use compile::CompiledGuide;
 pub use guide::Guide;
+pub use population::Population;
 pub use run::{ActionOut, CardOut, LinkOut, Options, Output, OutputValue, Run, RunInput, SuggestionOut, Terminology};
 
 use crate::diag::Diagnostic;

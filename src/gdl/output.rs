@@ -5,7 +5,7 @@ use super::fill::json_number;
 use super::guide::{Direction, Guide};
 use super::run::{CardOut, Output, Run};
 use super::time::Precision;
-use super::trace::Trace;
+use super::trace::{Note, Trace};
 use super::value::{Coded, Value};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
@@ -20,6 +20,9 @@ pub struct Response {
     /// The cards of CDS Hooks, where rules have them.
     #[serde(rename = "_cards", skip_serializing_if = "Vec::is_empty")]
     pub cards: Vec<EhrCard>,
+    /// What could not be computed, and so counted as unknown.
+    #[serde(rename = "_notes", skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<EhrNote>,
     /// Why rules fired or not, on request.
     #[serde(rename = "_trace", skip_serializing_if = "Vec::is_empty")]
     pub trace: Vec<EhrTrace>,
@@ -47,9 +50,9 @@ pub struct ExecutionDetails {
 /// Figures of the queries.
 #[derive(Clone, Debug, Serialize)]
 pub struct QueryExecutionDetails {
-    /// How many there were.
+    /// How many were executed: one may serve many EHRs.
     pub number_of_queries: usize,
-    /// Milliseconds in all.
+    /// Milliseconds in all of them.
     pub query_time: f64,
     /// Each of them.
     pub queries: Vec<QueryDetails>,
@@ -62,7 +65,7 @@ pub struct QueryDetails {
     pub id: String,
     /// The query as executed.
     pub aql: String,
-    /// Milliseconds.
+    /// Milliseconds; of a query that served several EHRs, this one's share.
     pub query_time: f64,
     /// The values of the instance that the guide used (the last one), by variable or path.
     pub value: Map<String, Json>,
@@ -106,6 +109,17 @@ pub struct EhrCard {
     pub ehr_id: String,
 }
 
+/// A note and the EHR that it speaks of.
+#[derive(Clone, Debug, Serialize)]
+pub struct EhrNote {
+    /// The note.
+    #[serde(flatten)]
+    pub note: Note,
+    /// The EHR.
+    #[serde(rename = "_ehr_id")]
+    pub ehr_id: String,
+}
+
 /// A trace and the EHR that it speaks of.
 #[derive(Clone, Debug, Serialize)]
 pub struct EhrTrace {
@@ -141,13 +155,15 @@ pub struct QueryRun {
     pub value: Vec<(String, Value)>,
 }
 
-/// Puts the answer together; `execution_time` in milliseconds.
-pub fn response(guide: &CompiledGuide, runs: Vec<EhrRun>, execution_time: f64) -> Response {
-    let (mut results, mut queries, mut rules, mut cards, mut trace) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+/// Puts the answer together: `number_of_queries` were executed for all EHRs together; `execution_time` in milliseconds.
+pub fn response(guide: &CompiledGuide, runs: Vec<EhrRun>, number_of_queries: usize, execution_time: f64) -> Response {
+    let (mut results, mut queries, mut rules) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut cards, mut notes, mut trace) = (Vec::new(), Vec::new(), Vec::new());
     for EhrRun { ehr_id, run, queries: executed } in runs {
         rules.extend(run.fired.iter().map(ToString::to_string));
         results.extend(run.outputs.iter().map(|o| result(o, &ehr_id)));
         cards.extend(run.cards.into_iter().map(|card| EhrCard { card, ehr_id: ehr_id.clone() }));
+        notes.extend(run.notes.into_iter().map(|note| EhrNote { note, ehr_id: ehr_id.clone() }));
         trace.extend(run.trace.map(|trace| EhrTrace { trace, ehr_id: ehr_id.clone() }));
         queries.extend(executed.into_iter().map(|q| QueryDetails {
             id: q.id,
@@ -159,7 +175,7 @@ pub fn response(guide: &CompiledGuide, runs: Vec<EhrRun>, execution_time: f64) -
     }
     let (number_of_in_arguments, number_of_out_arguments) = arguments(guide);
     let query_time = queries.iter().map(|q| q.query_time).sum();
-    let details = QueryExecutionDetails { number_of_queries: queries.len(), query_time, queries };
+    let details = QueryExecutionDetails { number_of_queries, query_time, queries };
     let execution_details = ExecutionDetails {
         guide_id: guide.guide().id.clone(),
         execution_time,
@@ -169,7 +185,7 @@ pub fn response(guide: &CompiledGuide, runs: Vec<EhrRun>, execution_time: f64) -
         rules_executed: rules,
         query_execution_details: details,
     };
-    Response { execution_details, results, cards, trace }
+    Response { execution_details, results, cards, notes, trace }
 }
 
 /// How many variables are read and how many can be set.

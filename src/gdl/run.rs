@@ -6,7 +6,7 @@ use super::eval::{Machine, Place};
 use super::fill;
 use super::guide::{Binding, Link, SuggestedAction};
 use super::time::Moment;
-use super::trace::{self, Trace};
+use super::trace::{self, Note, Trace};
 use super::value::Value;
 use serde::Serialize;
 use std::sync::Arc;
@@ -60,6 +60,8 @@ pub struct Run {
     pub cards: Vec<CardOut>,
     /// Why rules fired or not, when asked for.
     pub trace: Option<Trace>,
+    /// What could not be computed, and so counted as unknown.
+    pub notes: Vec<Note>,
     /// False when a pre-condition was not true, so that nothing was done.
     pub started: bool,
     values: Vec<(Value, bool)>,
@@ -198,20 +200,21 @@ impl CompiledGuide {
         let mut machine = Machine::new(self, input);
         let used = machine.load();
         let mut made = Made::default();
-        let mut tests = Vec::new();
-        let started = machine.pre_conditions(&mut tests);
+        let mut record = trace::Record::default();
+        let started = machine.pre_conditions(&mut record);
         if started {
-            machine.default_actions(&mut made);
+            machine.default_actions(&mut made, &mut record);
             for rule in 0..self.rules.len() {
-                machine.rule(rule, &mut made, &mut tests);
+                machine.rule(rule, &mut made, &mut record);
             }
         }
-        let trace = input.options.trace.then(|| trace::of(&machine, started, tests, &used));
+        let trace = input.options.trace.then(|| trace::of(&machine, started, &record, &used));
         let outputs = if started { machine.outputs(made.created, made.objects, &used) } else { Vec::new() };
         Run {
             outputs,
             fired: machine.fired_order.iter().filter_map(|r| self.rules.get(*r)).map(|r| r.id.clone()).collect(),
             cards: made.cards,
+            notes: trace::notes(&machine),
             trace,
             started,
             values: machine.slots.into_iter().map(|s| (s.last, s.assigned)).collect(),
@@ -287,27 +290,26 @@ impl Machine<'_> {
         kept
     }
 
-    fn pre_conditions(&mut self, tests: &mut Vec<trace::Tested>) -> bool {
+    fn pre_conditions(&mut self, record: &mut trace::Record) -> bool {
         let guide = self.guide;
         let mut all = true;
         for (i, test) in guide.pre_conditions.iter().enumerate() {
             self.place.set(Place::PreCondition(i));
             let result = self.test(test.op, None);
             all &= result == Some(true);
-            if self.input.options.trace {
-                tests.push(trace::tested(self, None, test, result));
-            }
+            record.condition(self, None, test, result);
             self.unpin();
         }
         all
     }
 
-    fn default_actions(&mut self, made: &mut Made) {
+    fn default_actions(&mut self, made: &mut Made, record: &mut trace::Record) {
         let guide = self.guide;
         for (i, action) in guide.default_actions.iter().enumerate() {
             self.place.set(Place::DefaultAction(i));
             self.act(action, made);
         }
+        record.actions(self, None);
         self.settle();
     }
 
@@ -317,7 +319,7 @@ impl Machine<'_> {
         self.slots.iter_mut().for_each(|s| s.fresh = false);
     }
 
-    fn rule(&mut self, index: usize, made: &mut Made, tests: &mut Vec<trace::Tested>) {
+    fn rule(&mut self, index: usize, made: &mut Made, record: &mut trace::Record) {
         let guide = self.guide;
         let Some(rule) = guide.rules.get(index) else { return };
         let mut all = true;
@@ -325,9 +327,8 @@ impl Machine<'_> {
             self.place.set(Place::When(index, i));
             let result = self.test(test.op, None);
             all &= result == Some(true);
-            if self.input.options.trace {
-                tests.push(trace::tested(self, Some(index), test, result));
-            } else if !all {
+            record.condition(self, Some(index), test, result);
+            if !all && !self.input.options.trace {
                 break;
             }
         }
@@ -341,6 +342,7 @@ impl Machine<'_> {
                 *fired = true;
             }
             self.fired_order.push(index);
+            record.actions(self, Some(index));
             self.settle();
         }
         self.unpin();
@@ -384,7 +386,7 @@ impl Machine<'_> {
         for (plan, binding) in self.guide.bindings.iter().zip(&self.guide.guide.bindings) {
             let value_of = |(column, slot): &(usize, usize)| {
                 let (element, slot) = (binding.elements.get(*column)?, self.slots.get(*slot)?);
-                let kept = !slot.last.is_null() && !slot.only_created;
+                let kept = !slot.last.is_null() && slot.last.is_finite() && !slot.only_created;
                 kept.then(|| OutputValue { code: element.id.clone(), path: element.path.clone(), value: slot.last.clone() })
             };
             let values: Vec<OutputValue> = plan.outputs.iter().filter_map(value_of).collect();

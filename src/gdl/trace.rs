@@ -1,8 +1,12 @@
 //! Why rules fired or did not, as data: every condition with its result and the values that it read.
 
-use super::compile::Test;
+use super::bind::Instance;
+use super::calc::Trouble;
+use super::compile::{BindingPlan, Column, Test};
 use super::eval::{Machine, Place};
 use super::fill::readable;
+use super::guide::{Binding, Direction};
+use super::value::Value;
 use serde::Serialize;
 
 /// The trace of a run.
@@ -15,13 +19,29 @@ pub struct Trace {
     pub pre_conditions: Vec<ConditionTrace>,
     /// The rules in the order of their evaluation.
     pub rules: Vec<RuleTrace>,
+    /// What the default actions set.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub default_actions: Vec<VariableTrace>,
     /// Where each binding took its data from.
     pub inputs: Vec<InputTrace>,
     /// Variables of INPUT bindings without any value.
     pub missing: Vec<VariableTrace>,
     /// What could not be computed, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
+}
+
+/// A statement whose value could not be computed: it counted as unknown.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct Note {
+    /// The guide.
+    pub guide_id: String,
+    /// Where the statement stands: `rule gt0012`, `default actions`, `pre-conditions`, `predicates of gt0002`, `cards of gt0012`.
+    pub place: String,
+    /// The statement as written.
+    pub statement: String,
+    /// Why it has no value.
+    pub reason: &'static str,
 }
 
 /// A rule.
@@ -36,6 +56,9 @@ pub struct RuleTrace {
     pub fired: bool,
     /// Its conditions.
     pub conditions: Vec<ConditionTrace>,
+    /// What its actions set, when it fired.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<VariableTrace>,
 }
 
 /// A condition.
@@ -85,23 +108,58 @@ pub struct SourceTrace {
     /// When it happened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
+    /// What it gave to which variable.
+    pub values: Vec<ValueTrace>,
 }
 
-/// A condition that was evaluated, with the rule it belongs to (none for pre-conditions).
-pub(crate) struct Tested {
-    rule: Option<usize>,
-    condition: ConditionTrace,
+/// A value at a path of an instance.
+#[derive(Clone, Debug, Serialize, PartialEq)]
+pub struct ValueTrace {
+    /// The variable that it feeds; absent where only a predicate reads it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variable: Option<String>,
+    /// The path in the archetype.
+    pub path: String,
+    /// The value for people.
+    pub value: String,
 }
 
-/// Takes down a condition while its variables are as it saw them.
-pub(crate) fn tested(machine: &Machine<'_>, rule: Option<usize>, test: &Test, result: Option<bool>) -> Tested {
-    let variables = test.reads.iter().map(|slot| variable(machine, *slot)).collect();
-    Tested { rule, condition: ConditionTrace { text: test.text.to_string(), result, variables } }
+/// What is taken down during a run, by rule; nothing when no trace is wanted. Before the rules there is no rule.
+#[derive(Default)]
+pub(crate) struct Record {
+    conditions: Vec<(Option<usize>, ConditionTrace)>,
+    set: Vec<(Option<usize>, VariableTrace)>,
+}
+
+impl Record {
+    /// Takes down a condition while its variables are as it saw them.
+    pub fn condition(&mut self, machine: &Machine<'_>, rule: Option<usize>, test: &Test, result: Option<bool>) {
+        if machine.input.options.trace {
+            let variables = test.reads.iter().map(|slot| variable(machine, *slot)).collect();
+            self.conditions.push((rule, ConditionTrace { text: test.text.to_string(), result, variables }));
+        }
+    }
+
+    /// Takes down what the actions have just set.
+    pub fn actions(&mut self, machine: &Machine<'_>, rule: Option<usize>) {
+        if machine.input.options.trace {
+            let fresh = machine.slots.iter().enumerate().filter(|(_, slot)| slot.fresh);
+            self.set.extend(fresh.map(|(slot, _)| (rule, variable(machine, slot))));
+        }
+    }
+
+    fn conditions_of(&self, rule: Option<usize>) -> Vec<ConditionTrace> {
+        self.conditions.iter().filter(|(r, _)| *r == rule).map(|(_, c)| c.clone()).collect()
+    }
+
+    fn set_by(&self, rule: Option<usize>) -> Vec<VariableTrace> {
+        self.set.iter().filter(|(r, _)| *r == rule).map(|(_, v)| v.clone()).collect()
+    }
 }
 
 fn variable(machine: &Machine<'_>, slot: usize) -> VariableTrace {
     let code = machine.guide.slots.get(slot).map(|s| s.code.to_string()).unwrap_or_default();
-    let value = machine.slots.get(slot).map(|s| &s.last).filter(|v| !v.is_null()).map(readable);
+    let value = machine.slots.get(slot).map(super::eval::Slot::current).filter(|v| !v.is_null()).map(readable);
     VariableTrace { name: name(machine, &code), variable: code, value }
 }
 
@@ -111,49 +169,78 @@ fn name(machine: &Machine<'_>, code: &str) -> Option<String> {
 }
 
 /// Puts the trace of a run together.
-pub(crate) fn of(machine: &Machine<'_>, started: bool, tests: Vec<Tested>, used: &[Vec<usize>]) -> Trace {
+pub(crate) fn of(machine: &Machine<'_>, started: bool, record: &Record, used: &[Vec<usize>]) -> Trace {
     let guide = machine.guide;
     let rule = |(i, plan): (usize, &super::compile::RulePlan)| RuleTrace {
         rule: plan.id.to_string(),
         name: name(machine, &plan.id),
         fired: machine.fired.get(i).copied().unwrap_or_default(),
-        conditions: tests.iter().filter(|t| t.rule == Some(i)).map(|t| t.condition.clone()).collect(),
+        conditions: record.conditions_of(Some(i)),
+        set: record.set_by(Some(i)),
     };
     let rules = if started { guide.rules.iter().enumerate().map(rule).collect() } else { Vec::new() };
-    let inputs = guide.guide.bindings.iter().enumerate().filter(|(_, b)| b.direction != super::guide::Direction::Output);
-    let input = |(i, binding): (usize, &super::guide::Binding)| {
-        let instances = machine.input.instances.get(i).map(Vec::as_slice).unwrap_or_default();
-        let used = used.get(i).map(Vec::as_slice).unwrap_or_default().iter().filter_map(|n| instances.get(*n));
-        let source = |i: &super::bind::Instance| SourceTrace {
-            composition: i.source.as_deref().map(str::to_owned),
-            time: i.time.map(super::time::Moment::text),
-        };
-        InputTrace { binding: binding.id.clone(), model_id: binding.model_id.clone(), found: instances.len(), used: used.map(source).collect() }
-    };
-    let slots = guide.guide.bindings.iter().zip(&guide.bindings).filter(|(b, _)| b.direction == super::guide::Direction::Input);
+    let slots = guide.guide.bindings.iter().zip(&guide.bindings).filter(|(b, _)| b.direction == Direction::Input);
     let slots = slots.flat_map(|(_, plan)| plan.columns.iter().filter_map(|c| c.slot));
     let missing = slots.filter(|s| machine.slots.get(*s).is_some_and(|s| s.count() == 0)).map(|s| variable(machine, s));
     Trace {
         guide_id: guide.guide.id.clone(),
-        missing: missing.collect(),
-        inputs: inputs.map(input).collect(),
+        pre_conditions: record.conditions_of(None),
+        default_actions: record.set_by(None),
         rules,
-        notes: machine.notes.borrow().iter().map(|(place, trouble)| format!("{}: {}", place_text(machine, *place), trouble.text())).collect(),
-        pre_conditions: tests.into_iter().filter(|t| t.rule.is_none()).map(|t| t.condition).collect(),
+        inputs: inputs(machine, used),
+        missing: missing.collect(),
+        notes: notes(machine),
     }
 }
 
+/// Where the bindings that are read took their data from.
+fn inputs(machine: &Machine<'_>, used: &[Vec<usize>]) -> Vec<InputTrace> {
+    let bindings = machine.guide.guide.bindings.iter().zip(&machine.guide.bindings).enumerate();
+    let read = bindings.filter(|(_, (b, _))| b.direction != Direction::Output);
+    let input = |(i, (binding, plan)): (usize, (&Binding, &BindingPlan))| {
+        let instances = machine.input.instances.get(i).map(Vec::as_slice).unwrap_or_default();
+        let used = used.get(i).map(Vec::as_slice).unwrap_or_default().iter().filter_map(|n| instances.get(*n));
+        let used = used.map(|instance| source(machine, plan, instance)).collect();
+        InputTrace { binding: binding.id.clone(), model_id: binding.model_id.clone(), found: instances.len(), used }
+    };
+    read.map(input).collect()
+}
+
+fn source(machine: &Machine<'_>, plan: &BindingPlan, instance: &Instance) -> SourceTrace {
+    let given = plan.columns.iter().zip(&instance.values).filter(|(_, v)| !v.is_null());
+    let value = |(column, value): (&Column, &Value)| ValueTrace {
+        variable: column.slot.and_then(|s| machine.guide.slots.get(s)).map(|s| s.code.to_string()),
+        path: column.path.clone(),
+        value: readable(value),
+    };
+    SourceTrace {
+        composition: instance.source.as_deref().map(str::to_owned),
+        time: instance.time.map(super::time::Moment::text),
+        values: given.map(value).collect(),
+    }
+}
+
+/// What could not be computed in a run.
+pub(crate) fn notes(machine: &Machine<'_>) -> Vec<Note> {
+    let note = |(place, trouble): &(Place, Trouble)| {
+        let (place, statement) = place_and_statement(machine, *place);
+        Note { guide_id: machine.guide.guide.id.clone(), place, statement: statement.to_owned(), reason: trouble.text() }
+    };
+    machine.notes.borrow().iter().map(note).collect()
+}
+
 /// Names a statement by its rule and text.
-fn place_text(machine: &Machine<'_>, place: Place) -> String {
+fn place_and_statement<'a>(machine: &Machine<'a>, place: Place) -> (String, &'a str) {
     let guide = machine.guide;
     let source = |rule: usize| guide.rules.get(rule).and_then(|r| guide.guide.rules.get(r.source));
-    let of_rule = |rule: usize, text: Option<&str>| format!("rule {} `{}`", source(rule).map_or("?", |r| &r.id), text.unwrap_or_default());
-    match place {
-        Place::Predicate(i) => format!("predicates of binding {}", guide.guide.bindings.get(i).map_or("?", |b| &b.id)),
-        Place::PreCondition(i) => format!("pre-condition `{}`", guide.pre_conditions.get(i).map_or("?", |t| &t.text)),
-        Place::DefaultAction(i) => format!("default action `{}`", guide.guide.default_actions.get(i).map_or("?", |s| &s.text)),
-        Place::When(rule, i) => of_rule(rule, source(rule).and_then(|r| r.when.get(i)).map(|c| c.text.as_str())),
-        Place::Then(rule, i) => of_rule(rule, source(rule).and_then(|r| r.then.get(i)).map(|s| s.text.as_str())),
-        Place::Cards(rule) => of_rule(rule, Some("cards")),
-    }
+    let id = |rule: usize| source(rule).map_or("?", |r| &r.id);
+    let (place, statement) = match place {
+        Place::Predicate(i) => (format!("predicates of {}", guide.guide.bindings.get(i).map_or("?", |b| &b.id)), None),
+        Place::PreCondition(i) => (String::from("pre-conditions"), guide.guide.pre_conditions.get(i).map(|c| &c.text)),
+        Place::DefaultAction(i) => (String::from("default actions"), guide.guide.default_actions.get(i).map(|s| &s.text)),
+        Place::When(rule, i) => (format!("rule {}", id(rule)), source(rule).and_then(|r| r.when.get(i)).map(|c| &c.text)),
+        Place::Then(rule, i) => (format!("rule {}", id(rule)), source(rule).and_then(|r| r.then.get(i)).map(|s| &s.text)),
+        Place::Cards(rule) => (format!("cards of {}", id(rule)), None),
+    };
+    (place, statement.map_or("", String::as_str))
 }

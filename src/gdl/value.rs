@@ -108,6 +108,17 @@ impl Value {
         matches!(self, Value::Null)
     }
 
+    /// False for the logarithm of zero and what was computed from it: it has a place in the order of numbers, but no
+    /// class of the model holds it.
+    pub fn is_finite(&self) -> bool {
+        match self {
+            Value::Number(n) | Value::Millis(n) | Value::Span(n) => n.is_finite(),
+            Value::Quantity(q) => q.magnitude.is_finite(),
+            Value::Proportion(p) => p.numerator.is_finite() && p.denominator.is_finite(),
+            _ => true,
+        }
+    }
+
     /// The number that arithmetic takes this value for: a number, a count, the magnitude of a quantity, the rank of an
     /// ordinal, a text of digits.
     pub fn number(&self) -> Option<f64> {
@@ -181,6 +192,9 @@ pub(crate) fn round_half_even(n: f64, decimals: u8) -> f64 {
 
 /// A number as texts show it: no `.0` behind whole numbers, groups of three digits, at most three decimals.
 pub(crate) fn grouped(n: f64) -> String {
+    if n.is_infinite() {
+        return super::fill::decimal(n, None);
+    }
     let text = format!("{:.3}", n.abs());
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
     let mut out = String::new();

@@ -8,14 +8,14 @@ use super::http::Response;
 use super::negotiate::{Return, choose, json_body, text_or_json_body};
 use super::time::iso;
 use crate::aql::{Cell, Parameter, Parameters};
-use crate::gdl::bind::value_of_json;
+use crate::gdl::bind::value_of_cell;
 use crate::gdl::output::{EhrRun, QueryRun, response};
-use crate::gdl::time::Moment;
-use crate::gdl::value::Value as Datum;
-use crate::gdl::{self, BindingQuery, CompiledGuide, Instance, Options, QueryColumn, RunInput};
-use crate::rm::json::{elements, members};
+use crate::gdl::time::{Moment, Precision};
+use crate::gdl::{self, BindingQuery, CompiledGuide, Instance, Options, Population, RunInput};
+use crate::rm::json::members;
 use crate::store::repository::{Definition, DefinitionKind, Repository};
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::rc::Rc;
 
 const KIND: DefinitionKind = DefinitionKind::Guide;
@@ -103,47 +103,83 @@ impl<R: Repository> Service<R> {
 
     async fn execute(&self, call: &Call<'_>, guide_id: &str, ehr_ids: &[String]) -> Result<Response, Failure> {
         let guide = self.guide(guide_id).await?;
-        let mut runs = Vec::with_capacity(ehr_ids.len());
-        for ehr_id in ehr_ids {
-            let run = self.execute_on(call, &guide, ehr_id).await;
-            runs.push(run.map_err(|failure| failure.within(&format!("EHR {}", ehr_id.chars().take(40).collect::<String>())))?);
-        }
-        let response = response(&guide, runs, millis(call.clock() - call.now));
+        let asked = Asked::of(call, &guide)?;
+        let (runs, queries) = self.run_guide(call, &guide, &asked, ehr_ids).await?;
+        let response = response(&guide, runs, queries, millis(call.clock() - call.now));
         let body = serde_json::to_string(&response).map_err(|_| Failure::new(500, "the result cannot be written as JSON"))?;
         Ok(Response::new(200).with_body("application/json", body))
     }
 
-    async fn execute_on(&self, call: &Call<'_>, guide: &CompiledGuide, ehr_id: &str) -> Result<EhrRun, Failure> {
-        call.allowed_on(guide.guide().id.as_str(), ehr_id)?;
+    /// Runs a guide on EHRs, each once, in the order given; and tells how many queries that took. Few EHRs are asked one by
+    /// one; for many, the query of each binding is asked once for all.
+    pub(super) async fn run_guide(
+        &self,
+        call: &Call<'_>,
+        guide: &CompiledGuide,
+        asked: &Asked,
+        ehr_ids: &[String],
+    ) -> Result<(Vec<EhrRun>, usize), Failure> {
+        let mut ids: Vec<String> = ehr_ids.iter().map(|id| id.to_ascii_lowercase()).collect();
+        let mut seen = HashSet::new();
+        ids.retain(|id| seen.insert(id.clone()));
+        let (mut population, mut queries) = (None, 0);
+        if ids.len() > ONE_BY_ONE {
+            let found = self.population(call, guide, asked).await?;
+            queries += found.times.len();
+            population = Some(found);
+        }
+        let share = millis(1) / ids.len() as f64;
+        let mut runs = Vec::with_capacity(ids.len());
+        for id in ids {
+            call.allowed_on(guide.guide().id.as_str(), &id)?;
+            let known = population.as_mut().filter(|p| p.members.contains(&id));
+            let run = match known {
+                Some(population) => population.run(guide, asked, id, share),
+                None => {
+                    queries += guide.queries().len();
+                    self.run_on(call, guide, asked, &id).await.map_err(|failure| failure.within(&named(guide, &id)))?
+                }
+            };
+            runs.push(run);
+        }
+        Ok((runs, queries))
+    }
+
+    /// Asks the queries of the bindings once for every EHR that may be found by queries.
+    async fn population<'g>(&self, call: &Call<'_>, guide: &'g CompiledGuide, asked: &Asked) -> Result<Asking<'g>, Failure> {
+        let members = self.rows(call, "SELECT e/ehr_id/value FROM EHR e", &Parameters::new(), None).await?;
+        let members = members.rows.iter().filter_map(|row| if let Some(Cell::Text(id)) = row.first() { Some(id.clone()) } else { None });
+        let mut asking = Asking { members: members.collect(), population: Population::new(guide, asked.now), times: Vec::new() };
+        for (index, query) in guide.queries().iter().enumerate() {
+            let started = call.clock();
+            let result = self.rows(call, &query.population_aql, &Parameters::new(), None).await;
+            let result = result.map_err(|failure| failure.within(&format!("guide {}, binding {}", guide.guide().id, query.id)))?;
+            asking.population.take(index, result.rows.iter().map(Vec::as_slice));
+            asking.times.push(call.clock() - started);
+        }
+        Ok(asking)
+    }
+
+    async fn run_on(&self, call: &Call<'_>, guide: &CompiledGuide, asked: &Asked, ehr_id: &str) -> Result<EhrRun, Failure> {
         let ehr = self.ehr_with_id(ehr_id).await?;
-        let now = Moment::from_millis(call.now / 1000, 0);
         let mut instances: Vec<Vec<Instance>> = vec![Vec::new(); guide.guide().bindings.len()];
-        let mut queries = Vec::new();
+        let mut executed = Vec::new();
         for query in guide.queries() {
             let started = call.clock();
             let parameters = Parameters::from([(String::from("ehr_id"), Parameter::Text(ehr.ehr_id.clone()))]);
-            let result = self.rows(call, &query.aql, &parameters, &ehr.ehr_id).await?;
-            let rows = result.rows.iter().map(|row| row.iter().map(datum).collect::<Vec<_>>());
-            let found = query.instances(rows, now);
-            let aql = query.aql.replace("$ehr_id", &format!("'{}'", ehr.ehr_id));
-            queries.push(QueryRun { id: query.id.clone(), aql, time: millis(call.clock() - started), value: Vec::new() });
+            let result = self.rows(call, &query.aql, &parameters, Some(&ehr.ehr_id)).await.map_err(|f| f.within(&format!("binding {}", query.id)))?;
+            let rows = result.rows.iter().map(|row| row.iter().map(|cell| value_of_cell(cell, asked.now.offset)).collect());
             if let Some(place) = instances.get_mut(query.binding) {
-                *place = found;
+                *place = query.instances(rows, asked.now);
             }
+            let aql = query.aql.replace("$ehr_id", &format!("'{}'", ehr.ehr_id));
+            executed.push((query, aql, millis(call.clock() - started)));
         }
-        let options = Options { trace: call.request.query_value("trace") == Some("true"), ..Options::default() };
-        let language = guide.guide().original_language.as_str();
-        let input = RunInput { instances: &instances, now, language, options, terminology: None };
-        for (query, executed) in guide.queries().iter().zip(&mut queries) {
-            let selected = guide.select(query.binding, &input).last().copied();
-            executed.value = used(query, selected.and_then(|i| instances.get(query.binding)?.get(i)));
-        }
-        let run = guide.run(&input);
-        Ok(EhrRun { ehr_id: ehr.ehr_id, run, queries })
+        Ok(asked.run(guide, ehr.ehr_id, &instances, executed))
     }
 
     /// A guide, compiled.
-    async fn guide(&self, id: &str) -> Result<Rc<CompiledGuide>, Failure> {
+    pub(super) async fn guide(&self, id: &str) -> Result<Rc<CompiledGuide>, Failure> {
         let stored = self.repository.definition(KIND, id, VERSION).await.map_err(Failure::of_store)?.ok_or_else(no_guide)?;
         self.library.guide(&stored)
     }
@@ -177,22 +213,69 @@ fn guide_text(body: &str) -> Result<String, Failure> {
     }
 }
 
-fn datum(cell: &Cell) -> Datum {
-    let mut json = String::new();
-    cell.write_json(&mut json);
-    match json.starts_with('[') {
-        true => elements(&json).ok().and_then(|all| all.first().map(|first| value_of_json(first, 0))).unwrap_or(Datum::Null),
-        false => value_of_json(&json, 0),
+/// Up to so many EHRs are asked one by one.
+const ONE_BY_ONE: usize = 4;
+
+/// How a guide is to be run.
+pub(super) struct Asked {
+    /// The time of evaluation, with the zone of results.
+    now: Moment,
+    language: String,
+    options: Options,
+}
+
+impl Asked {
+    /// The parameters of a request: `trace=true`, `language=de`, `now=2024-02-29T12:00:00+01:00`. Without them: no trace, the
+    /// first language of Accept-Language that the guide has, the clock.
+    pub(super) fn of(call: &Call<'_>, guide: &CompiledGuide) -> Result<Asked, Failure> {
+        let clock = Moment::from_millis(call.now / 1000, 0);
+        let now = match call.request.query_value("now") {
+            None => clock,
+            Some(text) => Moment::parse(text, 0)
+                .filter(|now| now.precision != Precision::Time)
+                .ok_or_else(|| Failure::bad("`now` is not a date-time: expected one such as `2024-02-29T12:00:00+01:00`"))?,
+        };
+        let guide = guide.guide();
+        let accepted = call.request.header("Accept-Language").unwrap_or_default();
+        let accepted = accepted.split(',').map(|part| part.split([';', '-']).next().unwrap_or_default().trim());
+        let known = |language: &&str| guide.terms.iter().any(|t| t.language.eq_ignore_ascii_case(language));
+        let language = call.request.query_value("language").or_else(|| accepted.into_iter().find(known));
+        let options = Options { trace: call.request.query_value("trace") == Some("true"), ..Options::default() };
+        Ok(Asked { now, language: language.unwrap_or(&guide.original_language).to_owned(), options })
+    }
+
+    fn run(&self, guide: &CompiledGuide, ehr_id: String, instances: &[Vec<Instance>], executed: Vec<(BindingQuery, String, f64)>) -> EhrRun {
+        let input = RunInput { instances, now: self.now, language: &self.language, options: self.options, terminology: None };
+        let queries = executed.into_iter().map(|(query, aql, time)| {
+            let selected = guide.select(query.binding, &input).last().copied();
+            let value = query.values_of(selected.and_then(|i| instances.get(query.binding)?.get(i)));
+            QueryRun { id: query.id, aql, time, value }
+        });
+        EhrRun { ehr_id, queries: queries.collect(), run: guide.run(&input) }
     }
 }
 
-/// What the instance that counts holds, by variable or path.
-fn used(query: &BindingQuery, instance: Option<&Instance>) -> Vec<(String, Datum)> {
-    let names = query.columns.iter().filter_map(|column| match column {
-        QueryColumn::Value { path, variable } => Some(variable.clone().unwrap_or_else(|| path.clone())),
-        QueryColumn::Time | QueryColumn::Source => None,
-    });
-    names.zip(instance.into_iter().flat_map(|i| i.values.iter().cloned())).collect()
+/// A population that was asked for.
+struct Asking<'g> {
+    /// The EHRs that queries find.
+    members: HashSet<String>,
+    population: Population<'g>,
+    /// Microseconds that each query took.
+    times: Vec<i64>,
+}
+
+impl Asking<'_> {
+    /// Runs the guide on one EHR; `share` is its part of a microsecond of the queries, in milliseconds.
+    fn run(&mut self, guide: &CompiledGuide, asked: &Asked, ehr_id: String, share: f64) -> EhrRun {
+        let queries = self.population.queries().iter().zip(&self.times);
+        let executed = queries.map(|(query, time)| (query.clone(), query.population_aql.clone(), *time as f64 * share)).collect();
+        let instances = self.population.instances(&ehr_id);
+        asked.run(guide, ehr_id, &instances, executed)
+    }
+}
+
+fn named(guide: &CompiledGuide, ehr_id: &str) -> String {
+    format!("guide {}, EHR {}", guide.guide().id, ehr_id.chars().take(40).collect::<String>())
 }
 
 fn millis(micros: i64) -> f64 {

@@ -87,11 +87,11 @@ impl<R: Repository> Service<R> {
     }
 
     /// Runs a query of the service's own, such as that of a guide, over the whole of its rows.
-    pub(crate) async fn rows(&self, call: &Call<'_>, q: &str, parameters: &Parameters, ehr: &str) -> Result<ResultSet, Failure> {
+    pub(crate) async fn rows(&self, call: &Call<'_>, q: &str, parameters: &Parameters, ehr: Option<&str>) -> Result<ResultSet, Failure> {
         let (ast, diagnostics) = aql::parse(q);
         let ast = ast.ok_or_else(|| Failure::in_text(400, "query", q, &diagnostics))?;
         let query = aql::check(&ast, parameters, &CheckOptions::default()).map_err(|d| Failure::in_text(400, "query", q, &d))?;
-        let plan = aql::plan(query, Some(ehr), false).map_err(|d| Failure::in_text(400, "query", q, &d))?;
+        let plan = aql::plan(query, ehr, false).map_err(|d| Failure::in_text(400, "query", q, &d))?;
         Ok(self.run(call, Prepared { plan, default_page: None, reads_clock: true }).await?.result)
     }
 

@@ -1,6 +1,6 @@
 //! Guides by example: `tests/cases/gdl/expressions.txt`, `guides.txt` and the guides with templates and cards beside them.
 
-use aqlite::aql::{Budget, Parameter, QueryOptions, prepare};
+use aqlite::aql::{Budget, Cell, Parameter, QueryOptions, prepare};
 use aqlite::document::{Batch, DocRow, EhrRow, NothingKnown, ObjectKind, Shapes, pack};
 use aqlite::gdl::fixture::{self, agrees, text_form};
 use aqlite::gdl::time::Moment;
@@ -215,7 +215,12 @@ impl Case {
             }
         }
         let notes = &run.trace.as_ref().unwrap().notes;
-        wrong.extend(self.notes.iter().filter(|n| !notes.iter().any(|m| m.contains(*n))).map(|n| format!("no note `{n}` in {notes:?}")));
+        wrong.extend(
+            self.notes
+                .iter()
+                .filter(|n| !notes.iter().any(|m| format!("{} `{}`: {}", m.place, m.statement, m.reason).contains(*n)))
+                .map(|n| format!("no note `{n}` in {notes:?}")),
+        );
         wrong.iter().map(|w| format!("line {}: {}: {w}", self.line, self.title)).collect()
     }
 }
@@ -296,21 +301,17 @@ fn bindings_become_queries_and_rows_instances() {
     let rows = [row("9", "2024-01-02T00:00:00Z"), row("1", "2024-01-01T00:00:00Z"), row("7", "2025-01-01T00:00:00Z")];
     let instances = queries[0].instances(rows, Moment::parse(NOW, 0).unwrap());
     assert_eq!(instances.iter().map(|i| text_form(&i.values[0])).collect::<Vec<_>>(), ["1", "9"], "by time, the future left out");
-    let of_all = [row("9", "2024-01-02T00:00:00Z"), row("2", "2024-01-02T00:00:00Z")].into_iter().zip(["e1", "e2"]);
-    let of_all = of_all.map(|(mut row, ehr)| {
-        row.push(Value::text(ehr));
-        row
-    });
-    let by_ehr = queries[0].instances_by_ehr(of_all, Moment::parse(NOW, 0).unwrap());
-    assert_eq!(text_form(&by_ehr["e2"][0].values[0]), "2");
     let run = run(&guide, &[instances], NOW);
     assert_eq!(run.value(&guide, "gt0007").map(text_form).as_deref(), Some("refer"));
     let trace = serde_json::to_value(run.trace.as_ref().unwrap()).unwrap();
-    assert_eq!(trace["inputs"][0]["used"], json!([{"composition": "u::s::1", "time": "2024-01-02T00:00:00Z"}]));
+    let values = json!([{"variable": "gt0005", "path": "/data[at0001]/items[at0003]", "value": "9"},
+        {"path": "/data/events/time", "value": "2024-01-02T00:00:00Z"}]);
+    assert_eq!(trace["inputs"][0]["used"], json!([{"composition": "u::s::1", "time": "2024-01-02T00:00:00Z", "values": values}]));
+    assert_eq!(trace["rules"][0]["set"][0]["value"], "refer");
     assert_eq!(trace["rules"][0]["conditions"][0]["variables"][0], json!({"variable": "gt0005", "name": "Score", "value": "9"}));
     let queries =
         vec![output::QueryRun { id: "gt0004".into(), aql: queries[0].aql.clone(), time: 1.0, value: vec![("gt0005".into(), Value::Count(9))] }];
-    let response = output::response(&guide, vec![output::EhrRun { ehr_id: "e1".into(), run, queries }], 2.0);
+    let response = output::response(&guide, vec![output::EhrRun { ehr_id: "e1".into(), run, queries }], 1, 2.0);
     let response = serde_json::to_value(&response).unwrap();
     let details = &response["execution_details"];
     assert_eq!(details["rules_executed"], json!(["gt0008"]));
@@ -430,19 +431,14 @@ fn batch(generator: &Generator) -> Batch {
     batch
 }
 
-fn rows(aql: &str, ehr_id: Option<&str>, batch: &Batch) -> Vec<Vec<Value>> {
+fn cells(aql: &str, ehr_id: Option<&str>, batch: &Batch) -> Vec<Vec<Cell>> {
     let parameters = ehr_id.map(|id| ("ehr_id".to_owned(), Parameter::Text(id.to_owned()))).into_iter().collect();
     let plan =
         prepare(aql, &parameters, &QueryOptions { ehr: ehr_id, ..QueryOptions::default() }).unwrap_or_else(|p| panic!("{}", p[0].one_line(aql)));
     let go_on = || false;
     let mut run = aqlite::aql::Run::new(&plan, "2030-01-01T00:00:00Z", Budget::default(), &go_on);
     run.push(batch);
-    let cell = |c: &aqlite::aql::Cell| {
-        let mut text = String::new();
-        c.write_json(&mut text);
-        gdl::bind::value_of_json(&text, 0)
-    };
-    run.finish().unwrap().rows.iter().map(|row| row.iter().map(cell).collect()).collect()
+    run.finish().unwrap().rows
 }
 
 /// From generated compositions through the queries of a guide to its results, beside the independent truth; all EHRs in
@@ -456,16 +452,20 @@ fn a_guide_runs_on_generated_records() {
     for sample in aqlite::samples::guides() {
         let guide = gdl::parse(sample.text).unwrap().compile();
         let queries = guide.queries();
-        let all: Vec<_> = queries.iter().map(|q| q.instances_by_ehr(rows(&q.population_aql, None, &batch), now)).collect();
+        let mut population = gdl::Population::new(&guide, now);
+        for (index, query) in queries.iter().enumerate() {
+            population.take(index, cells(&query.population_aql, None, &batch).iter().map(Vec::as_slice));
+        }
         for ehr in 0..generator.ehrs() {
             let id = generator.ehr(ehr).ehr_id;
             let mut instances = vec![Vec::new(); guide.guide().bindings.len()];
-            for (query, all) in queries.iter().zip(&all) {
-                let own = query.instances(rows(&query.aql, Some(&id), &batch), now);
-                if generator.ehr(ehr).is_queryable {
-                    assert_eq!(all.get(id.as_str()).cloned().unwrap_or_default(), own, "{}", query.aql);
-                }
-                instances[query.binding] = own;
+            for query in &queries {
+                let rows = cells(&query.aql, Some(&id), &batch);
+                let values = rows.iter().map(|row| row.iter().map(|c| gdl::bind::value_of_cell(c, 0)).collect());
+                instances[query.binding] = query.instances(values, now);
+            }
+            if generator.ehr(ehr).is_queryable {
+                assert_eq!(population.instances(&id), instances, "{id}");
             }
             let run = run(&guide, &instances, "2030-01-01T00:00:00Z");
             fired += run.fired.len();
