@@ -39,11 +39,60 @@ pub fn read_within(text: &str, expected: Cls, limits: Limits) -> Result<Tree, Ve
     match document.run() {
         Ok(()) => document.build.finish(),
         Err(broken) => {
-            let (line, column) = LineIndex::new(body).line_column(broken.offset);
             let code = if broken.too_deep { "RM0002" } else { "RM0003" };
-            Err(vec![Finding::error(code, "", format!("not readable as XML: line {line}, column {column}: {}", broken.message))])
+            Err(vec![unreadable(body, code, broken.offset, &broken.message)])
         }
     }
+}
+
+/// The elements inside the root element, by local name, each as the text of a document of its own.
+///
+/// # Errors
+/// The text is not well-formed, or nested too deep (RM0003, RM0002), with line and column.
+pub fn elements(text: &str) -> Result<Vec<(Cow<'_, str>, &str)>, Finding> {
+    let body = text.trim_start_matches('\u{feff}');
+    let mut reader = Reader::from_str(body);
+    let (mut found, mut depth, mut begun) = (Vec::new(), 0_usize, (String::new(), 0));
+    loop {
+        let before = offset_of(reader.buffer_position());
+        let event = reader.read_event().map_err(|e| unreadable(body, "RM0003", offset_of(reader.error_position()), &e.to_string()))?;
+        let (step, whole) = match &event {
+            Event::Start(tag) => {
+                if depth == 1 {
+                    begun = (tag.local_name().as_ref().to_owned(), before);
+                }
+                (1, false)
+            }
+            Event::Empty(tag) => {
+                if depth == 1 {
+                    begun = (tag.local_name().as_ref().to_owned(), before);
+                }
+                (0, depth == 1)
+            }
+            Event::End(_) => (-1, depth == 2),
+            Event::DocType(_) => return Err(unreadable(body, "RM0003", before, "a document type is not accepted")),
+            Event::Eof if depth > 0 => return Err(unreadable(body, "RM0003", before, "the document ends too early")),
+            Event::Eof => return Ok(found),
+            _ => (0, false),
+        };
+        if whole {
+            let text = body.get(begun.1..offset_of(reader.buffer_position())).unwrap_or_default();
+            found.push((Cow::Owned(std::mem::take(&mut begun.0)), text));
+        }
+        depth = depth.saturating_add_signed(step);
+        if depth > Limits::default().depth {
+            return Err(unreadable(body, "RM0002", before, "nested too deep"));
+        }
+    }
+}
+
+fn offset_of(position: u64) -> usize {
+    usize::try_from(position).unwrap_or_default()
+}
+
+fn unreadable(body: &str, code: &'static str, offset: usize, message: &str) -> Finding {
+    let (line, column) = LineIndex::new(body).line_column(offset);
+    Finding::error(code, "", format!("not readable as XML: line {line}, column {column}: {message}"))
 }
 
 /// The canonical XML of an object under a root element such as `composition` or `version`.

@@ -110,6 +110,9 @@ impl<R: Repository> Service<R> {
             return Err(Failure::bad("`ehr_id` is not a UUID"));
         }
         let kind = record.kind()?;
+        if kind == ObjectKind::Party {
+            return Err(Failure::bad("a party does not stand in an EHR"));
+        }
         let (data, findings) = match (record.data, kind) {
             (Some(tree), ObjectKind::Composition) => {
                 let (checked, findings) = self.examine_composition(call, tree).await?;

@@ -30,6 +30,8 @@ pub(crate) struct Call<'a> {
     pub prefer: Prefer,
     /// When it arrived: microseconds since 1970-01-01T00:00:00Z.
     pub now: i64,
+    /// True below `demographic`, where no EHR stands in the path.
+    pub demographic: bool,
     params: Vec<String>,
     moment: RefCell<&'a mut dyn Moment>,
 }
@@ -40,12 +42,16 @@ pub(crate) struct Changed<'a> {
     pub created: bool,
     /// Its path below the mount.
     pub path: String,
+    /// Its DV_EHR_URI, where it stands in an EHR.
+    pub uri: Option<String>,
     /// Its uid, which is its entity tag.
     pub uid: &'a str,
     /// When it was committed, ISO 8601.
     pub time: &'a str,
     /// The resource itself; a deletion has none.
     pub node: Option<NodeRef<'a>>,
+    /// The same in JSON with its references resolved, where the client prefers that.
+    pub resolved: Option<String>,
 }
 
 impl<'a> Call<'a> {
@@ -54,7 +60,8 @@ impl<'a> Call<'a> {
         let now = moment.now();
         let Found { dialect, route, params } = found;
         let (operation, need, prefer) = (route.operation, route.need, Prefer::of(request));
-        Ok(Call { request, dialect, operation, caller, need, config, prefer, now, params, moment: RefCell::new(moment) })
+        let demographic = route.pattern.starts_with("demographic/");
+        Ok(Call { request, dialect, operation, caller, need, config, prefer, now, demographic, params, moment: RefCell::new(moment) })
     }
 
     /// Makes sure that the caller may do it to something with this name: 403.
@@ -82,6 +89,16 @@ impl<'a> Call<'a> {
         self.params.get(index).map(String::as_str)
     }
 
+    /// A parameter of the path behind its owner, in order.
+    pub fn sub(&self, index: usize) -> &str {
+        self.optional_sub(index).unwrap_or_default()
+    }
+
+    /// The same, where it may be absent.
+    pub fn optional_sub(&self, index: usize) -> Option<&str> {
+        self.optional_param(index + usize::from(!self.demographic))
+    }
+
     /// A new random UUID.
     pub fn new_uuid(&self) -> String {
         self.moment.borrow_mut().new_uuid().to_ascii_lowercase()
@@ -105,27 +122,37 @@ impl<'a> Call<'a> {
             .map_err(|e| Failure::bad(format!("the body is not UTF-8: byte {} is not part of a character", e.valid_up_to())))
     }
 
-    /// The answer to a read: the resource with its validators, or 304 when the client has it.
-    pub fn resource(&self, node: NodeRef<'_>, uid: &str, time: &str) -> Result<Response, Failure> {
+    /// The answer to a read: the resource with its validators (in `resolved` with its references resolved), or 304 when the
+    /// client has it.
+    pub fn resource(&self, node: NodeRef<'_>, resolved: Option<String>, uid: &str, time: &str) -> Result<Response, Failure> {
         if none_match(self.request, uid) {
             return Ok(validated(Response::new(304), uid, time));
         }
-        let (media_type, body) = body_of(node, wanted_format(self.request)?)?;
-        Ok(validated(Response::new(200).with_body(media_type, body), uid, time))
+        let response = self.with_resource(Response::new(200), node, resolved)?;
+        Ok(validated(response, uid, time))
+    }
+
+    fn with_resource(&self, response: Response, node: NodeRef<'_>, resolved: Option<String>) -> Result<Response, Failure> {
+        let Some(json) = resolved else {
+            let (media_type, body) = body_of(node, wanted_format(self.request)?)?;
+            return Ok(response.with_body(media_type, body));
+        };
+        Ok(response.with_body(Format::Json.media_type(), json).with_header("Preference-Applied", "resolve_refs"))
     }
 
     /// The answer to a change, as much of it as the client prefers.
     pub fn changed(&self, changed: &Changed<'_>) -> Result<Response, Failure> {
-        let full = if changed.created { 201 } else { 200 };
+        let full = Response::new(if changed.created { 201 } else { 200 });
         let response = match (self.prefer.returns, changed.node) {
-            (Return::Representation, Some(node)) => {
-                let (media_type, body) = body_of(node, wanted_format(self.request)?)?;
-                Response::new(full).with_body(media_type, body)
-            }
-            (Return::Identifier, Some(_)) => Response::json(full, json!({ "uid": changed.uid })),
+            (Return::Representation, Some(node)) => self.with_resource(full, node, changed.resolved.clone())?,
+            (Return::Identifier, Some(_)) => full.with_body("application/json", json!({ "uid": changed.uid }).to_string()),
             _ => Response::new(if changed.created { 201 } else { 204 }),
         };
         let response = validated(response, changed.uid, changed.time).with_header("Location", changed.path.as_str());
+        let response = match &changed.uri {
+            Some(uri) if changed.created => response.with_header("openEHR-uri", uri.as_str()),
+            _ => response,
+        };
         Ok(self.preference_applied(response))
     }
 

@@ -259,7 +259,11 @@ fn contribution_json(uid: &str, audit: &str, changes: &[Change]) -> String {
         if i > 0 {
             out.push(',');
         }
-        out.push_str(&reference("OBJECT_VERSION_ID", &change.uid.to_string(), class_name(change.kind)));
+        let class = match (change.kind, change.content.as_ref().and_then(|c| c.tree.root())) {
+            (ObjectKind::Party, Some(party)) => party.class().name(),
+            (kind, _) => class_name(kind),
+        };
+        out.push_str(&reference("OBJECT_VERSION_ID", &change.uid.to_string(), class));
     }
     out.push_str(r#"],"audit":"#);
     out.push_str(audit);

@@ -2,59 +2,72 @@
 
 use super::Service;
 use super::call::{Call, Changed};
-use super::commit::{Change, ChangeSet};
+use super::commit::{Change, ChangeSet, class_name};
 use super::committal::{Audit, CREATION, DELETED};
-use super::content::{check_plain, read_text};
-use super::ehr::not_modifiable;
+use super::content::{Checked, check_plain, read_text};
 use super::error::Failure;
 use super::http::Response;
 use super::ids::{VersionUid, is_uuid};
-use super::negotiate::{Format, json_body};
+use super::negotiate::{Format, body_format};
+use super::owner::Owner;
 use super::versioned::own;
 use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json::{elements, members};
 use crate::rm::tree::{NodeRef, Tree};
-use crate::store::repository::{Ehr, Repository, Which};
+use crate::rm::xml;
+use crate::store::repository::{Repository, Which};
+use std::borrow::Cow;
 
 /// Change types that only make sense for an object that exists.
 const FOLLOWING: [&str; 5] = ["250", "251", "523", "666", "816"];
 
 impl<R: Repository> Service<R> {
-    /// POST /ehr/{ehr_id}/contribution
+    /// POST /ehr/{ehr_id}/contribution, POST /demographic/contribution
     pub(super) async fn contribution_create(&self, call: &Call<'_>) -> Result<Response, Failure> {
         call.can_answer()?;
-        json_body(call.request)?;
-        let ehr = self.need_ehr(call).await?;
-        let sent = Sent::read(call.text()?)?;
-        let mut changes = Vec::new();
-        for (index, version) in sent.versions.iter().enumerate() {
-            let change = self.change_of(call, &ehr, version, &sent.audit).await;
-            changes.push(change.map_err(|f| f.within(&format!("versions[{index}]")))?);
-        }
-        let set =
-            ChangeSet { ehr_id: ehr.ehr_id.clone(), creates_ehr: false, contribution_uid: sent.uid, audit: sent.audit, conditional: false, changes };
+        let format = body_format(call.request)?;
+        let owner = self.owner(call).await?;
+        let sent = Sent::read(call.text()?, format)?;
+        let set = self.change_set(call, &owner, sent).await?;
         let committed = self.commit(call, set).await?;
         let tree = own(&committed.contribution, Cls::CONTRIBUTION)?;
         let uid = committed.contribution_uid.as_str();
-        let path = call.address(&["ehr", &ehr.ehr_id, "contribution", uid]);
-        call.changed(&Changed { created: true, path, uid, time: &committed.time, node: tree.root() })
+        let resolved = match tree.root() {
+            Some(root) => self.resolved(call, owner.id(), root).await?,
+            None => None,
+        };
+        let mut path = Owner::segments(owner.id());
+        path.extend(["contribution", uid]);
+        let uri = matches!(owner, Owner::Ehr(_)).then(|| format!("ehr:/{}/{uid}", owner.id()));
+        call.changed(&Changed { created: true, path: call.address(&path), uri, uid, time: &committed.time, node: tree.root(), resolved })
     }
 
-    /// GET /ehr/{ehr_id}/contribution/{uid}
+    /// GET /ehr/{ehr_id}/contribution/{uid}, GET /demographic/contribution/{uid}
     pub(super) async fn contribution_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let ehr = self.need_ehr(call).await?;
-        let uid = call.param(1).to_ascii_lowercase();
-        let missing = || Failure::missing("there is no such contribution in this EHR");
-        let stored = self.repository.contribution(&ehr.ehr_id, &uid).await.map_err(Failure::of_store)?.ok_or_else(missing)?;
+        let owner = self.owner(call).await?;
+        let uid = call.sub(0).to_ascii_lowercase();
+        let missing = || Failure::missing("there is no such contribution here");
+        let stored = self.repository.contribution(owner.id(), &uid).await.map_err(Failure::of_store)?.ok_or_else(missing)?;
         let tree = own(&stored, Cls::CONTRIBUTION)?;
         let root = tree.root().ok_or_else(missing)?;
         let time = root.text_along(&[Attr::AUDIT, Attr::TIME_COMMITTED, Attr::VALUE]).unwrap_or_default();
-        call.resource(root, &uid, time)
+        call.resource(root, self.resolved(call, owner.id(), root).await?, &uid, time)
+    }
+
+    /// The members of a contribution, checked.
+    pub(crate) async fn change_set(&self, call: &Call<'_>, owner: &Owner, sent: Sent) -> Result<ChangeSet, Failure> {
+        let mut changes = Vec::new();
+        for (index, version) in sent.versions.iter().enumerate() {
+            let change = self.change_of(call, owner, version, &sent.audit).await;
+            changes.push(change.map_err(|f| f.within(&format!("versions[{index}]")))?);
+        }
+        let ehr_id = owner.id().to_owned();
+        Ok(ChangeSet { ehr_id, creates_ehr: false, contribution_uid: sent.uid, audit: sent.audit, conditional: false, changes })
     }
 
     /// One member of a contribution, checked.
-    async fn change_of(&self, call: &Call<'_>, ehr: &Ehr, version: &Tree, contribution: &Audit) -> Result<Change, Failure> {
+    async fn change_of(&self, call: &Call<'_>, owner: &Owner, version: &Tree, contribution: &Audit) -> Result<Change, Failure> {
         let root = version.root().ok_or_else(|| Failure::bad("the version is empty"))?;
         let audit = match root.get(Attr::COMMIT_AUDIT) {
             Some(sent) => Audit::of_node(sent, root.get(Attr::LIFECYCLE_STATE))?,
@@ -62,22 +75,17 @@ impl<R: Repository> Service<R> {
         };
         let preceding = root.text_along(&[Attr::PRECEDING_VERSION_UID, Attr::VALUE]).filter(|uid| !uid.is_empty());
         let preceding = preceding.map(|uid| VersionUid::read(uid, "preceding_version_uid")).transpose()?;
-        match (&preceding, audit.change_type) {
-            (Some(_), CREATION) => return Err(Failure::bad("a creation has no preceding_version_uid")),
-            (None, change) if FOLLOWING.contains(&change.code) => {
-                return Err(Failure::bad(format!("the change type `{}` needs a preceding_version_uid", change.rubric)));
-            }
-            _ => {}
-        }
+        check_change_type(&audit, preceding.is_some())?;
         let data = root.get(Attr::DATA).filter(|_| audit.change_type != DELETED);
         let kind = match data {
             Some(data) => kind_of(data.class())?,
-            None if audit.change_type == DELETED => self.kind_of_object(&ehr.ehr_id, preceding.as_ref()).await?,
+            None if audit.change_type == DELETED => self.kind_of_object(owner.id(), preceding.as_ref()).await?,
             None => return Err(Failure::bad("the version has no data")),
         };
-        if !ehr.is_modifiable && kind != ObjectKind::EhrStatus {
-            return Err(not_modifiable());
+        if !owner.holds(kind) {
+            return Err(Failure::bad("parties are committed to the demographic service, everything else to an EHR"));
         }
+        owner.must_allow(kind)?;
         if kind == ObjectKind::EhrStatus && (preceding.is_none() || data.is_none()) {
             return Err(Failure::bad("an EHR has one EHR_STATUS: it can only be modified"));
         }
@@ -93,12 +101,11 @@ impl<R: Repository> Service<R> {
     }
 
     /// The content of a member: 400 when it is invalid, the code of the mount when its template is unknown.
-    async fn check_member(&self, call: &Call<'_>, kind: ObjectKind, data: NodeRef<'_>) -> Result<super::content::Checked, Failure> {
+    async fn check_member(&self, call: &Call<'_>, kind: ObjectKind, data: NodeRef<'_>) -> Result<Checked, Failure> {
         let tree = data.to_tree();
         let checked = match kind {
             ObjectKind::Composition => self.check_composition(call, tree).await,
-            ObjectKind::EhrStatus => check_plain(call, tree, "EHR_STATUS"),
-            ObjectKind::Folder | ObjectKind::Party => check_plain(call, tree, "directory"),
+            other => check_plain(call, tree, class_name(other)),
         };
         checked.map_err(|failure| match failure.status {
             422 if !failure.names("SVC0202") => failure.with_status(400),
@@ -114,47 +121,76 @@ impl<R: Repository> Service<R> {
     }
 }
 
+/// A creation follows nothing; changes of what exists name what they follow.
+fn check_change_type(audit: &Audit, follows: bool) -> Result<(), Failure> {
+    match (follows, audit.change_type) {
+        (true, CREATION) => Err(Failure::bad("a creation has no preceding_version_uid")),
+        (false, change) if FOLLOWING.contains(&change.code) => {
+            Err(Failure::bad(format!("the change type `{}` needs a preceding_version_uid", change.rubric)))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The kind of object that a class of documents belongs to.
 pub(crate) fn kind_of(class: Cls) -> Result<ObjectKind, Failure> {
     match class {
         Cls::COMPOSITION => Ok(ObjectKind::Composition),
         Cls::EHR_STATUS => Ok(ObjectKind::EhrStatus),
         Cls::FOLDER => Ok(ObjectKind::Folder),
-        other => Err(Failure::bad(format!("a {other} cannot be committed to an EHR: expected COMPOSITION, EHR_STATUS or FOLDER"))),
+        party if party.is_a(Cls::PARTY) => Ok(ObjectKind::Party),
+        other => Err(Failure::bad(format!("a {other} cannot be committed: expected COMPOSITION, EHR_STATUS, FOLDER or a party"))),
     }
 }
 
 /// A contribution as a client sends it.
-struct Sent {
-    uid: Option<String>,
+pub(crate) struct Sent {
+    /// Its uid, where the client gives one.
+    pub uid: Option<String>,
     versions: Vec<Tree>,
     audit: Audit,
 }
 
 impl Sent {
-    fn read(text: &str) -> Result<Sent, Failure> {
-        let malformed = |what: &str| Failure::bad(format!("the contribution cannot be read: {what}"));
-        let (mut uid, mut versions, mut audit) = (None, None, None);
-        for (key, value) in members(text).map_err(|m| super::content::malformed("contribution", text, m))? {
+    /// Reads one; its versions are whole, where a stored CONTRIBUTION refers to them.
+    pub fn read(text: &str, format: Format) -> Result<Sent, Failure> {
+        let refused = |what: &str| Failure::bad(format!("the contribution cannot be read: {what}"));
+        let (mut uid, mut versions, mut audit) = (None, Vec::new(), None);
+        for (key, value) in parts(text, format)? {
             match &*key {
-                "versions" => versions = Some(elements(value).map_err(|m| super::content::malformed("contribution", text, m))?),
-                "audit" => audit = Some(read_text(value, Format::Json, Cls::AUDIT_DETAILS, "audit of the contribution")?),
-                "uid" if value != "null" => uid = Some(read_text(value, Format::Json, Cls::HIER_OBJECT_ID, "uid of the contribution")?),
+                "versions" => versions.push(read_text(value, format, Cls::ORIGINAL_VERSION, "version")?),
+                "audit" => audit = Some(read_text(value, format, Cls::AUDIT_DETAILS, "audit of the contribution")?),
+                "uid" if value != "null" => uid = Some(read_text(value, format, Cls::HIER_OBJECT_ID, "uid of the contribution")?),
                 "_type" | "uid" => {}
-                other => return Err(malformed(&format!("`{other}` is not an attribute of CONTRIBUTION"))),
+                other => return Err(refused(&format!("`{other}` is not an attribute of CONTRIBUTION"))),
             }
         }
-        let versions = versions.filter(|v| !v.is_empty()).ok_or_else(|| malformed("Versions must not be empty"))?;
-        let audit = audit.ok_or_else(|| malformed("`audit` is missing"))?;
+        if versions.is_empty() {
+            return Err(refused("Versions must not be empty"));
+        }
+        let audit = audit.ok_or_else(|| refused("`audit` is missing"))?;
         let uid = uid.as_ref().and_then(Tree::root).and_then(|u| u.text_at(Attr::VALUE)).map(str::to_ascii_lowercase);
         if uid.as_ref().is_some_and(|uid| !is_uuid(uid)) {
-            return Err(malformed("its uid is not a UUID"));
+            return Err(refused("its uid is not a UUID"));
         }
-        let read = |text: &&str| read_text(text, Format::Json, Cls::ORIGINAL_VERSION, "version");
-        Ok(Sent {
-            uid,
-            versions: versions.iter().map(read).collect::<Result<_, _>>()?,
-            audit: Audit::of_node(audit.root().ok_or_else(|| malformed("`audit` is empty"))?, None)?,
-        })
+        let audit = Audit::of_node(audit.root().ok_or_else(|| refused("`audit` is empty"))?, None)?;
+        Ok(Sent { uid, versions, audit })
     }
+}
+
+/// The attributes of a contribution as texts; each version is one of its own.
+fn parts(text: &str, format: Format) -> Result<Vec<(Cow<'_, str>, &str)>, Failure> {
+    if format == Format::Xml {
+        return xml::elements(text).map_err(|finding| Failure::unreadable("contribution", &[finding]));
+    }
+    let malformed = |problem| super::content::malformed("contribution", text, problem);
+    let mut found = Vec::new();
+    for (key, value) in members(text).map_err(malformed)? {
+        if key == "versions" {
+            found.extend(elements(value).map_err(malformed)?.into_iter().map(|version| (key.clone(), version)));
+        } else {
+            found.push((key, value));
+        }
+    }
+    Ok(found)
 }

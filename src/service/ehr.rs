@@ -51,7 +51,7 @@ impl<R: Repository> Service<R> {
 
     /// GET /ehr/{ehr_id}
     pub(super) async fn ehr_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let ehr = self.need_ehr(call).await?;
+        let ehr = self.ehr_with_id(call.param(0)).await?;
         self.show_ehr(call, &ehr).await
     }
 
@@ -67,7 +67,12 @@ impl<R: Repository> Service<R> {
         let committed = self.commit_new_ehr(call, ehr_id, uid.clone(), audit, status, None).await?;
         let tree = ehr_tree(&self.config.system_id, ehr_id, &committed.time, &References { status: Some(uid.to_string()), ..References::default() })?;
         let path = call.address(&["ehr", ehr_id]);
-        call.changed(&Changed { created: true, path, uid: ehr_id, time: &committed.time, node: tree.root() })
+        let resolved = match tree.root() {
+            Some(root) => self.resolved(call, ehr_id, root).await?,
+            None => None,
+        };
+        let uri = Some(format!("ehr:/{ehr_id}"));
+        call.changed(&Changed { created: true, path, uri, uid: ehr_id, time: &committed.time, node: tree.root(), resolved })
     }
 
     /// Commits the first EHR_STATUS of an EHR, and the EHR with it.
@@ -97,42 +102,12 @@ impl<R: Repository> Service<R> {
         };
         let tree = ehr_tree(&ehr.system_id, &ehr.ehr_id, &ehr.time_created, &references)?;
         let root = tree.root().ok_or_else(|| Failure::new(500, "the EHR is empty"))?;
-        call.resource(root, &ehr.ehr_id, &ehr.time_created)
-    }
-
-    /// The EHR of the first path parameter; 404 where there is none, or where it cannot be one.
-    pub(crate) async fn need_ehr(&self, call: &Call<'_>) -> Result<Ehr, Failure> {
-        self.ehr_with_id(call.param(0)).await
-    }
-
-    /// The EHR with an id; 404 where there is none.
-    pub(crate) async fn ehr_with_id(&self, ehr_id: &str) -> Result<Ehr, Failure> {
-        let missing = || Failure::missing("there is no EHR with this ehr_id");
-        if !is_uuid(ehr_id) {
-            return Err(missing());
-        }
-        self.repository.ehr(&ehr_id.to_ascii_lowercase()).await.map_err(Failure::of_store)?.ok_or_else(missing)
-    }
-
-    /// The same, which must allow changes of its content.
-    pub(crate) async fn need_modifiable_ehr(&self, call: &Call<'_>) -> Result<Ehr, Failure> {
-        let ehr = self.need_ehr(call).await?;
-        if ehr.is_modifiable { Ok(ehr) } else { Err(not_modifiable()) }
-    }
-
-    /// The object of a kind of which an EHR has one at a time: the last, since a deleted directory may be followed by a new one.
-    pub(crate) async fn object_of(&self, ehr_id: &str, kind: ObjectKind) -> Result<Option<String>, Failure> {
-        Ok(self.repository.objects(ehr_id, kind, 0, REFERENCES).await.map_err(Failure::of_store)?.pop())
+        call.resource(root, self.resolved(call, &ehr.ehr_id, root).await?, &ehr.ehr_id, &ehr.time_created)
     }
 }
 
 /// How many references to compositions an EHR shows.
 const REFERENCES: u64 = 1_000;
-
-/// The answer to a change of the content of an EHR whose status forbids it.
-pub(crate) fn not_modifiable() -> Failure {
-    Failure::new(409, "the EHR does not allow modification: its EHR_STATUS says is_modifiable = false")
-}
 
 #[derive(Default)]
 struct References {

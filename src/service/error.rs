@@ -1,7 +1,8 @@
 //! Everything that goes wrong has one shape: `{error, message, code, errors[]}`.
 
-use super::Response;
 use super::dialect::Dialect;
+use super::negotiate::{Format, wanted_format};
+use super::{Request, Response};
 use crate::diag::{Diagnostic, Finding, LineIndex, Severity};
 use crate::store::repository::StoreError;
 use serde_json::{Map, Value, json};
@@ -105,12 +106,34 @@ impl Failure {
         self
     }
 
-    /// The response.
-    pub fn into_response(self) -> Response {
+    /// The response, in the format that the client takes: JSON, or XML where it asks for that.
+    pub fn into_response(self, request: &Request) -> Response {
         let body = json!({ "error": reason(self.status), "message": self.message, "code": self.status, "errors": self.errors });
-        let response = Response::json(self.status, body);
+        let response = match wanted_format(request) {
+            Ok(Format::Xml) => Response::new(self.status).with_body(Format::Xml.media_type(), xml("failure", &body)),
+            _ => Response::json(self.status, body),
+        };
         self.headers.into_iter().fold(response, |response, (name, value)| response.with_header(&name, value))
     }
+}
+
+/// The elements of a JSON value: members by their names, the items of a list one after another.
+fn xml(name: &str, value: &Value) -> String {
+    match value {
+        Value::Array(items) => items.iter().map(|item| xml(name, item)).collect(),
+        Value::Object(members) => {
+            let inner: String = members.iter().map(|(key, value)| xml(key, value)).collect();
+            format!("<{name}>{inner}</{name}>")
+        }
+        Value::String(text) => format!("<{name}>{}</{name}>", escaped(text)),
+        other => format!("<{name}>{other}</{name}>"),
+    }
+}
+
+/// A text in XML; characters that XML cannot carry become `?`.
+fn escaped(text: &str) -> String {
+    let carried = |c: char| if c < ' ' && !matches!(c, '\t' | '\n' | '\r') || matches!(c, '\u{fffe}' | '\u{ffff}') { '?' } else { c };
+    quick_xml::escape::partial_escape(text.chars().map(carried).collect::<String>()).into_owned()
 }
 
 fn coded(value: String, code: &str) -> Map<String, Value> {

@@ -9,8 +9,10 @@
 //! | who calls, and what they may do | `auth` |
 //! | headers → what is sent, wanted and expected | `negotiate`, `committal` |
 //! | the few differences of the mounts | `dialect` |
-//! | one file a resource | `ehr`, `ehr_status`, `composition`, `directory`, `contribution`, `versioned`, `template`, `stored_query`, `query`, `gdl`, `admin`, `root` |
+//! | whose documents a path is about | `owner` |
+//! | one file a resource | `ehr`, `controlled`, `contribution`, `versioned`, `template`, `stored_query`, `query`, `gdl`, `admin`, `root` |
 //! | body → checked document | `content` |
+//! | references → what they refer to | `resolve` |
 //! | change set → versions, contribution, one commit | `commit` |
 //! | anything wrong → status and body | `error` |
 //!
@@ -37,21 +39,21 @@ pub mod auth;
 mod call;
 mod commit;
 mod committal;
-mod composition;
 mod content;
 mod contribution;
+mod controlled;
 mod dialect;
-mod directory;
 mod ehr;
-mod ehr_status;
 mod error;
 mod gdl;
 mod http;
 mod ids;
 mod library;
 mod negotiate;
+mod owner;
 mod parameters;
 mod query;
+mod resolve;
 mod root;
 mod route;
 mod stored_query;
@@ -199,7 +201,7 @@ impl<R: Repository> Service<R> {
     pub async fn serve(&self, request: &Request, caller: Result<&Caller, &Denied>, moment: &mut dyn Moment) -> Response {
         let response = match self.answer(request, caller, moment).await {
             Ok(response) => response,
-            Err(failure) => failure.into_response(),
+            Err(failure) => failure.into_response(request),
         };
         self.finish(request, response)
     }
@@ -221,19 +223,11 @@ impl<R: Repository> Service<R> {
             Operation::EhrCreateWithId => self.ehr_create_with_id(call).await,
             Operation::EhrBySubject => self.ehr_by_subject(call).await,
             Operation::EhrGet => self.ehr_get(call).await,
-            Operation::StatusGet => self.status_get(call).await,
-            Operation::StatusGetVersion => self.status_get_version(call).await,
-            Operation::StatusUpdate => self.status_update(call).await,
-            Operation::CompositionCreate => self.composition_create(call).await,
-            Operation::CompositionGet => self.composition_get(call).await,
-            Operation::CompositionUpdate => self.composition_update(call).await,
-            Operation::CompositionDelete => self.composition_delete(call).await,
-            Operation::DirectoryCreate => self.directory_create(call).await,
-            Operation::DirectoryGet => self.directory_get(call).await,
-            Operation::DirectoryGetVersion => self.directory_get_version(call).await,
-            Operation::DirectoryUpdate => self.directory_update(call).await,
-            Operation::DirectoryDelete => self.directory_delete(call).await,
-            Operation::Versioned(kind, part) => self.versioned(call, kind, part).await,
+            Operation::Create(what) => self.create(call, what).await,
+            Operation::Read(what) => self.read(call, what).await,
+            Operation::Update(what) => self.update(call, what).await,
+            Operation::Delete(what) => self.delete(call, what).await,
+            Operation::Versioned(what, part) => self.versioned(call, what, part).await,
             Operation::ContributionCreate => self.contribution_create(call).await,
             Operation::ContributionGet => self.contribution_get(call).await,
             Operation::TemplateUpload => self.template_upload(call).await,

@@ -51,20 +51,23 @@ pub(crate) struct Prefer {
     pub returns: Return,
     /// True when the client said so itself.
     pub stated: bool,
+    /// True when references are to be answered as what they refer to.
+    pub resolve_refs: bool,
 }
 
 impl Prefer {
     /// Reads it; what is unknown is ignored, as RFC 7240 asks.
     pub fn of(request: &Request) -> Prefer {
-        let stated = request.header("Prefer").and_then(|value| {
-            value.split([',', ';']).find_map(|token| match token.trim() {
-                "return=minimal" => Some(Return::Minimal),
-                "return=representation" => Some(Return::Representation),
-                "return=identifier" => Some(Return::Identifier),
-                _ => None,
-            })
+        let named = request.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("Prefer"));
+        let tokens = || named.clone().flat_map(|(_, value)| value.split([',', ';'])).map(|token| token.trim().replace('"', ""));
+        let stated = tokens().find_map(|token| match token.as_str() {
+            "return=minimal" => Some(Return::Minimal),
+            "return=representation" => Some(Return::Representation),
+            "return=identifier" => Some(Return::Identifier),
+            _ => None,
         });
-        Prefer { returns: stated.unwrap_or(Return::Minimal), stated: stated.is_some() }
+        let resolve_refs = tokens().any(|token| token == "resolve_refs");
+        Prefer { returns: stated.unwrap_or(Return::Minimal), stated: stated.is_some(), resolve_refs }
     }
 }
 

@@ -3,11 +3,11 @@
 use super::Request;
 use super::auth::Act::{self, Create, Delete, Read, Search, Update};
 use super::auth::Need;
-use super::auth::Resource::{self, Admin, Guide, Query, Record, Template};
+use super::auth::Resource::{self, Admin, Guide, Party, Query, Record, Template};
+use super::controlled::{AGENT, COMPOSITION, Controlled, DIRECTORY, EHR_STATUS, GROUP, ORGANISATION, PARTY, PERSON, ROLE};
 use super::dialect::Dialect;
 use super::error::Failure;
 use super::http::decode;
-use crate::document::ObjectKind;
 use crate::store::repository::DefinitionKind;
 
 /// What a request asks for.
@@ -18,19 +18,11 @@ pub(crate) enum Operation {
     EhrCreateWithId,
     EhrBySubject,
     EhrGet,
-    StatusGet,
-    StatusGetVersion,
-    StatusUpdate,
-    CompositionCreate,
-    CompositionGet,
-    CompositionUpdate,
-    CompositionDelete,
-    DirectoryCreate,
-    DirectoryGet,
-    DirectoryGetVersion,
-    DirectoryUpdate,
-    DirectoryDelete,
-    Versioned(ObjectKind, Part),
+    Create(&'static Controlled),
+    Read(&'static Controlled),
+    Update(&'static Controlled),
+    Delete(&'static Controlled),
+    Versioned(&'static Controlled, Part),
     ContributionCreate,
     ContributionGet,
     TemplateUpload,
@@ -92,40 +84,54 @@ pub(crate) const ROUTES: &[Route] = &[
     route("GET", "ehr", Operation::EhrBySubject, Record, Read),
     route("PUT", "ehr/{ehr_id}", Operation::EhrCreateWithId, Record, Create),
     route("GET", "ehr/{ehr_id}", Operation::EhrGet, Record, Read),
-    route("GET", "ehr/{ehr_id}/ehr_status", Operation::StatusGet, Record, Read),
-    route("PUT", "ehr/{ehr_id}/ehr_status", Operation::StatusUpdate, Record, Update),
-    route("GET", "ehr/{ehr_id}/ehr_status/{version_uid}", Operation::StatusGetVersion, Record, Read),
-    route("GET", "ehr/{ehr_id}/versioned_ehr_status", Operation::Versioned(ObjectKind::EhrStatus, Part::Container), Record, Read),
-    route("GET", "ehr/{ehr_id}/versioned_ehr_status/revision_history", Operation::Versioned(ObjectKind::EhrStatus, Part::History), Record, Read),
-    route("GET", "ehr/{ehr_id}/versioned_ehr_status/version", Operation::Versioned(ObjectKind::EhrStatus, Part::AtTime), Record, Read),
-    route("GET", "ehr/{ehr_id}/versioned_ehr_status/version/{version_uid}", Operation::Versioned(ObjectKind::EhrStatus, Part::Version), Record, Read),
-    route("POST", "ehr/{ehr_id}/composition", Operation::CompositionCreate, Record, Create),
-    route("GET", "ehr/{ehr_id}/composition/{uid}", Operation::CompositionGet, Record, Read),
-    route("PUT", "ehr/{ehr_id}/composition/{uid}", Operation::CompositionUpdate, Record, Update),
-    route("DELETE", "ehr/{ehr_id}/composition/{uid}", Operation::CompositionDelete, Record, Delete),
-    route("GET", "ehr/{ehr_id}/versioned_composition/{uid}", Operation::Versioned(ObjectKind::Composition, Part::Container), Record, Read),
-    route(
-        "GET",
-        "ehr/{ehr_id}/versioned_composition/{uid}/revision_history",
-        Operation::Versioned(ObjectKind::Composition, Part::History),
-        Record,
-        Read,
-    ),
-    route("GET", "ehr/{ehr_id}/versioned_composition/{uid}/version", Operation::Versioned(ObjectKind::Composition, Part::AtTime), Record, Read),
-    route(
-        "GET",
-        "ehr/{ehr_id}/versioned_composition/{uid}/version/{version_uid}",
-        Operation::Versioned(ObjectKind::Composition, Part::Version),
-        Record,
-        Read,
-    ),
-    route("POST", "ehr/{ehr_id}/directory", Operation::DirectoryCreate, Record, Create),
-    route("GET", "ehr/{ehr_id}/directory", Operation::DirectoryGet, Record, Read),
-    route("PUT", "ehr/{ehr_id}/directory", Operation::DirectoryUpdate, Record, Update),
-    route("DELETE", "ehr/{ehr_id}/directory", Operation::DirectoryDelete, Record, Delete),
-    route("GET", "ehr/{ehr_id}/directory/{version_uid}", Operation::DirectoryGetVersion, Record, Read),
+    route("GET", "ehr/{ehr_id}/ehr_status", Operation::Read(&EHR_STATUS), Record, Read),
+    route("PUT", "ehr/{ehr_id}/ehr_status", Operation::Update(&EHR_STATUS), Record, Update),
+    route("GET", "ehr/{ehr_id}/ehr_status/{version_uid}", Operation::Read(&EHR_STATUS), Record, Read),
+    route("GET", "ehr/{ehr_id}/versioned_ehr_status", Operation::Versioned(&EHR_STATUS, Part::Container), Record, Read),
+    route("GET", "ehr/{ehr_id}/versioned_ehr_status/revision_history", Operation::Versioned(&EHR_STATUS, Part::History), Record, Read),
+    route("GET", "ehr/{ehr_id}/versioned_ehr_status/version", Operation::Versioned(&EHR_STATUS, Part::AtTime), Record, Read),
+    route("GET", "ehr/{ehr_id}/versioned_ehr_status/version/{version_uid}", Operation::Versioned(&EHR_STATUS, Part::Version), Record, Read),
+    route("POST", "ehr/{ehr_id}/composition", Operation::Create(&COMPOSITION), Record, Create),
+    route("GET", "ehr/{ehr_id}/composition/{uid}", Operation::Read(&COMPOSITION), Record, Read),
+    route("PUT", "ehr/{ehr_id}/composition/{uid}", Operation::Update(&COMPOSITION), Record, Update),
+    route("DELETE", "ehr/{ehr_id}/composition/{uid}", Operation::Delete(&COMPOSITION), Record, Delete),
+    route("GET", "ehr/{ehr_id}/versioned_composition/{uid}", Operation::Versioned(&COMPOSITION, Part::Container), Record, Read),
+    route("GET", "ehr/{ehr_id}/versioned_composition/{uid}/revision_history", Operation::Versioned(&COMPOSITION, Part::History), Record, Read),
+    route("GET", "ehr/{ehr_id}/versioned_composition/{uid}/version", Operation::Versioned(&COMPOSITION, Part::AtTime), Record, Read),
+    route("GET", "ehr/{ehr_id}/versioned_composition/{uid}/version/{version_uid}", Operation::Versioned(&COMPOSITION, Part::Version), Record, Read),
+    route("POST", "ehr/{ehr_id}/directory", Operation::Create(&DIRECTORY), Record, Create),
+    route("GET", "ehr/{ehr_id}/directory", Operation::Read(&DIRECTORY), Record, Read),
+    route("PUT", "ehr/{ehr_id}/directory", Operation::Update(&DIRECTORY), Record, Update),
+    route("DELETE", "ehr/{ehr_id}/directory", Operation::Delete(&DIRECTORY), Record, Delete),
+    route("GET", "ehr/{ehr_id}/directory/{version_uid}", Operation::Read(&DIRECTORY), Record, Read),
     route("POST", "ehr/{ehr_id}/contribution", Operation::ContributionCreate, Record, Create),
     route("GET", "ehr/{ehr_id}/contribution/{uid}", Operation::ContributionGet, Record, Read),
+    route("POST", "demographic/agent", Operation::Create(&AGENT), Party, Create),
+    route("GET", "demographic/agent/{uid}", Operation::Read(&AGENT), Party, Read),
+    route("PUT", "demographic/agent/{uid}", Operation::Update(&AGENT), Party, Update),
+    route("DELETE", "demographic/agent/{uid}", Operation::Delete(&AGENT), Party, Delete),
+    route("POST", "demographic/group", Operation::Create(&GROUP), Party, Create),
+    route("GET", "demographic/group/{uid}", Operation::Read(&GROUP), Party, Read),
+    route("PUT", "demographic/group/{uid}", Operation::Update(&GROUP), Party, Update),
+    route("DELETE", "demographic/group/{uid}", Operation::Delete(&GROUP), Party, Delete),
+    route("POST", "demographic/organisation", Operation::Create(&ORGANISATION), Party, Create),
+    route("GET", "demographic/organisation/{uid}", Operation::Read(&ORGANISATION), Party, Read),
+    route("PUT", "demographic/organisation/{uid}", Operation::Update(&ORGANISATION), Party, Update),
+    route("DELETE", "demographic/organisation/{uid}", Operation::Delete(&ORGANISATION), Party, Delete),
+    route("POST", "demographic/person", Operation::Create(&PERSON), Party, Create),
+    route("GET", "demographic/person/{uid}", Operation::Read(&PERSON), Party, Read),
+    route("PUT", "demographic/person/{uid}", Operation::Update(&PERSON), Party, Update),
+    route("DELETE", "demographic/person/{uid}", Operation::Delete(&PERSON), Party, Delete),
+    route("POST", "demographic/role", Operation::Create(&ROLE), Party, Create),
+    route("GET", "demographic/role/{uid}", Operation::Read(&ROLE), Party, Read),
+    route("PUT", "demographic/role/{uid}", Operation::Update(&ROLE), Party, Update),
+    route("DELETE", "demographic/role/{uid}", Operation::Delete(&ROLE), Party, Delete),
+    route("GET", "demographic/versioned_party/{uid}", Operation::Versioned(&PARTY, Part::Container), Party, Read),
+    route("GET", "demographic/versioned_party/{uid}/revision_history", Operation::Versioned(&PARTY, Part::History), Party, Read),
+    route("GET", "demographic/versioned_party/{uid}/version", Operation::Versioned(&PARTY, Part::AtTime), Party, Read),
+    route("GET", "demographic/versioned_party/{uid}/version/{version_uid}", Operation::Versioned(&PARTY, Part::Version), Party, Read),
+    route("POST", "demographic/contribution", Operation::ContributionCreate, Party, Create),
+    route("GET", "demographic/contribution/{uid}", Operation::ContributionGet, Party, Read),
     route("POST", "definition/template", Operation::TemplateUpload, Template, Create),
     route("GET", "definition/template", Operation::TemplateList, Template, Read),
     route("POST", "definition/template/adl1.4", Operation::TemplateUpload, Template, Create),
@@ -165,7 +171,7 @@ pub(crate) const ROUTES: &[Route] = &[
 ];
 
 /// The top-level groups of a mount, as the manifest names them: the three of the service specification first.
-pub(crate) const ENDPOINTS: [&str; 5] = ["/ehrs", "/definitions", "/query", "/gdl", "/admin"];
+pub(crate) const ENDPOINTS: [&str; 6] = ["/ehrs", "/definitions", "/query", "/gdl", "/demographic", "/admin"];
 
 /// Methods that HTTP knows; any other is answered with 501.
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT"];

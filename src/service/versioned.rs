@@ -2,15 +2,15 @@
 
 use super::Service;
 use super::call::Call;
-use super::commit::{class_name, quoted, reference, stale};
+use super::commit::{quoted, reference};
 use super::committal::object;
+use super::controlled::Controlled;
 use super::error::Failure;
 use super::http::Response;
 use super::ids::{Target, VersionUid};
-use super::negotiate::if_match;
+use super::owner::Owner;
 use super::route::Part;
 use super::time::at_time;
-use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::tree::{NodeRef, Tree};
@@ -18,7 +18,7 @@ use crate::store::repository::{Repository, Version, Which};
 
 impl<R: Repository> Service<R> {
     /// The version that a path names: by its uid, or by its object and `version_at_time`, or the latest of its object.
-    pub(crate) async fn find_version(&self, call: &Call<'_>, ehr_id: &str, kind: ObjectKind, target: &Target) -> Result<Version, Failure> {
+    pub(crate) async fn find_version(&self, call: &Call<'_>, owner: &str, what: &Controlled, target: &Target) -> Result<Version, Failure> {
         let at = call.request.query_value("version_at_time").filter(|t| !t.is_empty()).map(at_time).transpose()?;
         let uid;
         let (object, which) = match (target, &at) {
@@ -29,88 +29,69 @@ impl<R: Repository> Service<R> {
             (Target::Object(object), Some(at)) => (object, Which::At(at)),
             (Target::Object(object), None) => (object, Which::Latest),
         };
-        let found = self.repository.version(ehr_id, object, which).await.map_err(Failure::of_store)?;
-        let version = found.filter(|v| v.kind == kind).ok_or_else(|| missing(kind))?;
-        call.allowed_in(ehr_id, version.template_id.as_deref())?;
+        let found = self.repository.version(owner, object, which).await.map_err(Failure::of_store)?;
+        let version = found.filter(|v| what.is_of(v)).ok_or_else(|| missing(what))?;
+        call.allowed_in(owner, version.template_id.as_deref())?;
         Ok(version)
     }
 
-    /// The document of a version; 204 when the version is a deletion.
-    pub(crate) fn show_document(&self, call: &Call<'_>, version: &Version) -> Result<Response, Failure> {
-        let tree = version.packed.unpack();
-        match tree.root().and_then(|root| root.get(Attr::DATA)) {
-            Some(data) => call.resource(data, &version.version_uid, &version.time_committed),
-            None => Ok(Response::new(204).with_header("ETag", format!("\"{}\"", version.version_uid))),
-        }
-    }
-
-    /// The latest version of an object, which must be the one that If-Match names: else 412.
-    pub(crate) async fn matching_latest(&self, call: &Call<'_>, ehr_id: &str, kind: ObjectKind, object: Option<&str>) -> Result<Version, Failure> {
-        let tag = if_match(call.request)?;
-        let expected = VersionUid::read(&tag, "the header If-Match")?.to_string();
-        let unknown = || Failure::new(412, format!("there is no {} that the header If-Match could match", class_name(kind)));
-        let Some(object) = object else { return Err(unknown()) };
-        let latest = self.repository.version(ehr_id, object, Which::Latest).await.map_err(Failure::of_store)?;
-        let latest = latest.filter(|v| v.kind == kind).ok_or_else(unknown)?;
-        call.allowed_in(ehr_id, latest.template_id.as_deref())?;
-        if latest.version_uid == expected { Ok(latest) } else { Err(stale(&latest.version_uid).header("Location", address(call, ehr_id, &latest))) }
-    }
-
-    /// GET …/versioned_{composition|ehr_status}…
-    pub(super) async fn versioned(&self, call: &Call<'_>, kind: ObjectKind, part: Part) -> Result<Response, Failure> {
-        let ehr = self.need_ehr(call).await?;
-        let (object, rest) = match kind {
-            ObjectKind::EhrStatus => (self.object_of(&ehr.ehr_id, kind).await?, 1),
-            _ => (Some(call.param(1).to_ascii_lowercase()), 2),
+    /// GET …/versioned_{composition|ehr_status|party}…
+    pub(super) async fn versioned(&self, call: &Call<'_>, what: &Controlled, part: Part) -> Result<Response, Failure> {
+        let owner = self.owner(call).await?;
+        let owner = owner.id();
+        let (object, rest) = match what.single {
+            true => (self.object_of(owner, what.kind).await?, 0),
+            false => (Some(call.sub(0).to_ascii_lowercase()), 1),
         };
-        let object = object.ok_or_else(|| missing(kind))?;
+        let object = object.ok_or_else(|| missing(what))?;
         match part {
-            Part::Container => self.show_container(call, &ehr.ehr_id, kind, &object).await,
-            Part::History => self.show_history(call, &ehr.ehr_id, kind, &object).await,
-            Part::AtTime => self.show_version(call, &ehr.ehr_id, kind, &Target::Object(object)).await,
+            Part::Container => self.show_container(call, owner, what, &object).await,
+            Part::History => self.show_history(call, owner, what, &object).await,
+            Part::AtTime => self.show_version(call, owner, what, &Target::Object(object)).await,
             Part::Version => {
-                let uid = VersionUid::parse(call.param(rest)).filter(|uid| uid.object_id == object).ok_or_else(|| missing(kind))?;
-                self.show_version(call, &ehr.ehr_id, kind, &Target::Version(uid)).await
+                let uid = VersionUid::parse(call.sub(rest)).filter(|uid| uid.object_id == object).ok_or_else(|| missing(what))?;
+                self.show_version(call, owner, what, &Target::Version(uid)).await
             }
         }
     }
 
-    async fn show_version(&self, call: &Call<'_>, ehr_id: &str, kind: ObjectKind, target: &Target) -> Result<Response, Failure> {
-        let version = self.find_version(call, ehr_id, kind, target).await?;
+    async fn show_version(&self, call: &Call<'_>, owner: &str, what: &Controlled, target: &Target) -> Result<Response, Failure> {
+        let version = self.find_version(call, owner, what, target).await?;
         let tree = version.packed.unpack();
-        let root = tree.root().ok_or_else(|| missing(kind))?;
-        call.resource(root, &version.version_uid, &version.time_committed)
+        let root = tree.root().ok_or_else(|| missing(what))?;
+        call.resource(root, None, &version.version_uid, &version.time_committed)
     }
 
-    async fn show_container(&self, call: &Call<'_>, ehr_id: &str, kind: ObjectKind, object_id: &str) -> Result<Response, Failure> {
-        let versions = self.all_versions(call, ehr_id, kind, object_id).await?;
-        let (Some(first), Some(last)) = (versions.first(), versions.last()) else { return Err(missing(kind)) };
-        let class = format!("VERSIONED_{}", class_name(kind));
+    async fn show_container(&self, call: &Call<'_>, owner: &str, what: &Controlled, object_id: &str) -> Result<Response, Failure> {
+        let versions = self.all_versions(call, owner, what, object_id).await?;
+        let (Some(first), Some(last)) = (versions.first(), versions.last()) else { return Err(missing(what)) };
+        let (owner, owner_class) = if owner.is_empty() { (self.config.system_id.as_str(), "SYSTEM") } else { (owner, "EHR") };
         let text = format!(
-            r#"{{"_type":"{class}","uid":{},"owner_id":{},"time_created":{{"_type":"DV_DATE_TIME","value":{}}}}}"#,
+            r#"{{"_type":"VERSIONED_{}","uid":{},"owner_id":{},"time_created":{{"_type":"DV_DATE_TIME","value":{}}}}}"#,
+            what.class.name(),
             object(&[("_type", "HIER_OBJECT_ID"), ("value", object_id)]),
-            reference("HIER_OBJECT_ID", ehr_id, "EHR"),
+            reference("HIER_OBJECT_ID", owner, owner_class),
             quoted(&first.time_committed),
         );
         let tree = own(&text, Cls::VERSIONED_OBJECT)?;
-        call.resource(tree.root().ok_or_else(|| missing(kind))?, object_id, &last.time_committed)
+        call.resource(tree.root().ok_or_else(|| missing(what))?, None, object_id, &last.time_committed)
     }
 
-    async fn show_history(&self, call: &Call<'_>, ehr_id: &str, kind: ObjectKind, object_id: &str) -> Result<Response, Failure> {
-        let versions = self.all_versions(call, ehr_id, kind, object_id).await?;
-        let last = versions.last().ok_or_else(|| missing(kind))?;
+    async fn show_history(&self, call: &Call<'_>, owner: &str, what: &Controlled, object_id: &str) -> Result<Response, Failure> {
+        let versions = self.all_versions(call, owner, what, object_id).await?;
+        let last = versions.last().ok_or_else(|| missing(what))?;
         let items: Vec<String> = versions.iter().map(history_item).collect();
         let tree = own(&format!(r#"{{"_type":"REVISION_HISTORY","items":[{}]}}"#, items.join(",")), Cls::REVISION_HISTORY)?;
-        call.resource(tree.root().ok_or_else(|| missing(kind))?, &last.version_uid, &last.time_committed)
+        call.resource(tree.root().ok_or_else(|| missing(what))?, None, &last.version_uid, &last.time_committed)
     }
 
-    async fn all_versions(&self, call: &Call<'_>, ehr_id: &str, kind: ObjectKind, object_id: &str) -> Result<Vec<Version>, Failure> {
-        let mut versions = self.repository.versions(ehr_id, object_id).await.map_err(Failure::of_store)?;
-        versions.retain(|v| v.kind == kind);
+    async fn all_versions(&self, call: &Call<'_>, owner: &str, what: &Controlled, object_id: &str) -> Result<Vec<Version>, Failure> {
+        let mut versions = self.repository.versions(owner, object_id).await.map_err(Failure::of_store)?;
+        versions.retain(|v| what.is_of(v));
         match versions.iter().rev().find_map(|v| v.template_id.as_deref()) {
-            Some(template) => call.allowed_in(ehr_id, Some(template))?,
+            Some(template) => call.allowed_in(owner, Some(template))?,
             None if versions.is_empty() => {}
-            None => call.allowed_in(ehr_id, None)?,
+            None => call.allowed_in(owner, None)?,
         }
         Ok(versions)
     }
@@ -128,19 +109,11 @@ pub(crate) fn own(text: &str, class: Cls) -> Result<Tree, Failure> {
     json::read(text, class).map_err(|findings| Failure::new(500, findings.first().map_or_else(String::new, crate::diag::Finding::one_line)))
 }
 
-/// The address of a version.
-pub(crate) fn address(call: &Call<'_>, ehr_id: &str, version: &Version) -> String {
-    document_address(call, ehr_id, version.kind, &version.version_uid)
-}
-
 /// The address of a document by its version uid.
-pub(crate) fn document_address(call: &Call<'_>, ehr_id: &str, kind: ObjectKind, version_uid: &str) -> String {
-    let resource = match kind {
-        ObjectKind::Folder => "directory",
-        ObjectKind::EhrStatus => "ehr_status",
-        ObjectKind::Composition | ObjectKind::Party => "composition",
-    };
-    call.address(&["ehr", ehr_id, resource, version_uid])
+pub(crate) fn address(call: &Call<'_>, owner: &str, what: &Controlled, version_uid: &str) -> String {
+    let mut segments = Owner::segments(owner);
+    segments.extend([what.segment, version_uid]);
+    call.address(&segments)
 }
 
 /// The uid at the root of a document.
@@ -149,6 +122,6 @@ pub(crate) fn uid_of(node: NodeRef<'_>) -> Option<&str> {
 }
 
 /// There is no such object or version.
-pub(crate) fn missing(kind: ObjectKind) -> Failure {
-    Failure::missing(format!("there is no such {} in this EHR", class_name(kind)))
+pub(crate) fn missing(what: &Controlled) -> Failure {
+    Failure::missing(format!("there is no such {} here", what.name))
 }

@@ -230,6 +230,9 @@ impl Run {
         if let Some(text) = line.strip_prefix("body: ") {
             return (!body.contains(text)).then(|| format!("the body does not contain `{text}`: {}", body.chars().take(600).collect::<String>()));
         }
+        if let Some(name) = line.strip_suffix(" absent").filter(|name| !name.starts_with('/')) {
+            return response.header(name).map(|found| format!("{name} is {found}"));
+        }
         if let Some(pointer) = line.strip_suffix(" absent") {
             return json.pointer(pointer).map(|found| format!("{pointer} is {found}"));
         }

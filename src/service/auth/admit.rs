@@ -42,15 +42,12 @@ fn check_leave(found: &Found, caller: &Caller) -> Result<(), Failure> {
 
 /// What the request line tells about the thing that leave is needed for.
 fn subject(found: &Found) -> Subject<'_> {
-    let of_compositions = matches!(
-        found.route.operation,
-        Operation::CompositionCreate
-            | Operation::CompositionGet
-            | Operation::CompositionUpdate
-            | Operation::CompositionDelete
-            | Operation::Versioned(ObjectKind::Composition, _)
-            | Operation::ContributionCreate
-    );
+    let of_compositions = match found.route.operation {
+        Operation::Create(what) | Operation::Read(what) | Operation::Update(what) | Operation::Delete(what) | Operation::Versioned(what, _) => {
+            what.kind == ObjectKind::Composition
+        }
+        operation => operation == Operation::ContributionCreate,
+    };
     match found.route.need.resource {
         Resource::Record if of_compositions => Subject::Some,
         Resource::Record => Subject::Nameless,

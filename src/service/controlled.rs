@@ -1,0 +1,234 @@
+//! Change-controlled documents: COMPOSITION, EHR_STATUS, the directory and demographic parties are created, read, updated and
+//! deleted in one way; each change goes through a CONTRIBUTION.
+
+use super::Service;
+use super::call::{Call, Changed};
+use super::commit::{Change, ChangeSet};
+use super::committal::{Audit, CREATION, DELETED, MODIFICATION};
+use super::content::{Checked, check_plain, read_body};
+use super::error::Failure;
+use super::http::Response;
+use super::ids::{Target, VersionUid, is_uuid};
+use super::negotiate::{entity_tag, if_match};
+use super::owner::Owner;
+use super::versioned::{address, missing, uid_of};
+use crate::diag::Finding;
+use crate::document::ObjectKind;
+use crate::rm::class::{Attr, Cls};
+use crate::rm::tree::{NodeRef, Tree};
+use crate::store::repository::{Repository, Version, Which};
+
+/// A kind of document that has addresses of its own.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct Controlled {
+    /// What it is stored as.
+    pub kind: ObjectKind,
+    /// Its class, or a class above it.
+    pub class: Cls,
+    /// Its name in paths.
+    pub segment: &'static str,
+    /// Its name in errors.
+    pub name: &'static str,
+    /// True where an EHR has one at a time, so that paths need not name it.
+    pub single: bool,
+}
+
+const fn party(class: Cls, segment: &'static str) -> Controlled {
+    Controlled { kind: ObjectKind::Party, class, segment, name: segment, single: false }
+}
+
+#[rustfmt::skip]
+mod kinds {
+    use super::{Cls, Controlled, ObjectKind, party};
+    pub(crate) static COMPOSITION: Controlled = Controlled { kind: ObjectKind::Composition, class: Cls::COMPOSITION, segment: "composition", name: "composition", single: false };
+    pub(crate) static EHR_STATUS: Controlled = Controlled { kind: ObjectKind::EhrStatus, class: Cls::EHR_STATUS, segment: "ehr_status", name: "EHR_STATUS", single: true };
+    pub(crate) static DIRECTORY: Controlled = Controlled { kind: ObjectKind::Folder, class: Cls::FOLDER, segment: "directory", name: "directory", single: true };
+    pub(crate) static AGENT: Controlled = party(Cls::AGENT, "agent");
+    pub(crate) static GROUP: Controlled = party(Cls::GROUP, "group");
+    pub(crate) static ORGANISATION: Controlled = party(Cls::ORGANISATION, "organisation");
+    pub(crate) static PERSON: Controlled = party(Cls::PERSON, "person");
+    pub(crate) static ROLE: Controlled = party(Cls::ROLE, "role");
+    pub(crate) static PARTY: Controlled = party(Cls::PARTY, "party");
+}
+pub(crate) use kinds::*;
+
+impl Controlled {
+    /// True for versions of such documents; a deletion has no document to tell its class by.
+    pub fn is_of(&self, version: &Version) -> bool {
+        let of_class = || version.packed.unpack().root().and_then(|v| v.get(Attr::DATA)).is_none_or(|data| data.class().is_a(self.class));
+        version.kind == self.kind && (self.kind != ObjectKind::Party || of_class())
+    }
+}
+
+impl<R: Repository> Service<R> {
+    /// POST …/{composition|directory|person|…}
+    pub(super) async fn create(&self, call: &Call<'_>, what: &Controlled) -> Result<Response, Failure> {
+        call.can_answer()?;
+        let owner = self.owner(call).await?;
+        owner.must_allow(what.kind)?;
+        let content = self.check(call, what, read_body(call, what.class, what.name)?).await?;
+        let uid = VersionUid { object_id: call.new_uuid(), system_id: self.config.system_id.clone(), number: 1 };
+        let audit = Audit::of_headers(call.request, CREATION)?;
+        let change = Change { kind: what.kind, uid, preceding: None, audit, content: Some(content), extra: None };
+        self.write(call, &owner, what, change).await
+    }
+
+    /// GET …/{composition|person|…}/{object or version uid}, GET …/{ehr_status|directory}[/{version uid}]
+    pub(super) async fn read(&self, call: &Call<'_>, what: &Controlled) -> Result<Response, Failure> {
+        let owner = self.owner(call).await?;
+        let target = self.target(call, &owner, what).await?;
+        let version = self.find_version(call, owner.id(), what, &target).await?;
+        let tree = version.packed.unpack();
+        let Some(data) = tree.root().and_then(|root| root.get(Attr::DATA)) else {
+            return Ok(Response::new(204).with_header("ETag", format!("\"{}\"", version.version_uid)));
+        };
+        let shown = match call.request.query_value("path") {
+            Some(path) if what.kind == ObjectKind::Folder => folder_at(data, path)?,
+            _ => data,
+        };
+        let resolved = self.resolved(call, owner.id(), shown).await?;
+        call.resource(shown, resolved, &version.version_uid, &version.time_committed)
+    }
+
+    /// PUT …/{composition|person|…}/{object uid}, PUT …/{ehr_status|directory}; the version that it follows stands in If-Match.
+    pub(super) async fn update(&self, call: &Call<'_>, what: &Controlled) -> Result<Response, Failure> {
+        call.can_answer()?;
+        let owner = self.owner(call).await?;
+        owner.must_allow(what.kind)?;
+        let object = match what.single {
+            true => self.object_of(owner.id(), what.kind).await?,
+            false if is_uuid(call.sub(0)) => Some(call.sub(0).to_ascii_lowercase()),
+            false => return Err(Failure::bad("the path of an update names the object without a version; the version stands in If-Match")),
+        };
+        let latest = self.matching_latest(call, &owner, what, object.as_deref()).await?;
+        if latest.is_deletion() {
+            return Err(Failure::missing(format!("the {} is deleted", what.name)));
+        }
+        let tree = read_body(call, what.class, what.name)?;
+        refuse_foreign(&tree, &latest.object_id, what)?;
+        let content = self.check(call, what, tree).await?;
+        if content.template_id != latest.template_id {
+            let finding = Finding::error("SVC0203", "/archetype_details/template_id/value", "an update must keep the template of the composition");
+            return Err(Failure::invalid(call.dialect, what.name, &[finding]));
+        }
+        let audit = Audit::of_headers(call.request, MODIFICATION)?;
+        self.write(call, &owner, what, self.following(latest, audit, Some(content))?).await
+    }
+
+    /// DELETE …/{composition|person|…}/{version uid}, DELETE …/directory
+    pub(super) async fn delete(&self, call: &Call<'_>, what: &Controlled) -> Result<Response, Failure> {
+        let owner = self.owner(call).await?;
+        owner.must_allow(what.kind)?;
+        let latest = if what.single {
+            let object = self.object_of(owner.id(), what.kind).await?;
+            self.matching_latest(call, &owner, what, object.as_deref()).await?
+        } else {
+            self.named_latest(call, &owner, what).await?
+        };
+        if latest.is_deletion() {
+            return Err(Failure::bad(format!("the {} is deleted already", what.name)));
+        }
+        let audit = Audit::of_headers(call.request, DELETED)?;
+        self.write(call, &owner, what, self.following(latest, audit, None)?).await
+    }
+
+    /// What the path names: an object or a version of it.
+    pub(crate) async fn target(&self, call: &Call<'_>, owner: &Owner, what: &Controlled) -> Result<Target, Failure> {
+        let none = || missing(what);
+        match call.optional_sub(0) {
+            Some(uid) if what.single => VersionUid::parse(uid).map(Target::Version).ok_or_else(none),
+            Some(uid) => Target::parse(uid).ok_or_else(none),
+            None => self.object_of(owner.id(), what.kind).await?.map(Target::Object).ok_or_else(none),
+        }
+    }
+
+    /// A document that was read, checked as its kind asks.
+    pub(crate) async fn check(&self, call: &Call<'_>, what: &Controlled, tree: Tree) -> Result<Checked, Failure> {
+        match what.kind {
+            ObjectKind::Composition => self.check_composition(call, tree).await,
+            _ => check_plain(call, tree, what.name),
+        }
+    }
+
+    fn following(&self, latest: Version, audit: Audit, content: Option<Checked>) -> Result<Change, Failure> {
+        let uid = VersionUid::read(&latest.version_uid, "the stored uid")?.next(&self.config.system_id);
+        Ok(Change { kind: latest.kind, uid, preceding: Some(latest.version_uid), audit, content, extra: None })
+    }
+
+    /// The latest version of an object, which must be the one that If-Match names: else 412.
+    async fn matching_latest(&self, call: &Call<'_>, owner: &Owner, what: &Controlled, object: Option<&str>) -> Result<Version, Failure> {
+        let tag = if_match(call.request)?;
+        let expected = VersionUid::read(&tag, "the header If-Match")?.to_string();
+        let unknown = || Failure::new(412, format!("there is no {} that the header If-Match could match", what.name));
+        let Some(object) = object else { return Err(unknown()) };
+        let latest = self.version_of_object(owner.id(), object, Which::Latest).await?;
+        let latest = latest.filter(|v| what.is_of(v)).ok_or_else(unknown)?;
+        call.allowed_in(owner.id(), latest.template_id.as_deref())?;
+        if latest.version_uid == expected { Ok(latest) } else { Err(not_latest(412, call, owner, what, &latest)) }
+    }
+
+    /// The latest version of an object, which must be the one that the path names: else 409.
+    async fn named_latest(&self, call: &Call<'_>, owner: &Owner, what: &Controlled) -> Result<Version, Failure> {
+        let uid = match Target::parse(call.sub(0)) {
+            Some(Target::Version(uid)) => uid,
+            Some(Target::Object(_)) => return Err(Failure::bad("the path of a deletion names the latest version: `<uuid>::<system id>::<number>`")),
+            None => return Err(missing(what)),
+        };
+        let named = uid.to_string();
+        let latest = self.version_of_object(owner.id(), &uid.object_id, Which::Latest).await?;
+        let latest = latest.filter(|v| what.is_of(v)).ok_or_else(|| missing(what))?;
+        call.allowed_in(owner.id(), latest.template_id.as_deref())?;
+        if latest.version_uid != named && self.version_of_object(owner.id(), &uid.object_id, Which::Uid(&named)).await?.is_none() {
+            return Err(missing(what));
+        }
+        let expected = call.request.header("If-Match").map(entity_tag).filter(|tag| !tag.is_empty() && *tag != "*");
+        match () {
+            () if expected.is_some_and(|tag| tag != latest.version_uid) => Err(not_latest(412, call, owner, what, &latest)),
+            () if latest.is_deletion() || latest.version_uid == named => Ok(latest),
+            () => Err(not_latest(409, call, owner, what, &latest)),
+        }
+    }
+
+    async fn version_of_object(&self, owner: &str, object: &str, which: Which<'_>) -> Result<Option<Version>, Failure> {
+        self.repository.version(owner, object, which).await.map_err(Failure::of_store)
+    }
+
+    async fn write(&self, call: &Call<'_>, owner: &Owner, what: &Controlled, change: Change) -> Result<Response, Failure> {
+        let uid = change.uid.to_string();
+        let (created, object) = (change.preceding.is_none(), change.uid.object_id.clone());
+        let conditional = !created && (what.single || change.content.is_some());
+        let committed = self.commit(call, ChangeSet { conditional, ..ChangeSet::of(owner.id(), change) }).await?;
+        let resolved = match committed.data() {
+            Some(data) => self.resolved(call, owner.id(), data).await?,
+            None => None,
+        };
+        let path = address(call, owner.id(), what, &uid);
+        let uri = matches!(owner, Owner::Ehr(_)).then(|| format!("ehr:/{}/{object}", owner.id()));
+        call.changed(&Changed { created, path, uri, uid: &uid, time: &committed.time, node: committed.data(), resolved })
+    }
+}
+
+/// The answer to a client that names another version than the latest one.
+fn not_latest(status: u16, call: &Call<'_>, owner: &Owner, what: &Controlled, latest: &Version) -> Failure {
+    let uid = &latest.version_uid;
+    let failure = Failure::new(status, format!("the version is not the latest one, which is {uid}"));
+    failure.header("ETag", format!("\"{uid}\"")).header("Location", address(call, owner.id(), what, uid))
+}
+
+/// A document that names itself must be the one that the path names.
+fn refuse_foreign(tree: &Tree, object: &str, what: &Controlled) -> Result<(), Failure> {
+    let own = |uid: &str| uid.eq_ignore_ascii_case(object) || VersionUid::parse(uid).is_some_and(|u| u.object_id == object);
+    match tree.root().and_then(uid_of) {
+        Some(uid) if !own(uid) => Err(Failure::new(412, format!("the uid in the body belongs to another {} than the path", what.name))),
+        _ => Ok(()),
+    }
+}
+
+/// The folder at a path of names.
+fn folder_at<'t>(root: NodeRef<'t>, path: &str) -> Result<NodeRef<'t>, Failure> {
+    let named = |folder: &NodeRef<'t>, name: &str| folder.text_along(&[Attr::NAME, Attr::VALUE]) == Some(name);
+    let mut names = path.split('/').filter(|name| !name.is_empty());
+    names
+        .try_fold(root, |folder, name| folder.values(Attr::FOLDERS).find(|f| named(f, name)))
+        .ok_or_else(|| Failure::missing("the directory has no folder at this path"))
+}

@@ -1,0 +1,70 @@
+//! Whose documents a path is about: an EHR's, or those of the demographic service, which stand in no EHR.
+
+use super::Service;
+use super::call::Call;
+use super::error::Failure;
+use super::ids::is_uuid;
+use crate::document::ObjectKind;
+use crate::store::repository::{Ehr, Repository};
+
+/// The owner of versioned objects.
+pub(crate) enum Owner {
+    /// An EHR.
+    Ehr(Ehr),
+    /// The demographic service.
+    Demographic,
+}
+
+impl Owner {
+    /// The ehr_id, which is empty for the demographic service.
+    pub fn id(&self) -> &str {
+        match self {
+            Owner::Ehr(ehr) => &ehr.ehr_id,
+            Owner::Demographic => "",
+        }
+    }
+
+    /// The first segments of the path to what it owns.
+    pub fn segments(id: &str) -> Vec<&str> {
+        if id.is_empty() { vec!["demographic"] } else { vec!["ehr", id] }
+    }
+
+    /// True for kinds of documents that it can hold.
+    pub fn holds(&self, kind: ObjectKind) -> bool {
+        matches!(self, Owner::Demographic) == (kind == ObjectKind::Party)
+    }
+
+    /// An EHR may forbid changes of all but its EHR_STATUS.
+    pub fn must_allow(&self, kind: ObjectKind) -> Result<(), Failure> {
+        match self {
+            Owner::Ehr(ehr) if !ehr.is_modifiable && kind != ObjectKind::EhrStatus => {
+                Err(Failure::new(409, "the EHR does not allow modification: its EHR_STATUS says is_modifiable = false"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// How many objects are looked through for the one of a kind.
+const OBJECTS: u64 = 1_000;
+
+impl<R: Repository> Service<R> {
+    /// The owner that the path names; 404 where there is none.
+    pub(crate) async fn owner(&self, call: &Call<'_>) -> Result<Owner, Failure> {
+        if call.demographic { Ok(Owner::Demographic) } else { self.ehr_with_id(call.param(0)).await.map(Owner::Ehr) }
+    }
+
+    /// The EHR with an id; 404 where there is none, or where it cannot be one.
+    pub(crate) async fn ehr_with_id(&self, ehr_id: &str) -> Result<Ehr, Failure> {
+        let missing = || Failure::missing("there is no EHR with this ehr_id");
+        if !is_uuid(ehr_id) {
+            return Err(missing());
+        }
+        self.repository.ehr(&ehr_id.to_ascii_lowercase()).await.map_err(Failure::of_store)?.ok_or_else(missing)
+    }
+
+    /// The object of a kind of which an EHR has one at a time: the last, since a deleted directory may be followed by a new one.
+    pub(crate) async fn object_of(&self, ehr_id: &str, kind: ObjectKind) -> Result<Option<String>, Failure> {
+        Ok(self.repository.objects(ehr_id, kind, 0, OBJECTS).await.map_err(Failure::of_store)?.pop())
+    }
+}

@@ -1,0 +1,80 @@
+//! `Prefer: resolve_refs`: references to what this repository holds are answered as the things themselves, one level deep.
+//!
+//! EHR: its EHR_STATUS, directory and first compositions; FOLDER: its items; CONTRIBUTION: its VERSIONs. What cannot be
+//! read, and everything behind the first [`RESOLVED`] references, stays a reference. Only in JSON: the schemas of XML have
+//! references there.
+
+use super::Service;
+use super::auth::{Act, Need, Resource, Subject};
+use super::call::Call;
+use super::error::Failure;
+use super::ids::Target;
+use super::negotiate::{Format, wanted_format};
+use crate::rm::class::{Attr, Cls};
+use crate::rm::json;
+use crate::rm::tree::NodeRef;
+use crate::store::repository::{Repository, Which};
+use std::collections::BTreeMap;
+
+/// Most references that are resolved in one answer.
+const RESOLVED: usize = 100;
+
+impl<R: Repository> Service<R> {
+    /// The JSON of a resource with its references resolved; `None` unless the client prefers that and takes JSON.
+    pub(crate) async fn resolved(&self, call: &Call<'_>, owner: &str, node: NodeRef<'_>) -> Result<Option<String>, Failure> {
+        if !call.prefer.resolve_refs || wanted_format(call.request)? != Format::Json {
+            return Ok(None);
+        }
+        let mut references = Vec::new();
+        collect(node, &mut references);
+        let mut text = json::write(node);
+        let mut places = BTreeMap::new();
+        for reference in references.into_iter().take(RESOLVED) {
+            let own = json::write(reference);
+            let Some((at, _)) = text.match_indices(&own).find(|(at, _)| !places.contains_key(at)) else { continue };
+            let found = self.referred(call, owner, reference, node.class() == Cls::CONTRIBUTION).await?;
+            places.insert(at, (own.len(), found));
+        }
+        for (at, (length, found)) in places.into_iter().rev() {
+            if let Some(found) = found {
+                text.replace_range(at..at + length, &found);
+            }
+        }
+        Ok(Some(text))
+    }
+
+    /// The document that a reference means, or its whole VERSION.
+    async fn referred(&self, call: &Call<'_>, owner: &str, reference: NodeRef<'_>, whole: bool) -> Result<Option<String>, Failure> {
+        let Some(target) = reference.text_along(&[Attr::ID, Attr::VALUE]).and_then(Target::parse) else { return Ok(None) };
+        let uid;
+        let (object, which) = match &target {
+            Target::Object(object) => (object, Which::Latest),
+            Target::Version(version) => {
+                uid = version.to_string();
+                (&version.object_id, Which::Uid(&uid))
+            }
+        };
+        let found = self.repository.version(owner, object, which).await.map_err(Failure::of_store)?;
+        let need = Need { resource: if owner.is_empty() { Resource::Party } else { Resource::Record }, act: Act::Read };
+        let found = found.filter(|v| call.caller.within(need, Subject::of(v.template_id.as_deref()), owner).is_ok());
+        let tree = found.map(|version| version.packed.unpack());
+        let root = tree.as_ref().and_then(|tree| tree.root());
+        Ok(if whole { root } else { root.and_then(|root| root.get(Attr::DATA)) }.map(json::write))
+    }
+}
+
+/// The references of a resource, in order.
+fn collect<'t>(node: NodeRef<'t>, found: &mut Vec<NodeRef<'t>>) {
+    let attributes: &[Attr] = match node.class() {
+        Cls::EHR => &[Attr::EHR_STATUS, Attr::DIRECTORY, Attr::COMPOSITIONS],
+        Cls::CONTRIBUTION => &[Attr::VERSIONS],
+        Cls::FOLDER => &[Attr::ITEMS],
+        _ => &[],
+    };
+    for attribute in attributes {
+        found.extend(node.values(*attribute));
+    }
+    for folder in node.values(Attr::FOLDERS) {
+        collect(folder, found);
+    }
+}
