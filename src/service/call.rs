@@ -1,6 +1,6 @@
 //! One request on its way: what it asks for, who it is addressed to, and how its answer is made.
 
-use super::auth::{Caller, Need, Subject};
+use super::auth::{Caller, Need, Resource, Subject, Trail};
 use super::content::body_of;
 use super::dialect::Dialect;
 use super::error::Failure;
@@ -24,6 +24,8 @@ pub(crate) struct Call<'a> {
     pub caller: &'a Caller,
     /// What must be allowed for it.
     pub need: Need,
+    /// What the access log is told.
+    pub trail: &'a Trail,
     /// How the service is set up.
     pub config: &'a Config,
     /// How much the answer to a change should carry.
@@ -34,6 +36,19 @@ pub(crate) struct Call<'a> {
     pub demographic: bool,
     params: Vec<String>,
     moment: RefCell<&'a mut dyn Moment>,
+}
+
+/// A request as it came in.
+#[derive(Clone, Copy)]
+pub(crate) struct Arrived<'a> {
+    /// See [`Call::request`].
+    pub request: &'a Request,
+    /// See [`Call::config`].
+    pub config: &'a Config,
+    /// See [`Call::trail`].
+    pub trail: &'a Trail,
+    /// See [`Call::now`].
+    pub now: i64,
 }
 
 /// A resource after a change of it.
@@ -55,13 +70,13 @@ pub(crate) struct Changed<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// Reads the clock and the headers that every operation needs.
-    pub fn new(request: &'a Request, config: &'a Config, found: Found, caller: &'a Caller, moment: &'a mut dyn Moment) -> Result<Call<'a>, Failure> {
-        let now = moment.now();
+    /// A call of somebody who has leave.
+    pub fn new(arrived: Arrived<'a>, found: Found, caller: &'a Caller, moment: &'a mut dyn Moment) -> Call<'a> {
+        let Arrived { request, config, trail, now } = arrived;
         let Found { dialect, route, params } = found;
         let (operation, need, prefer) = (route.operation, route.need, Prefer::of(request));
         let demographic = route.pattern.starts_with("demographic/");
-        Ok(Call { request, dialect, operation, caller, need, config, prefer, now, demographic, params, moment: RefCell::new(moment) })
+        Call { request, dialect, operation, caller, need, trail, config, prefer, now, demographic, params, moment: RefCell::new(moment) }
     }
 
     /// Makes sure that the caller may do it to something with this name: 403.
@@ -154,6 +169,16 @@ impl<'a> Call<'a> {
             _ => response,
         };
         Ok(self.preference_applied(response))
+    }
+
+    /// The status of the answer to a change, for the access log.
+    pub fn status_of_change(&self, created: bool, deleted: bool) -> u16 {
+        match self.need.resource {
+            Resource::Admin => 200,
+            _ if created || self.operation == Operation::ContributionCreate => 201,
+            _ if deleted || self.prefer.returns == Return::Minimal => 204,
+            _ => 200,
+        }
     }
 
     /// Makes sure, before anything is written, that the answer to a change can be given.

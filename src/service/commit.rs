@@ -92,6 +92,12 @@ impl<R: Repository> Service<R> {
         let status = set.changes.iter().rev().find(|c| c.kind == ObjectKind::EhrStatus).and_then(|c| c.content.as_ref()).map(|c| flags(&c.tree));
         let new_ehr = status.clone().filter(|_| set.creates_ehr).map(|status| self.new_ehr(&set.ehr_id, &time, status));
         let (mut versions, mut trees) = (Vec::new(), Vec::new());
+        let first = set.changes.first();
+        let (created, deleted) = (first.is_some_and(|c| c.preceding.is_none()), first.is_some_and(|c| c.content.is_none()));
+        let object = match set.changes.as_slice() {
+            [only] => only.uid.to_string(),
+            _ => contribution_uid.clone(),
+        };
         for change in set.changes {
             let (version, tree) = self.version_of(&set.ehr_id, &contribution_uid, &time, &committer, change)?;
             versions.push(version);
@@ -105,6 +111,7 @@ impl<R: Repository> Service<R> {
             time_committed: time.clone(),
             versions,
             status: status.filter(|_| !set.creates_ehr),
+            access: self.config.log.then(|| call.trail.commits(&set.ehr_id, &object, call.status_of_change(created, deleted))),
         };
         match self.repository.commit(commit).await {
             Ok(()) => Ok(Committed { time, contribution_uid, contribution, versions: trees }),
@@ -176,15 +183,13 @@ impl<R: Repository> Service<R> {
         if call.need.resource == Resource::Admin {
             return Ok(());
         }
+        if set.creates_ehr && matches!(call.caller.reach(call.need, Subject::Nameless)?, Reach::One(_)) {
+            return Err(refused(call.need));
+        }
         for change in &set.changes {
             let need = change.need();
             let whole = call.caller.within(need, Subject::Nameless, &set.ehr_id);
-            let Err(refusal) = whole else {
-                if set.creates_ehr && matches!(call.caller.reach(need, Subject::Nameless)?, Reach::One(_)) {
-                    return Err(refused(need));
-                }
-                continue;
-            };
+            let Err(refusal) = whole else { continue };
             if change.kind != ObjectKind::Composition {
                 return Err(refusal);
             }

@@ -46,6 +46,7 @@ impl<R: Repository> Service<R> {
         let missing = || Failure::missing("there is no EHR of this subject");
         let ehr = found.ok_or_else(missing)?;
         call.allowed_in(&ehr.ehr_id, None).map_err(|_| missing())?;
+        call.trail.touches(&ehr.ehr_id);
         self.show_ehr(call, &ehr).await
     }
 

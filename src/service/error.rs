@@ -184,6 +184,7 @@ pub(crate) fn reason(status: u16) -> &'static str {
         412 => "Precondition Failed",
         413 => "Payload Too Large",
         415 => "Unsupported Media Type",
+        429 => "Too Many Requests",
         422 => "Unprocessable Entity",
         501 => "Not Implemented",
         503 => "Service Unavailable",

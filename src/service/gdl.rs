@@ -122,6 +122,10 @@ impl<R: Repository> Service<R> {
         let mut ids: Vec<String> = ehr_ids.iter().map(|id| id.to_ascii_lowercase()).collect();
         let mut seen = HashSet::new();
         ids.retain(|id| seen.insert(id.clone()));
+        for id in &ids {
+            call.trail.touches(id);
+            call.allowed_on(guide.guide().id.as_str(), id)?;
+        }
         let (mut population, mut queries) = (None, 0);
         if ids.len() > ONE_BY_ONE {
             let found = self.population(call, guide, asked).await?;
@@ -131,7 +135,6 @@ impl<R: Repository> Service<R> {
         let share = millis(1) / ids.len() as f64;
         let mut runs = Vec::with_capacity(ids.len());
         for id in ids {
-            call.allowed_on(guide.guide().id.as_str(), &id)?;
             let known = population.as_mut().filter(|p| p.members.contains(&id));
             let run = match known {
                 Some(population) => population.run(guide, asked, id, share),

@@ -45,6 +45,12 @@ impl Request {
         self.headers.iter().find(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, v)| v.trim())
     }
 
+    /// The id that the header X-Request-Id gives the request, where it is one: at most 64 letters, digits, `-`, `.`, `_`.
+    pub fn id(&self) -> &str {
+        let sane = |id: &&str| id.len() <= 64 && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b));
+        self.header("X-Request-Id").filter(sane).unwrap_or_default()
+    }
+
     /// The first value of a query key.
     pub fn query_value(&self, key: &str) -> Option<&str> {
         self.query.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str())

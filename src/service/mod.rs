@@ -65,8 +65,8 @@ pub use http::{Request, Response};
 
 use crate::document::Shapes;
 use crate::store::repository::Repository;
-use auth::{Caller, Denied};
-use call::Call;
+use auth::{Caller, Denied, Trail};
+use call::{Arrived, Call};
 use error::Failure;
 use library::Library;
 use route::{Matched, Operation};
@@ -136,6 +136,8 @@ pub struct Config {
     pub base_url: String,
     /// Who may use it.
     pub auth: Auth,
+    /// Every access is written to the access log; without it nothing is answered.
+    pub log: bool,
     /// Physical deletes, reset and loading under fixed ids.
     pub admin: bool,
     /// What a request may cost.
@@ -152,6 +154,7 @@ impl Default for Config {
             system_id: String::from("aqlite.local"),
             base_url: String::new(),
             auth: Auth::Refuse,
+            log: true,
             admin: false,
             limits: Limits::default(),
             debug: false,
@@ -199,21 +202,26 @@ impl<R: Repository> Service<R> {
 
     /// Answers a request of somebody whom the host has recognised; what counts otherwise is [`Config::auth`].
     pub async fn serve(&self, request: &Request, caller: Result<&Caller, &Denied>, moment: &mut dyn Moment) -> Response {
-        let response = match self.answer(request, caller, moment).await {
+        let trail = Trail::default();
+        let response = match self.answer(request, caller, &trail, moment).await {
             Ok(response) => response,
             Err(failure) => failure.into_response(request),
         };
+        let response = self.note_after(request, &trail, response).await;
         self.finish(request, response)
     }
 
-    async fn answer(&self, request: &Request, caller: Result<&Caller, &Denied>, moment: &mut dyn Moment) -> Result<Response, Failure> {
+    async fn answer(&self, request: &Request, caller: Result<&Caller, &Denied>, trail: &Trail, moment: &mut dyn Moment) -> Result<Response, Failure> {
         let matched = match route::find(request)? {
             Matched::Health => return Ok(root::health()),
             Matched::Options { dialect, allow } => return Ok(self.options(request, dialect, &allow)),
             Matched::Operation(found) => found,
         };
-        let caller = self.admit(request, &matched, caller)?;
-        let call = Call::new(request, &self.config, matched, caller, moment)?;
+        let now = moment.now();
+        trail.found(request, &matched, now);
+        let caller = self.admit(request, &matched, caller, trail)?;
+        let call = Call::new(Arrived { request, config: &self.config, trail, now }, matched, caller, moment);
+        self.note_before(trail).await?;
         self.dispatch(&call).await
     }
 
@@ -250,6 +258,7 @@ impl<R: Repository> Service<R> {
             Operation::AdminReset => self.admin_reset().await,
             Operation::AdminDeleteEhr => self.admin_delete_ehr(call).await,
             Operation::AdminDeleteDefinition(kind) => self.admin_delete_definition(call, kind).await,
+            Operation::AccessLog => self.access_log(call).await,
         }
     }
 }

@@ -72,7 +72,9 @@ impl<R: Repository> Service<R> {
     }
 
     async fn respond(&self, call: &Call<'_>, asked: &Asked, q: &str, stored: Option<&Definition>) -> Result<Response, Failure> {
+        call.trail.asks(&digest(q));
         if let Some(ehr) = &asked.ehr {
+            call.trail.touches(ehr);
             self.ehr_with_id(ehr).await?;
         }
         let prepared = self.prepare(call, asked, q)?;

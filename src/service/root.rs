@@ -8,7 +8,8 @@ use serde_json::json;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Response headers that a page of another origin may read.
-const EXPOSED: &str = "ETag, Location, Last-Modified, WWW-Authenticate, Allow, Preference-Applied, openehr-uri";
+const EXPOSED: &str =
+    "ETag, Location, Last-Modified, WWW-Authenticate, Allow, Preference-Applied, Retry-After, X-Request-Id, openehr-uri, openehr-item-tag";
 /// How long a browser may remember a preflight answer, in seconds.
 const PREFLIGHT_AGE: &str = "3600";
 
@@ -59,6 +60,9 @@ impl<R: Repository> Service<R> {
             response.body.clear();
         }
         response = response.with_header("Cache-Control", "no-store");
+        if !request.id().is_empty() {
+            response = response.with_header("X-Request-Id", request.id());
+        }
         let Some(origin) = request.header("Origin") else { return response };
         response = response.with_header("Vary", "Origin");
         if self.config.origins.iter().any(|o| o == "*" || o == origin) {

@@ -3,7 +3,7 @@
 use super::Request;
 use super::auth::Act::{self, Create, Delete, Read, Search, Update};
 use super::auth::Need;
-use super::auth::Resource::{self, Admin, Guide, Party, Query, Record, Template};
+use super::auth::Resource::{self, Admin, Guide, Log, Party, Query, Record, Template};
 use super::controlled::{AGENT, COMPOSITION, Controlled, DIRECTORY, EHR_STATUS, GROUP, ORGANISATION, PARTY, PERSON, ROLE};
 use super::dialect::Dialect;
 use super::error::Failure;
@@ -45,6 +45,7 @@ pub(crate) enum Operation {
     AdminReset,
     AdminDeleteEhr,
     AdminDeleteDefinition(DefinitionKind),
+    AccessLog,
 }
 
 /// The four resources of a versioned object.
@@ -168,6 +169,7 @@ pub(crate) const ROUTES: &[Route] = &[
     route("DELETE", "admin/template/{id}/{version}", Operation::AdminDeleteDefinition(DefinitionKind::Template), Admin, Delete),
     route("DELETE", "admin/query/{name}/{version}", Operation::AdminDeleteDefinition(DefinitionKind::Query), Admin, Delete),
     route("DELETE", "admin/gdl/{id}", Operation::AdminDeleteDefinition(DefinitionKind::Guide), Admin, Delete),
+    route("GET", "admin/access-log", Operation::AccessLog, Log, Read),
 ];
 
 /// The top-level groups of a mount, as the manifest names them: the three of the service specification first.
@@ -196,6 +198,12 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// The parameters of the path that do not name the EHR.
+    pub fn others(&self) -> Vec<&str> {
+        let ehr = self.route.pattern.split('/').filter(|part| part.starts_with('{')).position(|part| part == "{ehr_id}");
+        self.params.iter().enumerate().filter(|(i, _)| Some(*i) != ehr).map(|(_, value)| value.as_str()).collect()
+    }
+
     /// The parameter of the path with one of these names.
     pub fn named(&self, names: &[&str]) -> Option<&str> {
         let parts = self.route.pattern.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));

@@ -17,10 +17,15 @@ pub(crate) fn http_date(iso: &str) -> Option<String> {
 /// The parameter `version_at_time`, in the form of [`iso`]: extended ISO 8601; a `+` that a form decoder turned into a
 /// blank is read as one, and without a zone the time is UTC.
 pub(crate) fn at_time(text: &str) -> Result<String, Failure> {
+    time_of("version_at_time", text)
+}
+
+/// A parameter that is a time.
+pub(crate) fn time_of(key: &str, text: &str) -> Result<String, Failure> {
     let text = text.trim().replace(' ', "+");
     let read = DateTime::parse_from_rfc3339(&text).map(|t| t.with_timezone(&Utc)).ok().or_else(|| without_zone(&text));
     read.map(|time| time.to_rfc3339_opts(SecondsFormat::Micros, false))
-        .ok_or_else(|| Failure::bad("`version_at_time` is not a time: expected ISO 8601 such as `2026-01-31T08:15:00.000+01:00`"))
+        .ok_or_else(|| Failure::bad(format!("`{key}` is not a time: expected ISO 8601 such as `2026-01-31T08:15:00.000+01:00`")))
 }
 
 fn without_zone(text: &str) -> Option<DateTime<Utc>> {

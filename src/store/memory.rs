@@ -2,7 +2,7 @@
 
 use super::by_name;
 use super::conflict::{self, Head};
-use super::repository::{Commit, Definition, DefinitionKind, Ehr, EhrFlags, Repository, Sink, StoreError, Version, Which};
+use super::repository::{Access, AccessFilter, Commit, Definition, DefinitionKind, Ehr, EhrFlags, Repository, Sink, StoreError, Version, Which};
 use super::scan::Scan;
 use crate::document::{Batch, DocRow, EhrRow, ObjectKind};
 use std::cell::RefCell;
@@ -26,6 +26,8 @@ struct State {
     batch: Batch,
     ordinal: u64,
     revision: u64,
+    /// The access log; the number of a line is its place from 1.
+    accesses: Vec<Access>,
 }
 
 /// An EHR with the ids of what it holds, in commit order. Demographic parties belong to one without `ehr`.
@@ -124,6 +126,7 @@ impl State {
         let key = self.key_of(&commit.ehr_id);
         self.ehrs.entry(key).or_default().contributions.push(commit.contribution_uid.clone());
         self.contributions.insert(commit.contribution_uid, (commit.ehr_id, commit.contribution));
+        self.accesses.extend(commit.access);
         for version in commit.versions {
             self.store(key, version);
         }
@@ -352,8 +355,26 @@ impl Repository for Memory {
 
     async fn reset(&self) -> Result<(), StoreError> {
         let mut state = self.state.borrow_mut();
-        *state = State { revision: state.revision + 1, ..State::default() };
+        *state = State { revision: state.revision + 1, accesses: std::mem::take(&mut state.accesses), ..State::default() };
         Ok(())
+    }
+
+    async fn note(&self, accesses: Vec<Access>) -> Result<(), StoreError> {
+        self.state.borrow_mut().accesses.extend(accesses);
+        Ok(())
+    }
+
+    async fn accesses(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError> {
+        let state = self.state.borrow();
+        let wanted = |(number, access): &(u64, &Access)| {
+            *number > filter.after
+                && filter.from.is_none_or(|from| access.time.as_str() >= from)
+                && filter.to.is_none_or(|to| access.time.as_str() < to)
+                && filter.ehr_id.is_none_or(|id| access.ehr_id.as_deref() == Some(id))
+                && filter.who.is_none_or(|who| access.who == who)
+        };
+        let limit = usize::try_from(filter.limit).unwrap_or(usize::MAX);
+        Ok((1..).zip(&state.accesses).filter(wanted).take(limit).map(|(number, access)| (number, access.clone())).collect())
     }
 
     async fn revision(&self) -> Result<u64, StoreError> {

@@ -74,6 +74,48 @@ pub struct Commit {
     pub versions: Vec<Version>,
     /// The EHR's own flags and subject after this commit, when an EHR_STATUS is among the versions.
     pub status: Option<EhrFlags>,
+    /// A line for the access log, which is written with the change set or not at all.
+    pub access: Option<Access>,
+}
+
+/// A line of the access log: who did what, when, to which EHR. No clinical value stands in it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Access {
+    /// When, in UTC with milliseconds.
+    pub time: String,
+    /// The caller; empty when nobody was recognised.
+    pub who: String,
+    /// Who vouches for the caller; may be empty.
+    pub issuer: String,
+    /// Method and pattern of the path: `GET ehr/{ehr_id}`.
+    pub operation: String,
+    /// What it was done to: a uid, or the name of a definition.
+    pub object: Option<String>,
+    /// EHR.ehr_id.value.
+    pub ehr_id: Option<String>,
+    /// A digest of the query text.
+    pub query: Option<String>,
+    /// The status of the answer; 102 for an administrative operation that is about to begin.
+    pub status: u16,
+    /// The id of the request, as the answer carries it.
+    pub request_id: String,
+}
+
+/// Which lines of the access log are wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct AccessFilter<'a> {
+    /// From this time on (text form of [`Access::time`]).
+    pub from: Option<&'a str>,
+    /// Before this time.
+    pub to: Option<&'a str>,
+    /// Of this EHR.
+    pub ehr_id: Option<&'a str>,
+    /// Of this caller.
+    pub who: Option<&'a str>,
+    /// Behind the line of this number.
+    pub after: u64,
+    /// At most so many.
+    pub limit: u64,
 }
 
 /// What an EHR_STATUS says about its EHR.
@@ -213,8 +255,14 @@ pub trait Repository {
     /// Physically removes an EHR with everything in it; false when there was none.
     async fn delete_ehr(&self, ehr_id: &str) -> Result<bool, StoreError>;
 
-    /// Removes everything.
+    /// Removes everything but the access log.
     async fn reset(&self) -> Result<(), StoreError>;
+
+    /// Adds lines to the access log: all of them, or none.
+    async fn note(&self, accesses: Vec<Access>) -> Result<(), StoreError>;
+
+    /// Lines of the access log with their numbers, which grow with time.
+    async fn accesses(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError>;
 
     /// A number that grows with every change of data or definitions.
     async fn revision(&self) -> Result<u64, StoreError>;

@@ -115,6 +115,7 @@ impl Run {
             system_id: String::from("test.example"),
             base_url: BASE.to_owned(),
             auth: if option("auth: off") { Auth::Refuse } else { Auth::Open },
+            log: true,
             admin: !option("admin: off"),
             limits: Limits { body: 200_000, template: 150_000, ..Limits::default() },
             debug: false,

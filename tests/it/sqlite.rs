@@ -8,7 +8,8 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::rc::Rc;
 
-const MIGRATIONS: [&str; 1] = [include_str!("../../migrations/0001_initial.sql")];
+const MIGRATIONS: [&str; 2] =
+    [include_str!("../../migrations/0001_initial.sql"), include_str!("../../migrations/0020_access_log.sql")];
 const PARAMS: usize = 100;
 const SQL_BYTES: usize = 100_000;
 const VALUE_BYTES: usize = 2_000_000;
@@ -135,5 +136,15 @@ fn read(value: ValueRef<'_>) -> SqlValue {
         ValueRef::Real(number) => SqlValue::Real(number),
         ValueRef::Text(text) => SqlValue::Text(String::from_utf8_lossy(text).into_owned()),
         ValueRef::Null | ValueRef::Blob(_) => SqlValue::Null,
+    }
+}
+
+#[test]
+fn the_database_itself_protects_the_access_log() {
+    let database = Sqlite::in_memory();
+    let insert = "INSERT INTO access_log (time, who, issuer, operation, status, request_id) VALUES ('', '', '', '', 200, '')";
+    database.connection.execute_batch(insert).expect("a line");
+    for change in ["UPDATE access_log SET who = 'x'", "DELETE FROM access_log"] {
+        assert!(database.connection.execute_batch(change).is_err(), "{change}");
     }
 }

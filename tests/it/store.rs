@@ -6,7 +6,7 @@ use aqlite::rm::class::Cls;
 use aqlite::rm::json;
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::block_on;
-use aqlite::store::repository::{Commit, Definition, DefinitionKind, Ehr, EhrFlags, Repository, StoreError, Version, Which};
+use aqlite::store::repository::{Access, AccessFilter, Commit, Definition, DefinitionKind, Ehr, EhrFlags, Repository, StoreError, Version, Which};
 use aqlite::store::scan::Scan;
 
 macro_rules! suite {
@@ -43,6 +43,7 @@ suite! {
     a_scan_sends_what_is_asked_for
     a_scan_stops_when_told
     documents_come_back_digit_for_digit
+    the_access_log_keeps_every_line
 }
 
 const SYSTEM: &str = "test.example";
@@ -149,6 +150,7 @@ pub fn commit(versions: Vec<Version>) -> Commit {
         time_committed: first.time_committed,
         versions,
         status: None,
+        access: None,
     }
 }
 
@@ -190,6 +192,30 @@ fn an_ehr_is_created_once<R: Repository>(store: &R) {
     assert_eq!(refused(store.commit(creation(EHR, Some("p1")))), StoreError::EhrExists);
     assert_eq!(done(store.ehr_by_subject("p1", "hospital")), None);
     assert_eq!(done(store.versions(EHR, &format!("status-{EHR}"))).len(), 1);
+}
+
+fn the_access_log_keeps_every_line<R: Repository>(store: &R) {
+    let line = |who: &str, minute: u32, ehr_id: Option<&str>| Access {
+        time: time(minute),
+        who: who.into(),
+        operation: String::from("GET ehr/{ehr_id}"),
+        ehr_id: ehr_id.map(str::to_owned),
+        status: 200,
+        ..Access::default()
+    };
+    let lines = |filter: AccessFilter<'_>| done(store.accesses(&AccessFilter { limit: filter.limit.max(1), ..filter }));
+    done(store.note(vec![line("ann", 1, Some(EHR)), line("bob", 2, None)]));
+    done(store.commit(Commit { access: Some(line("ann", 3, Some(EHR))), ..creation(EHR, None) }));
+    refused(store.commit(Commit { access: Some(line("eve", 4, Some(EHR))), ..creation(EHR, None) }));
+    done(store.reset());
+    let all = lines(AccessFilter { limit: 9, ..AccessFilter::default() });
+    assert_eq!(all.iter().map(|(_, a)| a.who.as_str()).collect::<Vec<_>>(), ["ann", "bob", "ann"]);
+    let later = lines(AccessFilter { after: all[0].0, limit: 9, ..AccessFilter::default() });
+    assert_eq!(later, all[1..]);
+    let of_ann = lines(AccessFilter { who: Some("ann"), ehr_id: Some(EHR), from: Some(&time(2)), limit: 9, ..AccessFilter::default() });
+    assert_eq!(of_ann, all[2..]);
+    assert_eq!(lines(AccessFilter { to: Some(&time(2)), limit: 9, ..AccessFilter::default() }), all[..1]);
+    assert_eq!(lines(AccessFilter { limit: 1, ..AccessFilter::default() }).len(), 1);
 }
 
 fn a_subject_has_one_ehr<R: Repository>(store: &R) {

@@ -4,7 +4,7 @@
 //! still holds of the old one is never asked for. KV may be late or fail; the database then answers as ever.
 
 use aqlite::document::ObjectKind;
-use aqlite::store::repository::{Commit, Definition, DefinitionKind, Ehr, Repository, Sink, StoreError, Version, Which};
+use aqlite::store::repository::{Access, AccessFilter, Commit, Definition, DefinitionKind, Ehr, Repository, Sink, StoreError, Version, Which};
 use aqlite::store::scan::Scan;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -124,6 +124,14 @@ impl<R: Repository> Repository for Cached<R> {
 
     async fn delete_ehr(&self, ehr_id: &str) -> Result<bool, StoreError> {
         self.inner.delete_ehr(ehr_id).await
+    }
+
+    async fn note(&self, accesses: Vec<Access>) -> Result<(), StoreError> {
+        self.inner.note(accesses).await
+    }
+
+    async fn accesses(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError> {
+        self.inner.accesses(filter).await
     }
 
     async fn revision(&self) -> Result<u64, StoreError> {

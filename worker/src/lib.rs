@@ -65,6 +65,7 @@ fn configuration(env: &Env, base_url: String) -> Config {
         system_id: variable("SYSTEM_ID").unwrap_or_else(|| standard.system_id.clone()),
         base_url,
         auth: if variable("AUTH").as_deref() == Some("none") { Auth::Open } else { Auth::Refuse },
+        log: variable("AUTH").as_deref() != Some("none"),
         admin: variable("ADMIN").as_deref() == Some("true"),
         ..standard
     }

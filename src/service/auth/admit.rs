@@ -4,18 +4,26 @@ use super::super::error::Failure;
 use super::super::route::{Found, Operation};
 use super::super::{Auth, Request, Service};
 use super::caller::{Caller, Denied, Subject};
+use super::log::Trail;
 use super::scope::{Act, Need, Resource};
 use crate::document::ObjectKind;
 use crate::store::repository::Repository;
 
 impl<R: Repository> Service<R> {
     /// The caller, who may do this, as far as the request line tells.
-    pub(crate) fn admit<'a>(&'a self, request: &Request, found: &Found, caller: Result<&'a Caller, &Denied>) -> Result<&'a Caller, Failure> {
+    pub(crate) fn admit<'a>(
+        &'a self,
+        request: &Request,
+        found: &Found,
+        caller: Result<&'a Caller, &Denied>,
+        trail: &Trail,
+    ) -> Result<&'a Caller, Failure> {
         let caller = match self.config.auth {
             Auth::Refuse => return Err(Denied::unconfigured().failure()),
             Auth::Open => &self.everyone,
             Auth::Known => caller.map_err(Denied::failure)?,
         };
+        trail.comes_from(caller);
         check_leave(found, caller)?;
         if found.route.need.resource == Resource::Admin && !self.config.admin {
             return Err(Failure::new(403, "administration is switched off: start the service with `--admin` to use it"));
@@ -55,5 +63,188 @@ fn subject(found: &Found) -> Subject<'_> {
         _ if found.route.operation == Operation::QueryList => Subject::Some,
         Resource::Template | Resource::Query | Resource::Guide => found.named(&["id", "name", "guide_id"]).map_or(Subject::Some, Subject::Named),
         Resource::Party | Resource::Admin | Resource::Log => Subject::Some,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::route::ROUTES;
+    use super::super::super::{Config, Moment, Response};
+    use super::super::scope::ROLES;
+    use super::*;
+    use crate::store::memory::Memory;
+    use crate::store::ready::block_on;
+    use crate::store::repository::AccessFilter;
+
+    const EHR: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
+    const OTHER: &str = "7ba7b810-9dad-41d1-80b4-00c04fd430c8";
+    /// Whatever a token could grant.
+    const EVERYTHING: &str = "patient/composition-*.cruds patient/template-*.cruds patient/aql-*.cruds patient/guide-*.cruds patient/party-*.cruds";
+
+    struct Ticks(i64);
+
+    impl Moment for Ticks {
+        fn now(&mut self) -> i64 {
+            self.0 += 1_000;
+            1_796_000_000_000_000 + self.0
+        }
+
+        fn new_uuid(&mut self) -> String {
+            self.0 += 1;
+            format!("00000000-0000-4000-8000-{:012x}", self.0)
+        }
+    }
+
+    /// A service with two EHRs and a stored query.
+    struct House(Service<Memory>, Ticks);
+
+    impl House {
+        fn new() -> House {
+            let config = Config { auth: Auth::Known, admin: true, ..Config::default() };
+            let mut house = House(Service::new(Memory::new(), config), Ticks(0));
+            house.furnish();
+            house
+        }
+
+        fn furnish(&mut self) {
+            let owner = Caller::with_roles("owner", "", &["read", "write", "query", "define"]);
+            for ehr in [EHR, OTHER] {
+                self.ask(&owner, "PUT", &format!("/v1/ehr/{ehr}"), "");
+            }
+            self.ask(&owner, "PUT", "/v1/query/x/1.0.0", r#"{"q":"SELECT e/ehr_id/value FROM EHR e"}"#);
+        }
+
+        fn send(&mut self, caller: Result<&Caller, &Denied>, method: &str, target: &str, body: &str) -> Response {
+            let request = Request::new(method, target).with_body("application/json", body).with_header("X-Request-Id", "r-1");
+            block_on(self.0.serve(&request, caller, &mut self.1)).unwrap()
+        }
+
+        fn ask(&mut self, caller: &Caller, method: &str, target: &str, body: &str) -> u16 {
+            self.send(Ok(caller), method, target, body).status
+        }
+
+        fn log(&self) -> Vec<crate::store::repository::Access> {
+            let filter = AccessFilter { limit: 1_000_000, ..AccessFilter::default() };
+            block_on(self.0.repository().accesses(&filter)).unwrap().unwrap().into_iter().map(|(_, access)| access).collect()
+        }
+    }
+
+    /// A path of a line of the table, in one mount.
+    fn target(mount: &str, pattern: &str, ehr: &str) -> String {
+        let part = |part: &str| match part {
+            "{ehr_id}" => ehr.to_owned(),
+            "{version}" => String::from("1.0.0"),
+            p if p.starts_with('{') => String::from("x"),
+            p => p.to_owned(),
+        };
+        let path: Vec<String> = pattern.split('/').map(part).collect();
+        format!("{mount}/{}?ehr_id={ehr}", path.join("/"))
+    }
+
+    /// What an installation relies on: which role opens what. The table of routes must agree.
+    #[test]
+    fn the_roles_open_what_they_say() {
+        let policy = [
+            ("read", "GET", "ehr/{ehr_id}"),
+            ("read", "GET", "ehr/{ehr_id}/composition/{uid}"),
+            ("write", "POST", "ehr/{ehr_id}/composition"),
+            ("write", "PUT", "ehr/{ehr_id}/composition/{uid}"),
+            ("write", "DELETE", "ehr/{ehr_id}/composition/{uid}"),
+            ("write", "POST", "ehr/{ehr_id}/contribution"),
+            ("query population", "POST", "query/aql"),
+            ("query population", "GET", "gdl/query/{ehr_id}/{guide_id}"),
+            ("define", "POST", "definition/template"),
+            ("define", "PUT", "definition/query/{name}/{version}"),
+            ("define", "POST", "definition/gdl"),
+            ("admin", "DELETE", "admin/ehr/{ehr_id}"),
+            ("audit", "GET", "admin/access-log"),
+        ];
+        for (roles, method, pattern) in policy {
+            let route = ROUTES.iter().find(|r| r.method == method && r.pattern == pattern).expect(pattern);
+            assert_eq!(route.need.roles().join(" "), roles, "{method} {pattern}");
+        }
+    }
+
+    #[test]
+    fn every_line_of_the_table_is_closed_to_every_other_role() {
+        let mut house = House::new();
+        for route in ROUTES {
+            for mount in ["/v1", "/rest/openehr/v1"] {
+                let path = target(mount, route.pattern, EHR);
+                let nobody = house.send(Err(&Denied::nobody("Bearer realm=\"aqlite\"")), route.method, &path, "");
+                assert_eq!((nobody.status, nobody.header("WWW-Authenticate").is_some()), (401, true), "{} {path}", route.method);
+                for (role, _) in ROLES.iter().chain(&[("stranger", "")]) {
+                    let before = house.log().len();
+                    let answer = house.send(Ok(&Caller::with_roles("c", "", &[role])), route.method, &path, "");
+                    let shows_detail = route.operation == Operation::QueryStored && mount == "/v1" && route.pattern.ends_with("{version}");
+                    let open = route.need.roles().contains(role);
+                    let (refused, told) = (answer.status == 403, house.log().len() > before);
+                    assert!(open != refused || (shows_detail && !refused), "{role}: {} {path}: {}", route.method, answer.status);
+                    assert!(told, "{role}: {} {path} is not in the log", route.method);
+                    if route.need.resource == Resource::Admin && open {
+                        house.furnish();
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_patients_application_sees_one_ehr_and_nothing_of_others() {
+        let mut house = House::new();
+        let app = Caller::with_roles("p", "", &[]).narrowed(EVERYTHING, Some(EHR), false);
+        for route in ROUTES {
+            let other = house.ask(&app, route.method, &target("/v1", route.pattern, OTHER), "");
+            let closed = match route.need.resource {
+                Resource::Admin | Resource::Log => other == 403,
+                Resource::Record | Resource::Guide if route.pattern.contains("{ehr_id}") => other == 404,
+                _ if route.operation == Operation::EhrCreate => other == 403,
+                _ => other != 200 || !matches!(route.need.act, Act::Search),
+            };
+            assert!(closed, "{} {}: {other}", route.method, route.pattern);
+        }
+        assert_eq!(house.ask(&app, "GET", &format!("/v1/ehr/{EHR}"), ""), 200);
+        let rows = |house: &mut House, target: &str| {
+            let answer = house.send(Ok(&app), "GET", target, "");
+            serde_json::from_slice::<serde_json::Value>(&answer.body).unwrap()["rows"].clone()
+        };
+        let own = serde_json::json!([[EHR]]);
+        assert_eq!(rows(&mut house, "/v1/query/aql?q=SELECT%20e/ehr_id/value%20FROM%20EHR%20e"), own);
+        assert_eq!(rows(&mut house, "/v1/query/x/1.0.0"), own, "the detail carries the rows of this EHR only");
+        assert_eq!(rows(&mut house, "/v1/query/x?offset=0"), own);
+    }
+
+    #[test]
+    fn the_population_needs_its_own_role() {
+        let mut house = House::new();
+        let q = "/v1/query/aql?q=SELECT%20e/ehr_id/value%20FROM%20EHR%20e";
+        let clinician = Caller::with_roles("c", "", &["query"]);
+        assert_eq!(house.ask(&clinician, "GET", q, ""), 403);
+        assert_eq!(house.ask(&clinician, "GET", &format!("{q}&ehr_id={EHR}"), ""), 200);
+        assert_eq!(house.ask(&Caller::with_roles("r", "", &["population"]), "GET", q, ""), 200);
+    }
+
+    #[test]
+    fn the_log_says_who_did_what_and_loses_nothing() {
+        let mut house = House::new();
+        let writer = Caller::with_roles("ann", "https://id.example", &["write", "read"]);
+        assert_eq!(house.ask(&writer, "PUT", &format!("/v1/ehr/{EHR}"), ""), 409);
+        assert_eq!(house.ask(&writer, "POST", "/v1/ehr", ""), 201);
+        assert_eq!(house.ask(&writer, "GET", "/v1/ehr/Anna%20Müller", ""), 404);
+        let log = house.log();
+        let [.., exists, made, nowhere] = log.as_slice() else { panic!("{log:?}") };
+        assert_eq!((exists.who.as_str(), exists.status, exists.ehr_id.as_deref()), ("ann", 409, Some(EHR)));
+        assert_eq!((made.operation.as_str(), made.status, made.request_id.as_str()), ("POST ehr", 201, "r-1"));
+        assert!(made.object.as_ref().is_some_and(|uid| uid.ends_with("::1")) && made.ehr_id.is_some());
+        assert_eq!((nowhere.status, &nowhere.object, &nowhere.ehr_id), (404, &None, &None), "what was refused is not named");
+        let auditor = Caller::with_roles("aud", "", &["audit"]);
+        let page = house.send(Ok(&auditor), "GET", &format!("/v1/admin/access-log?ehr_id={EHR}&who=ann&fetch=1"), "");
+        let page: serde_json::Value = serde_json::from_slice(&page.body).unwrap();
+        assert_eq!(page["entries"][0]["operation"], "PUT ehr/{ehr_id}");
+        assert_eq!(page["entries"].as_array().map(Vec::len), Some(1));
+        let admin = Caller::with_roles("root", "", &["admin"]);
+        assert_eq!(house.ask(&admin, "POST", "/v1/admin/reset", ""), 204);
+        let statuses: Vec<u16> = house.log().iter().rev().take(2).map(|a| a.status).collect();
+        assert_eq!(statuses, [204, 102], "a reset is noted before and after, and spares the log");
     }
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | what must hold before anything is read | `admit` |
 //! | what is needed for an operation; scopes and roles, which grant it | `scope` |
+//! | who did what, when, to which EHR | `log` |
 //! | someone who was recognised, and what they have leave for | `caller` |
 //!
 //! A host recognises the caller and hands it to [`Service::serve`](super::Service::serve). Every line of the route table says
@@ -11,8 +12,10 @@
 
 mod admit;
 mod caller;
+mod log;
 mod scope;
 
 pub use caller::{Caller, Denied};
 pub(crate) use caller::{Reach, Subject, refused};
+pub(crate) use log::Trail;
 pub(crate) use scope::{Act, Need, Resource};

@@ -52,6 +52,7 @@ impl<S: Sql> SqlRepository<S> {
             add_version(commit, version, profile, packed, &mut batch)?;
         }
         batch.push(next_revision());
+        batch.extend(commit.access.as_ref().map(super::access::note));
         match self.sql.batch(batch).await {
             Ok(_) => Ok(()),
             Err(SqlError::Constraint(what)) => Err(self.reason(commit, &what).await),

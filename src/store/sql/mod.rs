@@ -3,6 +3,7 @@
 //! Statements are data; a host executes them ([`Sql`]). One batch is one transaction: a commit is one batch, and a guard
 //! that fails (UNIQUE, NOT NULL) takes all of it back. The schema stands in `migrations/`.
 
+mod access;
 mod catalogue;
 mod commit;
 mod definition;
@@ -11,7 +12,7 @@ mod read;
 mod scan;
 mod value;
 
-use super::repository::{Commit, Definition, DefinitionKind, Ehr, Repository, Sink, StoreError, Version, Which};
+use super::repository::{Access, AccessFilter, Commit, Definition, DefinitionKind, Ehr, Repository, Sink, StoreError, Version, Which};
 use super::scan::Scan;
 use crate::document::ObjectKind;
 pub use catalogue::Catalogue;
@@ -109,6 +110,14 @@ impl<S: Sql> Repository for SqlRepository<S> {
 
     async fn reset(&self) -> Result<(), StoreError> {
         self.remove_all().await
+    }
+
+    async fn note(&self, accesses: Vec<Access>) -> Result<(), StoreError> {
+        self.batch(accesses.iter().map(access::note).collect()).await.map(|_| ())
+    }
+
+    async fn accesses(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError> {
+        self.read_accesses(filter).await
     }
 
     async fn revision(&self) -> Result<u64, StoreError> {

@@ -43,7 +43,7 @@ impl Repository {
             wasm_bindgen::throw_val(error.into());
         }));
         let base_url = base_url.trim_end_matches('/').to_owned();
-        let config = Config { base_url, auth: Auth::Open, origins: vec![String::from("*")], ..Config::default() };
+        let config = Config { base_url, auth: Auth::Open, log: false, origins: vec![String::from("*")], ..Config::default() };
         Repository { service: Service::new(Memory::new(), config), templates: RefCell::default() }
     }
 

@@ -1,0 +1,153 @@
+//! The access log: a line for every request about something that needs leave, refused ones too.
+//!
+//! No answer leaves before its line is written: when the log fails, the answer is 503, and of the data nothing is told. The
+//! line of a change set is part of its transaction. What an administrator does is noted before it begins, too.
+
+use super::super::call::Call;
+use super::super::error::Failure;
+use super::super::ids::is_uuid;
+use super::super::route::Found;
+use super::super::time::{iso, time_of};
+use super::super::{Auth, Request, Response, Service};
+use super::caller::Caller;
+use super::scope::Resource;
+use crate::store::repository::{Access, AccessFilter, Repository};
+use serde_json::{Value, json};
+use std::cell::{Cell, RefCell};
+
+/// Lines of a page when the client does not say, and at most.
+const PAGE: u64 = 100;
+const LONGEST_PAGE: u64 = 1000;
+/// The longest name of a thing that is kept, in characters.
+const LONGEST_NAME: usize = 200;
+
+/// What is known of a request on its way, for its lines in the log.
+#[derive(Default)]
+pub(crate) struct Trail {
+    line: RefCell<Access>,
+    ehrs: RefCell<Vec<String>>,
+    is_administrative: Cell<bool>,
+    /// A change set carried its line along.
+    noted: Cell<bool>,
+}
+
+impl Trail {
+    /// A request leads to an operation.
+    pub fn found(&self, request: &Request, found: &Found, now: i64) {
+        self.is_administrative.set(found.route.need.resource == Resource::Admin);
+        let names = found.others().join("/").chars().take(LONGEST_NAME).collect::<String>();
+        self.line.replace(Access {
+            time: iso(now),
+            operation: format!("{} {}", found.route.method, found.route.pattern),
+            object: Some(names).filter(|n| !n.is_empty()),
+            request_id: request.id().to_owned(),
+            ..Access::default()
+        });
+        if let Some(ehr) = found.named(&["ehr_id"]) {
+            self.touches(ehr);
+        }
+    }
+
+    /// It comes from this caller.
+    pub fn comes_from(&self, caller: &Caller) {
+        let mut line = self.line.borrow_mut();
+        line.who.clone_from(&caller.name);
+        line.issuer.clone_from(&caller.issuer);
+    }
+
+    /// It is about this EHR, if it is one's id.
+    pub fn touches(&self, ehr_id: &str) {
+        let (ehr_id, mut ehrs) = (ehr_id.to_ascii_lowercase(), self.ehrs.borrow_mut());
+        if is_uuid(&ehr_id) && !ehrs.contains(&ehr_id) {
+            ehrs.push(ehr_id);
+        }
+    }
+
+    /// It runs a query with this digest.
+    pub fn asks(&self, digest: &str) {
+        self.line.borrow_mut().query = Some(digest.to_owned());
+    }
+
+    /// The line of a change set, which is written with it.
+    pub fn commits(&self, ehr_id: &str, object: &str, status: u16) -> Access {
+        self.noted.set(true);
+        let ehr_id = Some(ehr_id.to_owned()).filter(|id| !id.is_empty());
+        Access { object: Some(object.to_owned()), ehr_id, status, ..self.line.borrow().clone() }
+    }
+
+    /// A line for each EHR, or one. What was refused may have been called anything: its name is not kept.
+    fn lines(&self, status: u16) -> Vec<Access> {
+        let line = self.line.borrow();
+        let object = line.object.clone().filter(|_| status < 400);
+        let of = |ehr_id: Option<&String>| Access { object: object.clone(), ehr_id: ehr_id.cloned(), status, ..line.clone() };
+        match self.ehrs.borrow().as_slice() {
+            [] => vec![of(None)],
+            ehrs => ehrs.iter().map(|ehr| of(Some(ehr))).collect(),
+        }
+    }
+}
+
+impl<R: Repository> Service<R> {
+    fn keeps_log(&self) -> bool {
+        self.config.log && self.config.auth != Auth::Refuse
+    }
+
+    /// Notes what an administrator is about to do.
+    pub(crate) async fn note_before(&self, trail: &Trail) -> Result<(), Failure> {
+        if !(self.keeps_log() && trail.is_administrative.get()) {
+            return Ok(());
+        }
+        self.repository.note(trail.lines(102)).await.map_err(|_| unwritten())
+    }
+
+    /// Notes how a request was answered; where that fails, the answer is another one.
+    pub(crate) async fn note_after(&self, request: &Request, trail: &Trail, response: Response) -> Response {
+        let told = trail.noted.get() && response.status < 400;
+        if !self.keeps_log() || told || trail.line.borrow().operation.is_empty() {
+            return response;
+        }
+        match self.repository.note(trail.lines(response.status)).await {
+            Ok(()) => response,
+            Err(_) => unwritten().into_response(request),
+        }
+    }
+
+    /// GET /admin/access-log?from=…&to=…&ehr_id=…&who=…&after=…&fetch=…
+    pub(crate) async fn access_log(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        super::super::negotiate::choose(call.request, &["application/json"])?;
+        let text = |key: &str| call.request.query_value(key).filter(|v| !v.is_empty());
+        let time = |key: &str| text(key).map(|value| time_of(key, value)).transpose();
+        let number = |key: &str, otherwise: u64| {
+            let read = |value: &str| value.parse().map_err(|_| Failure::bad(format!("`{key}` is not a whole number from 0")));
+            text(key).map_or(Ok(otherwise), read)
+        };
+        let (from, to, limit) = (time("from")?, time("to")?, number("fetch", PAGE)?.min(LONGEST_PAGE));
+        let ehr_id = text("ehr_id").map(str::to_ascii_lowercase);
+        let filter =
+            AccessFilter { from: from.as_deref(), to: to.as_deref(), ehr_id: ehr_id.as_deref(), who: text("who"), after: number("after", 0)?, limit };
+        let found = self.repository.accesses(&filter).await.map_err(Failure::of_store)?;
+        let full = u64::try_from(found.len()).is_ok_and(|n| n == limit);
+        let next = found.last().map(|(number, _)| *number).filter(|_| full);
+        let entries: Vec<Value> = found.iter().map(|(number, access)| shown(*number, access)).collect();
+        Ok(Response::json(200, json!({ "entries": entries, "next": next })))
+    }
+}
+
+fn unwritten() -> Failure {
+    Failure::new(503, "the access log cannot be written, so nothing is answered; try again").header("Retry-After", "5")
+}
+
+fn shown(number: u64, access: &Access) -> Value {
+    json!({
+        "number": number,
+        "time": access.time,
+        "who": access.who,
+        "issuer": access.issuer,
+        "operation": access.operation,
+        "object": access.object,
+        "ehr_id": access.ehr_id,
+        "query": access.query,
+        "status": access.status,
+        "request_id": access.request_id,
+    })
+}
