@@ -1,7 +1,9 @@
 // The page in a real browser: what a person does with it.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { readFile } from "node:fs/promises";
+import { cp, mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createRequire } from "node:module";
 import { browse, built, offlineReady, open, ready, row, run, write } from "./page.mjs";
 import { serve } from "./server.mjs";
@@ -162,9 +164,89 @@ test("results are saved as CSV and JSON with their digits", () =>
     };
     const csv = await saved("#csv");
     assert.deepEqual(csv.split("\r\n").slice(0, 2), ["systolic", shown]);
+    assert.equal((await saved("#ndjson")).split("\n")[0], `{"systolic":${shown}}`);
     const json = await saved("#json");
     assert.ok(json.includes(`"rows":[[${shown}]`), json.slice(0, 200));
   }));
+
+test("numbers are drawn over time and as a distribution, with their figures in words", () =>
+  onPage(async (page) => {
+    await page.click("#as-chart");
+    await page.locator("#chart-words", { hasText: /systolic: \d+ values.*median/ }).waitFor();
+    assert.equal(await page.locator(".chart-frame canvas").count(), 1);
+    await page.locator("#chart-of").selectOption({ label: "Distribution of diastolic" });
+    await page.locator("#chart-words", { hasText: /^diastolic/ }).waitFor();
+    const drawn = await page.locator(".chart-frame canvas").evaluate((canvas) => {
+      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      return data.some((part) => part > 0);
+    });
+    assert.ok(drawn, "the canvas is empty");
+    await run(page, "SELECT e/ehr_id/value AS ehr FROM EHR e");
+    await page.locator("#result h3", { hasText: "Nothing to draw" }).waitFor();
+  }));
+
+test("what ran is listed, what is saved stays under its name", () =>
+  onPage(async (page) => {
+    await run(page, COUNT);
+    await page.click("#recent summary");
+    await page.locator("#recent .example", { hasText: "COUNT" }).waitFor();
+    await page.click("#keep");
+    await page.fill("#naming-name", "How many");
+    await page.locator("#naming-form .primary").click();
+    await page.reload();
+    await ready(page);
+    await run(page, "SELECT e/ehr_id/value AS ehr FROM EHR e LIMIT 2");
+    await page.click("#saved summary");
+    await page.locator("#saved .example", { hasText: "How many" }).click();
+    await page.locator("#summary", { hasText: "1 row · 1 column" }).waitFor();
+    await page.getByRole("button", { name: "Forget How many" }).click();
+    assert.equal(await page.locator("#saved .example").count(), 0);
+  }));
+
+test("a query is copied as a program", () =>
+  onPage(
+    async (page) => {
+      await run(page, COUNT);
+      await page.locator("#copy-as").selectOption("curl");
+      await page.locator("#copy-as option", { hasText: "Copied" }).waitFor({ state: "attached" });
+      const copied = await page.evaluate(() => navigator.clipboard.readText());
+      assert.match(copied, /^curl -s http:.*\/v1\/query\/aql .*COUNT/);
+    },
+    { permissions: ["clipboard-read", "clipboard-write"] },
+  ));
+
+test("a server that does not answer is told, and the data here stays in charge", async () => {
+  const page = await open(browser, server.address);
+  await ready(page);
+  await page.locator("#source").selectOption("other");
+  await page.fill("#server-base", "http://127.0.0.1:9/v1");
+  await page.locator("#server-form .primary").click();
+  await page.locator("#result h3", { hasText: "This source does not answer" }).waitFor();
+  assert.equal(await page.locator("#source").inputValue(), "here");
+  await run(page, COUNT);
+  assert.ok(Number((await row(page, 0))[0]) > 10);
+  await page.context().close();
+});
+
+test("a new version is offered, and taken when wanted", async (t) => {
+  if (process.env.BASE_URL) return t.skip("the server is not ours to change");
+  const copy = await mkdtemp(join(tmpdir(), "aqlite-page-"));
+  await cp(built, copy, { recursive: true });
+  const own = await serve(copy);
+  const page = await open(browser, own.address);
+  await ready(page);
+  await offlineReady(page);
+  const worker = join(copy, "sw.js");
+  await writeFile(worker, `${await readFile(worker, "utf8")}\n// newer`);
+  await page.reload();
+  await ready(page);
+  await page.locator("#notice", { hasText: "A new version is ready" }).waitFor();
+  await Promise.all([page.waitForEvent("load"), page.click("#update")]);
+  await ready(page);
+  assert.equal(await page.locator("#notice").isVisible(), false);
+  await page.context().close();
+  await own.stop();
+});
 
 test("a guide runs on a patient and says which rules fired", () =>
   onPage(async (page) => {
@@ -238,6 +320,16 @@ for (const scheme of ["light", "dark"]) {
           );
         };
         await check("query");
+        await page.click("#as-chart");
+        await page.locator("#chart-words", { hasText: "median" }).waitFor();
+        await check("chart");
+        await page.click("#as-table");
+        await page.click("#keep");
+        await check("naming");
+        await page.click("#naming-cancel");
+        await page.locator("#source").selectOption("other");
+        await check("server");
+        await page.click("#server-cancel");
         await page.locator("#examples button", { hasText: "Whole objects" }).click();
         await page.locator(".g-cell.object").first().click();
         await check("object");

@@ -51,3 +51,23 @@ test("the server answers while it is there, the module when it is gone, in the s
     await server.stop();
   }
 });
+
+test("the server of the page is a source: the same page asks it", async () => {
+  const server = await start(freshState("source"));
+  const browser = await browse();
+  try {
+    const page = await open(browser, `http://127.0.0.1:${server.port}/`);
+    await ready(page);
+    const made = await page.evaluate(async () => (await fetch("/v1/ehr", { method: "POST", headers: { prefer: "return=minimal" } })).headers.get("location"));
+    await page.locator("#source").selectOption("own");
+    await page.locator("#state-text", { hasText: "1 patients · 0 compositions" }).waitFor();
+    await run(page, "SELECT e/ehr_id/value AS ehr FROM EHR e");
+    assert.equal(made.endsWith((await row(page, 0))[0]), true);
+    await page.locator("#source").selectOption("here");
+    await page.locator("#state-text", { hasText: "32 patients" }).waitFor();
+    assert.deepEqual(page.problems, []);
+  } finally {
+    await browser.close();
+    await server.stop();
+  }
+});

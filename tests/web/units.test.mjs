@@ -12,7 +12,9 @@ async function load(name) {
 }
 
 const { indexResult, parse, print } = await load("json");
-const { cellText, csv } = await load("export");
+const { cellText, csv, ndjson } = await load("export");
+const { histogram, measures, seconds, summary } = await load("series");
+const { languages } = await load("code");
 
 const text = String.raw`{ "meta": {"rows": [1]}, "columns": [{"name": "a,b", "path": "/x"}, {"name": "b"}],
   "rows" : [ [1.50, "x]\"[,"] ,[ null , {"_type":"DV_TEXT","value":"}, {"} ], [-0.0e5,[1,[2]]],["=1+1","@x"], [ true ,"über\n"] ] }`;
@@ -52,4 +54,47 @@ test("CSV follows RFC 4180, and no text becomes a formula", () => {
     'true,"über\n"',
     "",
   ]);
+});
+
+test("NDJSON has an object a row, with names of their own", () => {
+  const twice = '{"columns":[{"name":"x"},{"name":"x"}],"rows":[[1.0,"a"],[null,{"_type":"DV_TEXT","value":"b"}]]}';
+  assert.equal(ndjson({ text: twice, ...indexResult(twice) }), '{"x":1.0,"x_2":"a"}\n{"x":null,"x_2":{"_type":"DV_TEXT","value":"b"}}\n');
+});
+
+test("dates and date-times are times, whatever their precision and zone", () => {
+  const cases = { "1970-01-01T00:00:01Z": 1, "1970-01-02": 86400, "1970-01": 0, "19700101T010000+0100": 0, "1970-01-01T00:00:00.5": 0.5, "1970-01-01T00:00:00-01:30": 5400, nonsense: null, "12:30": null };
+  for (const [written, expected] of Object.entries(cases)) assert.equal(seconds(written), expected, written);
+});
+
+test("columns of numbers, quantities and times can be drawn, others not", () => {
+  const sent = `{"columns":[{"name":"ehr"},{"name":"time"},{"name":"weight"},{"name":"n"}],"rows":[
+    ["a","2020-01-01",{"_type":"DV_QUANTITY","magnitude":70.50,"units":"kg"},1],
+    ["b",{"_type":"DV_DATE_TIME","value":"2021-01-01T00:00:00Z"},null,3],
+    ["c",null,{"_type":"DV_QUANTITY","magnitude":80,"units":"kg"},2]]}`;
+  const found = measures({ text: sent, ...indexResult(sent) });
+  assert.deepEqual(found.map(({ name, kind, unit }) => [name, kind, unit]), [["time", "time", ""], ["weight", "number", "kg"], ["n", "number", ""]]);
+  assert.deepEqual(found[1].values, [70.5, null, 80]);
+  assert.deepEqual(summary(found[1].values), { count: 2, missing: 1, min: 70.5, median: 75.25, mean: 75.25, max: 80 });
+});
+
+test("a distribution counts every value once", () => {
+  for (const values of [[5], [1, 1, 1], [0, 0.1, 0.2, 0.30000000000000004], Array.from({ length: 1000 }, (_, at) => at % 97), [-3, null, 4]]) {
+    const { counts, starts, width } = histogram(values);
+    const there = values.filter((value) => value !== null);
+    assert.equal(counts.reduce((sum, count) => sum + count, 0), there.length);
+    assert.ok(starts[0] <= Math.min(...there) && Math.max(...there) <= starts.at(-1) + width);
+    assert.ok(counts.length <= 101);
+  }
+});
+
+test("a query is written as a program, whatever it holds", () => {
+  const call = { base: "https://cdr.example.org/v1/", q: "SELECT 'it''s' AS \"x\"\nFROM EHR e WHERE e/n = $n", parameters: { n: { text: "140" }, from: { text: "2020-01-01" }, list: ["a", 1] } };
+  const curl = languages.curl.write(call);
+  assert.match(curl, /^curl -s https:\/\/cdr\.example\.org\/v1\/query\/aql /);
+  // What a shell makes of the quoted body is the JSON again.
+  const quoted = curl.slice(curl.indexOf(" -d '") + 5, -1).replaceAll("'\\''", "'");
+  assert.deepEqual(JSON.parse(quoted), { q: call.q, query_parameters: { n: 140, from: "2020-01-01", list: ["a", 1] } });
+  assert.match(languages.pandas.write(call), /"n": 140, "from": "2020-01-01", "list": \["a", 1\]/);
+  assert.match(languages.r.write(call), /n = 140, from = "2020-01-01", list = list\("a", 1\)/);
+  assert.doesNotThrow(() => new Function(`return async () => { ${languages.javascript.write(call)} }`));
 });

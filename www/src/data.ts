@@ -15,6 +15,8 @@ export class DataView {
   readonly #engine: Engine;
   readonly #changed: () => void;
   readonly #busy: (what: string) => void;
+  readonly #place = h("h2", { id: "contents-title" }, "In the repository");
+  readonly #sampleForm: HTMLElement;
   readonly #facts = h("dl", { class: "facts" });
   readonly #templates = h("ul", { class: "templates" });
   readonly #told = h("div", { id: "added", class: "told", "aria-live": "polite" });
@@ -30,11 +32,12 @@ export class DataView {
     this.#engine = engine;
     this.#busy = busy;
     this.#changed = changed;
-    root.append(this.#drawContents(), this.#drawSamples(), this.#drawFiles(), this.#drawInterface());
+    this.#sampleForm = this.#drawSamples();
+    root.append(this.#drawContents(), this.#sampleForm, this.#drawFiles(), this.#drawInterface());
   }
 
   #drawContents(): HTMLElement {
-    return h("section", { class: "card", "aria-labelledby": "contents-title" }, h("h2", { id: "contents-title" }, "In the repository"), this.#facts, h("h3", {}, "Templates"), this.#templates);
+    return h("section", { class: "card", "aria-labelledby": "contents-title" }, this.#place, this.#facts, h("h3", {}, "Templates"), this.#templates);
   }
 
   #drawSamples(): HTMLElement {
@@ -100,18 +103,25 @@ console.table((await answer.json()).rows);`;
 
   /** Draws what the repository holds. */
   show(contents: Contents, templates: string[], patients: Patient[]): void {
-    const facts: [string, string][] = [
-      ["Patients", count.format(contents.ehrs)],
-      ["Compositions", count.format(contents.compositions)],
+    const local: [string, string][] = [
       ["Own writes", count.format(contents.added)],
       ["Memory", `${(contents.memory / 1_048_576).toFixed(1)} MB`],
       ["Ready in", `${contents.milliseconds.toFixed(0)} ms`],
     ];
+    const facts: [string, string][] = [
+      ["Patients", count.format(contents.ehrs)],
+      ["Compositions", count.format(contents.compositions)],
+      ...(contents.place === null ? local : []),
+    ];
+    this.#place.textContent = contents.place === null ? "In the repository" : `In the repository at ${contents.place}`;
+    this.#sampleForm.hidden = contents.samples === null;
     this.#facts.replaceChildren(...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
     this.#templates.replaceChildren(...templates.map((template) => h("li", {}, h("code", {}, template))));
-    this.#ehrs.input.value = String(contents.samples.ehrs);
-    this.#compositions.input.value = String(contents.samples.compositions);
-    this.#seed.input.value = String(contents.samples.seed);
+    if (contents.samples) {
+      this.#ehrs.input.value = String(contents.samples.ehrs);
+      this.#compositions.input.value = String(contents.samples.compositions);
+      this.#seed.input.value = String(contents.samples.seed);
+    }
     const before = this.#patient.value;
     this.#patient.replaceChildren(...patients.map(({ ehr, label }) => h("option", { value: ehr, selected: ehr === before }, label)));
   }

@@ -41,8 +41,8 @@ export function save(name: string, type: string, text: string): void {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-/** Puts a text on the clipboard and says so on the button for a moment. */
-export async function copy(button: HTMLButtonElement, text: string): Promise<void> {
+/** Puts a text on the clipboard and says so on the button (or the first entry of a menu) for a moment. */
+export async function copy(button: HTMLElement, text: string): Promise<void> {
   const before = button.textContent;
   try {
     await navigator.clipboard.writeText(text);

@@ -1,5 +1,5 @@
 // The page's side of the worker: calls, errors, and a new worker when the old one dies.
-import type { Calls, Diagnostic, Failure, Reply, Request } from "./protocol";
+import type { Calls, Contents, Diagnostic, Failure, Reply, Request, Server } from "./protocol";
 
 /** A call that failed; `diagnostics` say where when the query text is the reason. */
 export class EngineError extends Error {
@@ -25,6 +25,7 @@ export class Engine {
   #waiting = new Map<number, Waiting>();
   #last = 0;
   #crashes = 0;
+  #server: Server | null = null;
   readonly #url: string;
   readonly #crashed: (why: string) => void;
 
@@ -48,6 +49,13 @@ export class Engine {
     });
   }
 
+  /** Asks this server from now on, or with `null` the data of this browser. Where that fails, all stays as it was. */
+  async connect(server: Server | null): Promise<Contents> {
+    const contents = await this.call("connect", server);
+    this.#server = server;
+    return contents;
+  }
+
   /** Ends what is running. The data comes back with the new worker. */
   stop(): void {
     this.#replace({ message: "stopped", diagnostics: [], fatal: false });
@@ -61,6 +69,8 @@ export class Engine {
       this.#die({ message: event.message || "the worker failed", diagnostics: [], fatal: true });
     };
     this.#worker = worker;
+    // A successor asks where its predecessor asked.
+    if (this.#server) void this.call("connect", this.#server).catch(() => undefined);
   }
 
   #answer(reply: Reply): void {

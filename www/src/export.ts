@@ -24,3 +24,20 @@ export function csv(result: Result): string {
   }
   return `${lines.join("\r\n")}\r\n`;
 }
+
+/** One JSON object a row, by the names of the columns (a name that comes again gets a number), digits kept. */
+export function ndjson(result: Result): string {
+  const names = distinct(result.columns.map(({ name }) => name)).map((name) => JSON.stringify(name));
+  const line = (row: number) => `{${names.map((name, column) => `${name}:${cellText(result, row, column)}`).join(",")}}\n`;
+  return Array.from({ length: result.rows }, (_, row) => line(row)).join("");
+}
+
+function distinct(names: string[]): string[] {
+  const seen = new Set<string>();
+  return names.map((name) => {
+    let one = name;
+    for (let number = 2; seen.has(one); number += 1) one = `${name}_${number}`;
+    seen.add(one);
+    return one;
+  });
+}

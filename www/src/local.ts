@@ -155,6 +155,7 @@ export class Local {
 
   #contents(): Contents {
     return {
+      place: null,
       ehrs: this.#count("SELECT COUNT(e/ehr_id/value) AS n FROM EHR e"),
       compositions: this.#count("SELECT COUNT(*) AS n FROM EHR e CONTAINS COMPOSITION c"),
       samples: this.#origin.samples,

@@ -1,15 +1,15 @@
 // The page: draws, listens, and asks the engine for everything else.
-import { byId, copy, debounced, h, rove, save } from "./dom";
+import { byId, copy, debounced, h, rove } from "./dom";
 import { DataView } from "./data";
-import { Detail } from "./detail";
 import { Editor } from "./editor";
 import { Engine, EngineError } from "./engine";
-import { cellText, csv } from "./export";
-import { Grid } from "./grid";
 import { GuideView } from "./guide";
-import { parse, print } from "./json";
+import { History } from "./history";
 import { examples, type Example } from "./examples";
-import type { Diagnostic, Result } from "./protocol";
+import type { Diagnostic } from "./protocol";
+import { ResultView } from "./results";
+import { SourceChoice } from "./source";
+import { offerUpdates } from "./update";
 
 declare const WORKER_URL: string;
 
@@ -18,15 +18,25 @@ const ISSUES = "https://github.com/aqlite/aqlite/issues/new";
 const apple = /Mac|iP(hone|ad)/.test(navigator.platform);
 const count = new Intl.NumberFormat("en");
 
-let result: Result | undefined;
-let grid: Grid | undefined;
-let asJson = false;
+/** As many rows as a server gives at most when nobody says how many. */
+const PAGE = 10_000;
 let problems: Diagnostic[] = [];
+/** A server answers, not this browser. */
+let elsewhere = false;
 
 const engine = new Engine(WORKER_URL, crashed);
-const detail = new Detail();
+const results = new ResultView(() => ({ base: source.base, q: editor.text, parameters: parameters() }));
+const history = new History((q) => {
+  editor.text = q;
+  void run();
+});
 const guide = new GuideView(byId("view-guide"), engine);
 const data = new DataView(byId("view-data"), engine, (what) => state("busy", what), () => void refresh());
+const source = new SourceChoice(
+  engine,
+  () => void refresh().then(run),
+  (why) => results.say("This source does not answer", why, true),
+);
 const keepQuery = debounced(400, () => sessionStorage.setItem("aqlite-query", editor.text));
 const editor = new Editor(byId("editor"), firstQuery() ?? "", {
   run: () => void run(),
@@ -71,6 +81,7 @@ async function refresh(): Promise<void> {
   try {
     const contents = await engine.call("contents", null);
     const [templates, patients] = await Promise.all([engine.call("templates", null), engine.call("patients", null)]);
+    elsewhere = contents.place !== null;
     data.show(contents, templates, patients);
     state("ready", `${count.format(contents.ehrs)} patients`, ` · ${count.format(contents.compositions)} compositions`);
     await guide.load();
@@ -123,82 +134,42 @@ function parameterValue(text: string): unknown {
 
 async function run(): Promise<void> {
   const q = editor.text;
-  if (q.trim() === "") return empty("Nothing to run", "Write a query, or choose an example.");
+  if (q.trim() === "") return results.say("Nothing to run", "Write a query, or choose an example.");
   const stop = byId("stop");
   const slow = setTimeout(() => (stop.hidden = false), 300);
-  byId("result").setAttribute("aria-busy", "true");
+  results.busy = true;
   const start = performance.now();
   try {
     const answer = await engine.call("query", { q, parameters: parameters() });
-    show(answer, performance.now() - start);
+    const cut = elsewhere && answer.rows === PAGE && !/\blimit\b/i.test(q);
+    results.answer(answer, performance.now() - start, cut ? "the server’s first page; ask for more with LIMIT and OFFSET" : "");
+    if (!examples.some((example) => example.q === q)) history.ran(q);
   } catch (error) {
     failed(error);
   } finally {
     clearTimeout(slow);
     stop.hidden = true;
-    byId("result").removeAttribute("aria-busy");
+    results.busy = false;
   }
-}
-
-function show(answer: Result, total: number): void {
-  result = answer;
-  detail.close();
-  const { rows, columns, milliseconds } = answer;
-  byId("summary").textContent = `${count.format(rows)} ${rows === 1 ? "row" : "rows"} · ${columns.length} ${columns.length === 1 ? "column" : "columns"} · ${milliseconds.toFixed(1)} ms`;
-  byId("summary").title = `${milliseconds.toFixed(2)} ms in the engine, ${total.toFixed(1)} ms until the rows were here`;
-  for (const id of ["csv", "json"]) byId<HTMLButtonElement>(id).disabled = false;
-  draw();
-}
-
-function draw(): void {
-  if (!result) return;
-  const box = byId("result");
-  if (asJson) {
-    const shown = Math.min(result.rows, 200);
-    const whole = result.rows <= shown ? print(parse(result.text)) : firstRows(result, shown);
-    box.replaceChildren(h("pre", { class: "raw", tabindex: 0, role: "region", "aria-label": "Result as JSON" }, whole));
-  } else if (result.rows === 0) {
-    empty("No rows", "The query is right, but nothing in the data matches. Loosen a condition in WHERE, or a CONTAINS.");
-  } else {
-    grid = new Grid(result, openCell);
-    box.replaceChildren(grid.element);
-    grid.draw();
-  }
-}
-
-function firstRows({ columns, rows, ...answer }: Result, shown: number): string {
-  const lines = Array.from({ length: shown }, (_, row) => `  [${columns.map((_, column) => cellText({ columns, rows, ...answer }, row, column)).join(", ")}]`);
-  return `${lines.join(",\n")}\n\n… ${count.format(rows - shown)} more rows: save as JSON to see them all`;
-}
-
-function openCell(row: number, column: number): void {
-  if (!result) return;
-  const text = cellText(result, row, column);
-  if (!text.startsWith("{") && !text.startsWith("[")) return;
-  const name = result.columns[column]?.name ?? "";
-  detail.show(`${name}, row ${row + 1}`, text, () => grid?.focus());
-}
-
-function empty(title: string, about: string, bad = false): void {
-  byId("result").replaceChildren(h("div", { class: `empty${bad ? " bad" : ""}` }, h("h3", {}, title), h("p", {}, about)));
 }
 
 function failed(error: unknown): void {
-  result = undefined;
-  byId("summary").textContent = "";
-  for (const id of ["csv", "json"]) byId<HTMLButtonElement>(id).disabled = true;
   if (error instanceof EngineError && error.message === "stopped") {
-    empty("Stopped", "The query was ended before it had an answer.");
+    results.instead(words("Stopped", "The query was ended before it had an answer."));
     void refresh();
     return;
   }
   if (!(error instanceof EngineError) || error.diagnostics.length === 0) {
-    empty("The query did not run", error instanceof Error ? error.message : String(error), true);
+    results.instead(words("The query did not run", error instanceof Error ? error.message : String(error), true));
     return;
   }
   editor.check();
   const list = h("ul", { class: "problem-list" }, ...error.diagnostics.map(drawProblem));
-  byId("result").replaceChildren(h("div", { class: "empty bad" }, h("h3", {}, "The query has a problem"), list));
+  results.instead(h("div", { class: "empty bad" }, h("h3", {}, "The query has a problem"), list));
+}
+
+function words(title: string, about: string, bad = false): HTMLElement {
+  return h("div", { class: `empty${bad ? " bad" : ""}` }, h("h3", {}, title), h("p", {}, about));
 }
 
 function place({ from }: Diagnostic): string {
@@ -288,6 +259,19 @@ function drawTheme(): void {
   byId("theme").setAttribute("aria-label", `Colours: ${chosen ?? "as the system"}`);
 }
 
+/** Asks for a name and keeps the query under it. */
+function listenSave(): void {
+  const dialog = byId<HTMLDialogElement>("naming");
+  const name = byId<HTMLInputElement>("naming-name");
+  byId("keep").addEventListener("click", () => dialog.showModal());
+  byId("naming-cancel").addEventListener("click", () => dialog.close());
+  byId("naming-form").addEventListener("submit", () => {
+    history.save(name.value.trim(), editor.text);
+    byId<HTMLDetailsElement>("saved").open = true;
+    name.value = "";
+  });
+}
+
 function nextTheme(): void {
   const order = [undefined, "light", "dark"];
   const next = order[(order.indexOf(document.documentElement.dataset["theme"]) + 1) % order.length];
@@ -295,6 +279,7 @@ function nextTheme(): void {
   else delete document.documentElement.dataset["theme"];
   localStorage.setItem("aqlite-theme", next ?? "");
   drawTheme();
+  results.redraw();
 }
 
 function drawKeys(): void {
@@ -315,27 +300,16 @@ function drawKeys(): void {
   byId("run-key").textContent = `${mod} ↵`;
 }
 
-function showAs(json: boolean): void {
-  asJson = json;
-  for (const [id, chosen] of [["as-json", json], ["as-table", !json]] as const) {
-    byId(id).setAttribute("aria-checked", String(chosen));
-    byId(id).tabIndex = chosen ? 0 : -1;
-  }
-  draw();
-}
-
 function listen(): void {
   byId("run").addEventListener("click", () => void run());
   byId("stop").addEventListener("click", () => engine.stop());
   byId("format").addEventListener("click", () => void format());
   const share = byId<HTMLButtonElement>("share");
   share.addEventListener("click", () => void copy(share, `${location.href.replace(/#.*/, "")}#${new URLSearchParams({ q: editor.text })}`));
+  listenSave();
   byId("theme").addEventListener("click", nextTheme);
   byId("help").addEventListener("click", () => byId<HTMLDialogElement>("keys").showModal());
-  byId("csv").addEventListener("click", () => result && save("result.csv", "text/csv;charset=utf-8", csv(result)));
-  byId("json").addEventListener("click", () => result && save("result.json", "application/json", result.text));
   rove(document.querySelector(".tabs") as HTMLElement, (tab) => openView(tab.id.replace("tab-", "") as (typeof VIEWS)[number]));
-  rove(document.querySelector(".segmented") as HTMLElement, (button) => showAs(button.id === "as-json"));
   addEventListener("keydown", (event) => {
     const typing = (event.composedPath()[0] as HTMLElement).closest?.("input, select, textarea, [contenteditable]");
     if (event.key === "?" && !typing) byId<HTMLDialogElement>("keys").showModal();
@@ -357,7 +331,8 @@ async function prepareOffline(): Promise<void> {
     return;
   }
   try {
-    await navigator.serviceWorker.register("sw.js", { updateViaCache: "none" });
+    const registration = await navigator.serviceWorker.register("sw.js", { updateViaCache: "none" });
+    offerUpdates(registration, byId("notice"));
     await navigator.serviceWorker.ready;
     told.textContent = "Ready for offline use";
   } catch {
@@ -371,6 +346,7 @@ async function start(): Promise<void> {
   drawTheme();
   drawParameters();
   drawExamples();
+  byId("history").replaceWith(history.element);
   const [first] = examples;
   if (editor.text.trim() === "" && first) await choose(first);
   else await run();

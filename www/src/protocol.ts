@@ -9,9 +9,12 @@ export interface Samples {
 
 /** What the repository holds. */
 export interface Contents {
+  /** The address of the server, or `null` for the data of this browser. */
+  place: string | null;
   ehrs: number;
   compositions: number;
-  samples: Samples;
+  /** What the sample patients are made from; `null` on a server. */
+  samples: Samples | null;
   /** Requests that wrote something of the user's own. */
   added: number;
   /** Bytes of the wasm memory. */
@@ -71,8 +74,17 @@ export interface Patient {
   label: string;
 }
 
+/** A repository elsewhere. */
+export interface Server {
+  /** What stands in front of `/query/aql`. */
+  base: string;
+  /** The header `Authorization`; kept in memory only. */
+  authorization: string | null;
+}
+
 /** What a call may take and give. */
 export interface Calls {
+  connect: { takes: Server | null; gives: Contents };
   contents: { takes: null; gives: Contents };
   templates: { takes: null; gives: string[] };
   query: { takes: { q: string; parameters: Record<string, unknown> }; gives: Result };

@@ -13,6 +13,7 @@ interface Scope {
   readonly registration: { readonly scope: string };
   readonly clients: { claim(): Promise<void> };
   skipWaiting(): Promise<void>;
+  addEventListener(type: "message", listener: (event: MessageEvent) => void): void;
   addEventListener(type: "install" | "activate", listener: (event: Event & { waitUntil(until: Promise<unknown>): void }) => void): void;
   addEventListener(type: "fetch", listener: (event: Event & { readonly request: Request; respondWith(response: Promise<Response>): void }) => void): void;
 }
@@ -24,7 +25,6 @@ const INTERFACE = ["v1", "rest/openehr/v1", "cds-services"].map((path) => new UR
 async function install(): Promise<void> {
   const cache = await caches.open(cacheName);
   await cache.addAll(SHELL.map((name) => new Request(new URL(name, base), { cache: "no-cache" })));
-  await scope.skipWaiting();
 }
 
 async function activate(): Promise<void> {
@@ -88,6 +88,10 @@ async function fromShell(request: Request): Promise<Response> {
 }
 
 scope.addEventListener("install", (event) => event.waitUntil(install()));
+// A new version waits until somebody wants it: pages that are open go on with the files they came with.
+scope.addEventListener("message", (event) => {
+  if (event.data === "take-over") void scope.skipWaiting();
+});
 scope.addEventListener("activate", (event) => event.waitUntil(activate()));
 scope.addEventListener("fetch", (event) => {
   const { request } = event;

@@ -2,6 +2,7 @@
 import { diagnose, format } from "aqlite-wasm";
 import { indexResult } from "./json";
 import { Local } from "./local";
+import { Remote } from "./remote";
 import type { Calls, Completions, Diagnostic, Failure, Guide, Hover, Patient, Reply, Request, Result } from "./protocol";
 
 declare const WASM_URL: string;
@@ -9,15 +10,29 @@ declare const WASM_URL: string;
 const base = new URL("./", location.href);
 const opened = Local.open(base, fetch(new URL(WASM_URL, base)));
 
+/** The server that is asked instead of the data here. */
+let remote: Remote | null = null;
+
 type Handlers = { [K in keyof Calls]: (argument: Calls[K]["takes"], local: Local) => Promise<Calls[K]["gives"]> | Calls[K]["gives"] };
 
 const PATIENTS = "SELECT e/ehr_id/value AS ehr, e/ehr_status/subject/external_ref/id/value AS subject FROM EHR e ORDER BY subject, ehr LIMIT 500";
 
 async function rest(local: Local, method: string, path: string, body = "", headers: Record<string, string> = {}): Promise<string> {
+  if (remote) return remote.rest(method, path, body, headers);
   const answer = await local.handle(method, new URL(`v1/${path}`, base).href, headers, body);
   if (answer.status < 300) return answer.body;
   const said = JSON.parse(answer.body || "{}") as { message?: string };
   throw new Error(said.message ?? `answered with status ${answer.status}`);
+}
+
+/** The result set of a query as text, and the time in the engine (of a server: with the way there and back). */
+function ask(local: Local, q: string, parameters: Record<string, unknown>): Promise<{ text: string; milliseconds: number }> {
+  if (remote) return remote.query(q, parameters);
+  return local.current(() => {
+    const start = performance.now();
+    const text = local.repository.query(q, JSON.stringify(parameters), new Date().toISOString());
+    return { text, milliseconds: performance.now() - start };
+  });
 }
 
 /** Where a dropped file goes, by what it is. */
@@ -54,31 +69,32 @@ function described({ guide_id, concept, language }: { guide_id: string; concept?
 }
 
 const handlers: Handlers = {
-  contents: (_, local) => local.contents(),
+  connect: async (server, local) => {
+    const next = server && (await Remote.open(server));
+    remote = next;
+    return remote ? remote.contents() : local.contents();
+  },
+  contents: (_, local) => (remote ? remote.contents() : local.contents()),
   templates: async (_, local) => {
     const listed = JSON.parse(await rest(local, "GET", "definition/template")) as { template_id: string }[];
     return listed.map(({ template_id }) => template_id);
   },
-  query: ({ q, parameters }, local) =>
-    local.current(() => {
-      const start = performance.now();
-      const text = local.repository.query(q, JSON.stringify(parameters), new Date().toISOString());
-      const milliseconds = performance.now() - start;
-      return { text, ...indexResult(text), milliseconds } satisfies Result;
-    }),
+  query: async ({ q, parameters }, local) => {
+    const { text, milliseconds } = await ask(local, q, parameters);
+    return { text, ...indexResult(text), milliseconds } satisfies Result;
+  },
   diagnose: ({ q }) => JSON.parse(diagnose(q)) as Diagnostic[],
-  complete: ({ q, offset }, local) => JSON.parse(local.repository.complete(q, offset)) as Completions,
-  hover: ({ q, offset }, local) => JSON.parse(local.repository.hover(q, offset)) as Hover | null,
+  complete: ({ q, offset }, local) => JSON.parse((remote?.labels ?? local.repository).complete(q, offset)) as Completions,
+  hover: ({ q, offset }, local) => JSON.parse((remote?.labels ?? local.repository).hover(q, offset)) as Hover | null,
   format: ({ q }) => format(q),
   guides: async (_, local) => {
     const listed = JSON.parse(await rest(local, "GET", "definition/gdl")) as { guide_id: string; concept?: string; language?: string }[];
     return Promise.all(listed.map(async (entry) => described(entry, await rest(local, "GET", `definition/gdl/${encodeURIComponent(entry.guide_id)}`))));
   },
-  patients: (_, local) =>
-    local.current(() => {
-      const found = JSON.parse(local.repository.query(PATIENTS, "{}", new Date().toISOString())) as { rows: [string, string | null][] };
-      return found.rows.map(([ehr, subject]) => ({ ehr, label: subject ?? ehr }) satisfies Patient);
-    }),
+  patients: async (_, local) => {
+    const found = JSON.parse((await ask(local, PATIENTS, {})).text) as { rows: [string, string | null][] };
+    return found.rows.map(([ehr, subject]) => ({ ehr, label: subject ?? ehr }) satisfies Patient);
+  },
   runGuide: async ({ guide, ehr }, local) => {
     const start = performance.now();
     const text = await rest(local, "GET", `gdl/query/${encodeURIComponent(ehr)}/${encodeURIComponent(guide)}?trace=true`);

@@ -1,0 +1,96 @@
+// The queries of this browser: those that were run, and those that were given a name.
+import { h } from "./dom";
+
+const RECENT = "aqlite-recent";
+const SAVED = "aqlite-saved";
+/** More than anybody scrolls through. */
+const MOST = 40;
+
+interface Saved {
+  name: string;
+  q: string;
+}
+
+/** Storage may be forbidden, full, or hold what another version wrote: then the list is empty, and nothing else breaks. */
+function read<T>(key: string, is: (item: unknown) => item is T): T[] {
+  try {
+    const found = JSON.parse(localStorage.getItem(key) ?? "[]") as unknown;
+    return Array.isArray(found) ? found.filter(is) : [];
+  } catch {
+    return [];
+  }
+}
+
+function write(key: string, list: unknown[]): void {
+  try {
+    localStorage.setItem(key, JSON.stringify(list));
+  } catch {
+    // Kept in this list until the page is left.
+  }
+}
+
+const isText = (item: unknown): item is string => typeof item === "string";
+const isSaved = (item: unknown): item is Saved => typeof item === "object" && item !== null && isText((item as Saved).name) && isText((item as Saved).q);
+
+/** What a query asks, in one line: its columns, without what every query has. */
+function gist(q: string): string {
+  return q.replaceAll(/--.*$/gm, "").replaceAll(/\s+/g, " ").trim().slice(0, 160);
+}
+
+/** The lists beside the examples. */
+export class History {
+  readonly element = h("div", { class: "history" });
+  readonly #choose: (q: string) => void;
+  #recent = read(RECENT, isText);
+  #saved = read(SAVED, isSaved);
+
+  constructor(choose: (q: string) => void) {
+    this.#choose = choose;
+    this.#draw();
+  }
+
+  /** Notes a query that ran. */
+  ran(q: string): void {
+    this.#recent = [q, ...this.#recent.filter((other) => other !== q)].slice(0, MOST);
+    write(RECENT, this.#recent);
+    this.#draw();
+  }
+
+  /** Keeps a query under a name; the same name again replaces it. */
+  save(name: string, q: string): void {
+    this.#saved = [...this.#saved.filter((other) => other.name !== name), { name, q }].sort((a, b) => a.name.localeCompare(b.name));
+    write(SAVED, this.#saved);
+    this.#draw();
+  }
+
+  #draw(): void {
+    const saved = this.#saved.map(({ name, q }) => this.#item(h("strong", {}, name), q, `Forget ${name}`, () => this.#forget(SAVED, name)));
+    const recent = this.#recent.map((q) => this.#item(h("code", {}, gist(q)), q, "Forget this query", () => this.#forget(RECENT, q)));
+    this.element.replaceChildren(
+      this.#list("saved", "Saved", saved, "Save a query under a name to find it here."),
+      this.#list("recent", "Recent", recent, "What you run is listed here, in this browser only."),
+    );
+  }
+
+  #list(id: string, title: string, items: HTMLElement[], none: string): HTMLElement {
+    const open = this.element.querySelector<HTMLDetailsElement>(`#${id}`)?.open ?? false;
+    const body = items.length > 0 ? h("ul", {}, ...items) : h("p", { class: "quiet" }, none);
+    return h("details", { id, open }, h("summary", {}, title, " ", h("span", { class: "count" }, String(items.length))), body);
+  }
+
+  #item(label: HTMLElement, q: string, forget: string, forgotten: () => void): HTMLElement {
+    return h(
+      "li",
+      { class: "kept" },
+      h("button", { type: "button", class: "example", title: q, onclick: () => this.#choose(q) }, label),
+      h("button", { type: "button", class: "icon", "aria-label": forget, onclick: forgotten }, "✕"),
+    );
+  }
+
+  #forget(key: typeof SAVED | typeof RECENT, what: string): void {
+    if (key === SAVED) this.#saved = this.#saved.filter(({ name }) => name !== what);
+    else this.#recent = this.#recent.filter((q) => q !== what);
+    write(key, key === SAVED ? this.#saved : this.#recent);
+    this.#draw();
+  }
+}

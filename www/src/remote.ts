@@ -1,0 +1,93 @@
+// A repository elsewhere: the same questions over its REST interface.
+import { Repository } from "aqlite-wasm";
+import { body } from "./code";
+import type { Contents, Server } from "./protocol";
+
+/** More templates than this are not fetched for their names. */
+const TEMPLATES = 40;
+
+/** A server, reached by its REST interface. */
+export class Remote {
+  readonly #base: string;
+  readonly #authorization: string | null;
+  /** Holds the server's templates: completion and hover know their names. */
+  readonly labels: Repository;
+  readonly #opened = performance.now();
+
+  private constructor({ base, authorization }: Server) {
+    this.#base = base.replace(/\/+$/, "");
+    this.#authorization = authorization;
+    this.labels = new Repository(this.#base);
+  }
+
+  /** Asks the server what it is, and for its templates. */
+  static async open(server: Server): Promise<Remote> {
+    const remote = new Remote(server);
+    await remote.query("SELECT COUNT(e/ehr_id/value) AS n FROM EHR e", {});
+    await remote.#fetchTemplates().catch(() => undefined);
+    return remote;
+  }
+
+  async #fetchTemplates(): Promise<void> {
+    const listed = JSON.parse(await this.rest("GET", "definition/template")) as { template_id: string }[];
+    for (const { template_id } of listed.slice(0, TEMPLATES)) {
+      const text = await this.rest("GET", `definition/template/${encodeURIComponent(template_id)}/1`).catch(() => null);
+      if (text !== null) this.labels.handle("POST", "/v1/definition/template?type=opt14", '{"content-type":"application/xml"}', text, Date.now(), template_id);
+    }
+  }
+
+  async #send(method: string, path: string, content: string, headers: Record<string, string>): Promise<Response> {
+    const authorization: Record<string, string> = this.#authorization ? { authorization: this.#authorization } : {};
+    let response: Response;
+    try {
+      response = await fetch(`${this.#base}/${path}`, { method, headers: { ...headers, ...authorization }, ...(content ? { body: content } : {}) });
+    } catch {
+      throw new Error(`no answer from ${this.#base}: is it running, and does it allow requests from this page (CORS)?`);
+    }
+    if (response.headers.has("aqlite-answered-by")) throw new Error(`no server answers at ${this.#base}: choose “This browser” to ask the data here`);
+    return response;
+  }
+
+  /** Carries out a request; the text of its answer. Refusals are errors with the server's own words. */
+  async rest(method: string, path: string, content = "", headers: Record<string, string> = {}): Promise<string> {
+    const response = await this.#send(method, path, content, headers);
+    const text = await response.text();
+    if (response.ok) return text;
+    throw new Error(refusal(response, text));
+  }
+
+  /** The result set as text, and how long it took with the way there and back. */
+  async query(q: string, parameters: Record<string, unknown>): Promise<{ text: string; milliseconds: number }> {
+    const start = performance.now();
+    const text = await this.rest("POST", "query/aql", JSON.stringify(body({ q, parameters })), { "content-type": "application/json", accept: "application/json" });
+    return { text, milliseconds: performance.now() - start };
+  }
+
+  async #count(q: string): Promise<number> {
+    const { rows } = JSON.parse((await this.query(q, {})).text) as { rows: [[number]] };
+    return rows[0][0];
+  }
+
+  /** What it holds. */
+  async contents(): Promise<Contents> {
+    return {
+      place: this.#base,
+      ehrs: await this.#count("SELECT COUNT(e/ehr_id/value) AS n FROM EHR e"),
+      compositions: await this.#count("SELECT COUNT(*) AS n FROM EHR e CONTAINS COMPOSITION c"),
+      samples: null,
+      added: 0,
+      memory: 0,
+      milliseconds: performance.now() - this.#opened,
+    };
+  }
+}
+
+function refusal(response: Response, text: string): string {
+  const why = response.status === 401 ? "the server wants to know who asks: give it a token" : response.status === 403 ? "the server does not allow this with the given token" : "";
+  try {
+    const { message } = JSON.parse(text) as { message?: string };
+    return [message ?? `status ${response.status}`, why].filter(Boolean).join("; ");
+  } catch {
+    return why || `the server answered with status ${response.status}`;
+  }
+}

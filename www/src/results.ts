@@ -1,0 +1,143 @@
+// The result of a query: as a table, a chart or JSON; saved, or copied as a program.
+import { byId, copy, h, rove, save } from "./dom";
+import { languages, type Call } from "./code";
+import { Detail } from "./detail";
+import { cellText, csv, ndjson } from "./export";
+import { Grid } from "./grid";
+import { parse, print } from "./json";
+import type { Result } from "./protocol";
+
+declare const CHART_URL: string;
+
+const FORMS = ["table", "chart", "json"] as const;
+type Form = (typeof FORMS)[number];
+
+/** As JSON, more rows than this are not drawn. */
+const DRAWN = 200;
+const count = new Intl.NumberFormat("en");
+
+/** The card of the result. */
+export class ResultView {
+  readonly #box = byId("result");
+  readonly #detail = new Detail();
+  readonly #call: () => Call;
+  #result: Result | undefined;
+  #grid: Grid | undefined;
+  #form: Form = "table";
+
+  /** `call` is what stands in the editor now. */
+  constructor(call: () => Call) {
+    this.#call = call;
+    rove(byId("result-form"), (button) => this.#show(button.id.replace("as-", "") as Form));
+    byId("csv").addEventListener("click", () => this.#save("result.csv", "text/csv;charset=utf-8", csv));
+    byId("ndjson").addEventListener("click", () => this.#save("result.ndjson", "application/x-ndjson", ndjson));
+    byId("json").addEventListener("click", () => this.#save("result.json", "application/json", ({ text }) => text));
+    this.#listenCode();
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
+  }
+
+  #listenCode(): void {
+    const menu = byId<HTMLSelectElement>("copy-as");
+    const first = menu.options[0];
+    menu.append(...Object.entries(languages).map(([id, { title }]) => h("option", { value: id }, title)));
+    menu.addEventListener("change", () => {
+      const language = languages[menu.value];
+      menu.selectedIndex = 0;
+      if (language && first) void copy(first, language.write(this.#call()));
+    });
+  }
+
+  #save(name: string, type: string, write: (result: Result) => string): void {
+    if (this.#result) save(name, type, write(this.#result));
+  }
+
+  /** While a query runs. */
+  set busy(busy: boolean) {
+    if (busy) this.#box.setAttribute("aria-busy", "true");
+    else this.#box.removeAttribute("aria-busy");
+  }
+
+  /** Shows an answer; `total` is the time until it was here, `note` what else is to be known. */
+  answer(result: Result, total: number, note = ""): void {
+    this.#result = result;
+    this.#detail.close();
+    const { rows, columns, milliseconds } = result;
+    const words = [`${count.format(rows)} ${rows === 1 ? "row" : "rows"}`, `${columns.length} ${columns.length === 1 ? "column" : "columns"}`, `${milliseconds.toFixed(1)} ms`, note];
+    byId("summary").textContent = words.filter(Boolean).join(" · ");
+    byId("summary").title = `${milliseconds.toFixed(2)} ms in the engine, ${total.toFixed(1)} ms until the rows were here`;
+    this.#enable(true);
+    this.redraw();
+  }
+
+  /** Says something instead of a result. */
+  say(title: string, about: string, bad = false): void {
+    this.#say(h("div", { class: `empty${bad ? " bad" : ""}` }, h("h3", {}, title), h("p", {}, about)));
+  }
+
+  /** Shows something else instead of a result. */
+  instead(element: HTMLElement): void {
+    this.#result = undefined;
+    byId("summary").textContent = "";
+    this.#enable(false);
+    this.#say(element);
+  }
+
+  #say(element: HTMLElement): void {
+    this.#box.replaceChildren(element);
+  }
+
+  #enable(enabled: boolean): void {
+    for (const id of ["csv", "ndjson", "json"]) byId<HTMLButtonElement>(id).disabled = !enabled;
+  }
+
+  #show(form: Form): void {
+    this.#form = form;
+    for (const one of FORMS) {
+      byId(`as-${one}`).setAttribute("aria-checked", String(one === form));
+      byId(`as-${one}`).tabIndex = one === form ? 0 : -1;
+    }
+    this.redraw();
+  }
+
+  /** Draws the result again, for instance in other colours. */
+  redraw(): void {
+    const result = this.#result;
+    if (!result) return;
+    if (result.rows === 0) this.say("No rows", "The query is right, but nothing in the data matches. Loosen a condition in WHERE, or a CONTAINS.");
+    else if (this.#form === "json") this.#drawJson(result);
+    else if (this.#form === "chart") void this.#drawChart(result);
+    else this.#drawTable(result);
+  }
+
+  #drawTable(result: Result): void {
+    this.#grid = new Grid(result, (row, column) => this.#open(result, row, column));
+    this.#box.replaceChildren(this.#grid.element);
+    this.#grid.draw();
+  }
+
+  #drawJson(result: Result): void {
+    const whole = result.rows <= DRAWN ? print(parse(result.text)) : firstRows(result);
+    this.#box.replaceChildren(h("pre", { class: "raw", tabindex: 0, role: "region", "aria-label": "Result as JSON" }, whole));
+  }
+
+  async #drawChart(result: Result): Promise<void> {
+    const { chart } = (await import(new URL(CHART_URL, document.baseURI).href)) as typeof import("./chart");
+    if (this.#result !== result || this.#form !== "chart") return;
+    const drawn = chart(result);
+    if (drawn) this.#box.replaceChildren(drawn);
+    else this.say("Nothing to draw", "A chart needs a column of numbers or quantities; with a column of dates beside it, they are drawn over time.");
+  }
+
+  #open(result: Result, row: number, column: number): void {
+    const text = cellText(result, row, column);
+    if (!text.startsWith("{") && !text.startsWith("[")) return;
+    const name = result.columns[column]?.name ?? "";
+    this.#detail.show(`${name}, row ${row + 1}`, text, () => this.#grid?.focus());
+  }
+}
+
+function firstRows(result: Result): string {
+  const cells = (row: number) => result.columns.map((_, column) => cellText(result, row, column)).join(", ");
+  const lines = Array.from({ length: DRAWN }, (_, row) => `  [${cells(row)}]`);
+  return `${lines.join(",\n")}\n\n… ${count.format(result.rows - DRAWN)} more rows: save as JSON to see them all`;
+}

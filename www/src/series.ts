@@ -1,0 +1,127 @@
+// What can be drawn of a result: its numeric and temporal columns as numbers, and their distribution.
+import { view } from "./cell";
+import { cellText } from "./export";
+import { NumberText, parse } from "./json";
+import type { Result } from "./protocol";
+
+/** A column that can be drawn: one number a row, `null` where there is none. */
+export interface Measure {
+  name: string;
+  kind: "number" | "time";
+  /** Numbers, or seconds since 1970. */
+  values: (number | null)[];
+  /** What the numbers are counted in, where all objects of the column agree. */
+  unit: string;
+}
+
+/** Equal parts of the range of a measure, and how many values each has. */
+export interface Histogram {
+  /** Lower bounds. */
+  starts: number[];
+  counts: number[];
+  width: number;
+}
+
+/** A measure in five numbers. */
+export interface Summary {
+  count: number;
+  missing: number;
+  min: number;
+  median: number;
+  mean: number;
+  max: number;
+}
+
+const ISO = /^(\d{4})(?:-?(\d\d)(?:-?(\d\d))?)?(?:T(\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?)?(Z|[+-]\d\d(?::?\d\d)?)?)?$/;
+
+/** Seconds since 1970 of an ISO 8601 date or date-time; parts that are missing count from their beginning, a missing zone is UTC. */
+export function seconds(text: string): number | null {
+  const found = ISO.exec(text);
+  if (!found) return null;
+  const part = (at: number, otherwise: number) => (found[at] === undefined ? otherwise : Number(found[at]));
+  const zone = /^([+-])(\d\d):?(\d\d)?$/.exec(found[8] ?? "");
+  const offset = zone ? (zone[1] === "-" ? -1 : 1) * (Number(zone[2]) * 60 + Number(zone[3] ?? 0)) : 0;
+  const fraction = found[7] === undefined ? 0 : Number(`0.${found[7]}`);
+  const date = Date.UTC(part(1, 0), part(2, 1) - 1, part(3, 1), part(4, 0), part(5, 0) - offset, part(6, 0));
+  return Number.isNaN(date) ? null : date / 1000 + fraction;
+}
+
+/** The number in a cell, be it plain or the magnitude of an object, with its unit. */
+function numberOf(text: string): { value: number; unit: string } | null {
+  const { kind } = view(text);
+  if (kind === "number") return { value: Number(text), unit: "" };
+  if (kind !== "object" || !text.startsWith("{")) return null;
+  const object = parse(text) as Record<string, unknown>;
+  const magnitude = object["magnitude"];
+  if (!(magnitude instanceof NumberText)) return null;
+  return { value: Number(magnitude.text), unit: typeof object["units"] === "string" ? object["units"] : "" };
+}
+
+function timeOf(text: string): number | null {
+  const { kind, text: shown, type } = view(text);
+  const temporal = kind === "text" || (kind === "object" && (type === "DV_DATE_TIME" || type === "DV_DATE"));
+  // A bare year is more likely a number or a code.
+  return temporal && shown.length > 4 ? seconds(shown) : null;
+}
+
+function measure(result: Result, column: number, kind: Measure["kind"]): Measure | null {
+  const values: (number | null)[] = [];
+  const units = new Set<string>();
+  for (let row = 0; row < result.rows; row += 1) {
+    const text = cellText(result, row, column);
+    if (kind === "time") {
+      values.push(timeOf(text));
+    } else {
+      const found = numberOf(text);
+      values.push(found && Number.isFinite(found.value) ? found.value : null);
+      if (found) units.add(found.unit);
+    }
+    // Ten rows of something else in front of the first number: the column is something else.
+    if (row === 9 && values.every((value) => value === null) && kind === "time") return null;
+  }
+  if (values.every((value) => value === null)) return null;
+  const [unit = ""] = units;
+  return { name: result.columns[column]?.name ?? "", kind, values, unit: units.size === 1 ? unit : "" };
+}
+
+/** The columns that can be drawn. */
+export function measures(result: Result): Measure[] {
+  const found = result.columns.map((_, column) => measure(result, column, "number") ?? measure(result, column, "time"));
+  return found.filter((one) => one !== null);
+}
+
+/** The values that are there, in order. */
+function sorted(values: (number | null)[]): number[] {
+  return values.filter((value) => value !== null).sort((a, b) => a - b);
+}
+
+/** A step that people count in (1, 2 or 5 times a power of ten), so that about `parts` of them make the range. */
+function niceStep(range: number, parts: number): number {
+  const rough = range / parts;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  return [1, 2, 5, 10].map((times) => times * power).find((step) => step >= rough) ?? rough;
+}
+
+/** How the values are distributed, over at most some fifty parts. */
+export function histogram(values: (number | null)[]): Histogram {
+  const there = sorted(values);
+  const [min, max] = [there[0] ?? 0, there.at(-1) ?? 0];
+  const parts = Math.min(50, Math.max(5, Math.ceil(Math.sqrt(there.length))));
+  const width = max > min ? niceStep(max - min, parts) : 1;
+  const first = Math.floor(min / width);
+  const counts = new Array<number>(Math.floor(max / width) - first + 1).fill(0);
+  for (const value of there) {
+    const at = Math.min(counts.length - 1, Math.floor(value / width) - first);
+    counts[at] = (counts[at] ?? 0) + 1;
+  }
+  return { starts: counts.map((_, at) => (first + at) * width), counts, width };
+}
+
+/** Count, range and middle of the values. */
+export function summary(values: (number | null)[]): Summary {
+  const there = sorted(values);
+  const middle = there.length / 2;
+  const median = ((there[Math.ceil(middle) - 1] ?? 0) + (there[Math.floor(middle)] ?? 0)) / 2;
+  const mean = there.reduce((sum, value) => sum + value, 0) / Math.max(1, there.length);
+  return { count: there.length, missing: values.length - there.length, min: there[0] ?? 0, median, mean, max: there.at(-1) ?? 0 };
+}

@@ -1,0 +1,27 @@
+// A new version of the page: offered, never forced.
+import { h } from "./dom";
+
+/** Says in `notice` that a new version is there, as soon as one waits. */
+export function offerUpdates(registration: ServiceWorkerRegistration, notice: HTMLElement): void {
+  const offer = () => {
+    // Without a controller this is the first version, which takes over by itself.
+    if (registration.waiting && navigator.serviceWorker.controller) draw(registration.waiting, notice);
+  };
+  registration.addEventListener("updatefound", () => {
+    registration.installing?.addEventListener("statechange", offer);
+  });
+  offer();
+}
+
+function draw(waiting: ServiceWorker, notice: HTMLElement): void {
+  const take = () => {
+    navigator.serviceWorker.addEventListener("controllerchange", () => location.reload(), { once: true });
+    waiting.postMessage("take-over");
+  };
+  notice.hidden = false;
+  notice.classList.add("news");
+  notice.replaceChildren(
+    h("p", {}, h("strong", {}, "A new version is ready. "), "Your data and the query in the editor stay."),
+    h("p", { class: "actions" }, h("button", { id: "update", type: "button", class: "primary", onclick: take }, "Reload"), h("button", { type: "button", onclick: () => (notice.hidden = true) }, "Later")),
+  );
+}
