@@ -10,9 +10,11 @@ mod opt2;
 pub mod pattern;
 pub mod tree;
 mod validate;
+pub mod web;
 mod xml;
 
 pub use describe::{Description, describe};
 pub use example::{ExampleKind, example};
 pub use tree::Template;
 pub use validate::validate;
+pub use web::WebTemplate;

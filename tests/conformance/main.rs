@@ -20,6 +20,7 @@ mod rm_example;
 mod rm_json;
 mod rm_opt;
 mod rm_validation;
+mod rm_webtemplate;
 mod rm_xml;
 mod rm_xsd;
 mod rows;
@@ -48,6 +49,7 @@ const SUITES: &[(&str, Suite)] = &[
     ("rm.json", rm_json::run),
     ("rm.opt", rm_opt::run),
     ("rm.validation", rm_validation::run),
+    ("rm.webtemplate", rm_webtemplate::run),
     ("rm.xml", rm_xml::run),
     ("rm.xsd", rm_xsd::run),
 ];
