@@ -7,6 +7,7 @@ mod check;
 mod classes;
 mod complete;
 mod eval;
+mod facts;
 mod hint;
 mod hover;
 mod labels;

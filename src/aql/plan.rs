@@ -1,5 +1,6 @@
 //! The plan of a query: what it needs from a repository, and everything that is decided once for all documents.
 
+use super::facts::Facts;
 use super::query::{
     ClassExpr, CompareOp, Condition, Contains, Expr, IdentifiedPath, Literal, Predicate, PredicateValue, Query, Source, Step, Versions,
 };
@@ -29,6 +30,7 @@ pub struct Plan {
     /// Archetypes match by equality only.
     pub(super) exact: bool,
     pub(super) regexes: HashMap<String, Regex>,
+    pub(super) facts: Facts,
     scan: Scan,
 }
 
@@ -93,7 +95,7 @@ pub fn plan(query: Query, ehr: Option<&str>, exact: bool) -> Result<Plan, Vec<Di
     scan.all_versions |= derived;
     // A row without columns could not be counted.
     let width = width.max(1);
-    Ok(Plan { query, tries, exists, width, single, exact, regexes, scan })
+    Ok(Plan { query, tries, exists, width, single, exact, regexes, facts: Facts::default(), scan })
 }
 
 impl Plan {

@@ -2,13 +2,13 @@
 
 use super::node::{Node, View};
 use super::predicate::{Tester, matches_node_id};
+use crate::aql::facts::Candidate;
 use crate::aql::plan::Plan;
 use crate::aql::query::{ClassExpr, CompareOp, Contains, Literal, Predicate, PredicateValue, Source, Versions};
 use crate::document::{Container, Doc, ItemKind, ObjectKind, Table};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::id::is_archetype_id;
-use hashbrown::HashMap;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
@@ -33,29 +33,15 @@ pub(super) type Assignment = Vec<Node>;
 /// What to do with a complete assignment.
 pub(super) type Next<'n> = &'n mut dyn FnMut(&mut Assignment) -> ControlFlow<()>;
 
-/// Candidates of a class expression in a shape: found once, used for every fragment.
-#[derive(Default)]
-pub(super) struct Candidates {
-    /// Whether the EHR that was asked last passes the predicate of a class expression: (variable, EHR, answer).
-    last_ehr: Cell<Option<(usize, u32, bool)>>,
-    by_table: HashMap<(usize, u32), Rc<[Candidate]>>,
-}
-
-/// A node that may be bound, or a run of fragments to be searched.
-#[derive(Clone, Copy)]
-struct Candidate {
-    item: u32,
-    run: Option<u32>,
-    /// The archetype root nearest above, within the fragment.
-    above: Option<u32>,
-}
+/// Whether the EHR that was asked last passes the predicate of a class expression: (variable, EHR, answer).
+pub(super) type LastEhr = Cell<Option<(usize, u32, bool)>>;
 
 /// Binds variables in one EHR of a batch.
 pub(super) struct Binder<'p, 'b> {
     pub plan: &'p Plan,
     pub view: View<'b>,
     pub ehr: u32,
-    pub candidates: &'p RefCell<Candidates>,
+    pub last_ehr: &'p LastEhr,
     pub watch: Watch<'p>,
 }
 
@@ -155,12 +141,11 @@ impl<'p, 'b> Binder<'p, 'b> {
 
     /// Tests an EHR once, not again for each of its documents.
     fn ehr_passes(&self, expr: &ClassExpr, predicate: &Predicate, node: Node) -> bool {
-        let candidates = self.candidates.borrow();
-        match candidates.last_ehr.get() {
+        match self.last_ehr.get() {
             Some((variable, ehr, passes)) if (variable, ehr) == (expr.variable, self.ehr) => passes,
             _ => {
                 let passes = self.tester().holds(predicate, node);
-                candidates.last_ehr.set(Some((expr.variable, self.ehr, passes)));
+                self.last_ehr.set(Some((expr.variable, self.ehr, passes)));
                 passes
             }
         }
@@ -243,7 +228,7 @@ impl<'p, 'b> Binder<'p, 'b> {
     ) -> ControlFlow<()> {
         let Some(table) = self.view.batch.table(fragment.table) else { return ControlFlow::Continue(()) };
         let end = table.shape().item(from.saturating_sub(1)).map_or(0, |i| i.end);
-        for candidate in self.candidates_of(expr, fragment.table, table).iter().filter(|c| c.item >= from && c.item < end) {
+        for candidate in self.candidates_of(expr, table).iter().filter(|c| c.item >= from && c.item < end) {
             if local.is_some_and(|anchor| candidate.above.is_some_and(|root| anchor.is_none_or(|a| root > a))) {
                 continue;
             }
@@ -259,14 +244,8 @@ impl<'p, 'b> Binder<'p, 'b> {
         ControlFlow::Continue(())
     }
 
-    fn candidates_of(&self, expr: &ClassExpr, number: u32, table: &Table) -> Rc<[Candidate]> {
-        let key = (expr.variable, number);
-        if let Some(found) = self.candidates.borrow().by_table.get(&key) {
-            return Rc::clone(found);
-        }
-        let found: Rc<[Candidate]> = self.find_candidates(expr, table).into();
-        self.candidates.borrow_mut().by_table.insert(key, Rc::clone(&found));
-        found
+    fn candidates_of(&self, expr: &ClassExpr, table: &Table) -> Rc<[Candidate]> {
+        self.plan.facts.of(table.shape()).candidates(expr.variable, || self.find_candidates(expr, table))
     }
 
     fn find_candidates(&self, expr: &ClassExpr, table: &Table) -> Vec<Candidate> {
@@ -338,7 +317,7 @@ fn may_hold(predicate: &Predicate, id: Option<&str>, exact: bool) -> bool {
 }
 
 /// True when every alternative of the predicate names an at or id code.
-fn pins_local_code(predicate: &Predicate) -> bool {
+pub(super) fn pins_local_code(predicate: &Predicate) -> bool {
     match predicate {
         Predicate::NodeId(id) => !is_archetype_id(id),
         Predicate::And(terms) => terms.iter().any(pins_local_code),

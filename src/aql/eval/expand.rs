@@ -2,8 +2,12 @@
 
 use super::node::{Node, View};
 use super::predicate::Tester;
+use crate::aql::facts::Template;
 use crate::aql::plan::{PathSet, Plan};
 use crate::aql::trie::{Mode, Trie, TrieNode};
+use crate::document::Fragment;
+use std::cell::Cell;
+use std::rc::Rc;
 
 /// Rows of nodes, one column a path or captured step.
 pub(super) struct Rows {
@@ -22,6 +26,34 @@ impl Rows {
 
     pub fn iter(&self) -> impl Iterator<Item = &[Node]> {
         self.nodes.chunks_exact(self.width)
+    }
+
+    /// Every row with every row of a template at a fragment.
+    fn fill(&mut self, template: &Template, fragment: Fragment, most: usize) {
+        if let ([cells], 1) = (template.0.as_slice(), self.len()) {
+            return self.set(0, cells, fragment);
+        }
+        let mut more = Rows::none(self.width);
+        for cells in &template.0 {
+            let start = more.nodes.len();
+            more.nodes.resize(start + self.width, Node::NONE);
+            more.set(start, cells, fragment);
+        }
+        self.product(&more, most);
+    }
+
+    fn set(&mut self, start: usize, cells: &[(usize, u32)], fragment: Fragment) {
+        for (column, item) in cells {
+            if let Some(cell) = self.nodes.get_mut(start + column) {
+                *cell = Node { fragment, item: *item };
+            }
+        }
+    }
+
+    /// The rows of one fragment as those of all fragments of its shape.
+    fn to_template(&self) -> Template {
+        let filled = |row: &[Node]| row.iter().enumerate().filter(|(_, n)| !n.is_none()).map(|(column, n)| (column, n.item)).collect();
+        Template(self.iter().map(filled).collect())
     }
 
     fn is_empty(&self) -> bool {
@@ -75,6 +107,8 @@ pub(super) struct Expander<'p, 'b> {
     pub view: View<'b>,
     /// So many rows of one assignment are the most that are built; one more tells that there are more.
     pub most: usize,
+    /// Without templates.
+    pub plain: bool,
 }
 
 impl Expander<'_, '_> {
@@ -83,17 +117,29 @@ impl Expander<'_, '_> {
         let mut rows = Rows::single(self.plan.width);
         for trie in &self.plan.tries {
             let node = assignment.get(trie.variable).copied().unwrap_or(Node::NONE);
-            let alive = self.alive(trie, node);
-            let filled = if rows.len() == 1 { self.fill(trie, 0, node, &alive, &mut rows.nodes) } else { None };
-            if filled.is_none() {
-                rows.product(&self.expand(trie, 0, node, &alive), self.most);
+            if node.is_none() {
+                continue;
+            }
+            match self.template(trie, node) {
+                Some(template) => rows.fill(&template, node.fragment, self.most),
+                None => rows.product(&self.walked(trie, node), self.most),
             }
         }
         rows
     }
 
-    /// The rows of one variable, bound to a node.
-    pub fn of_variable(self, trie: &Trie, node: Node) -> Rows {
+    /// The rows that a variable gives in every fragment of a shape; `None` where the fragment decides them.
+    fn template(self, trie: &Trie, node: Node) -> Option<Rc<Template>> {
+        let table = self.view.table(node).filter(|_| !self.plain)?;
+        self.plan.facts.of(table.shape()).template(trie.variable, node.item, || {
+            let differs = Cell::new(false);
+            let rows = Expander { view: self.view.watched(&differs), ..self }.walked(trie, node);
+            (!differs.get()).then(|| rows.to_template())
+        })
+    }
+
+    /// The rows of one variable, bound to a node, found by walking from it.
+    pub fn walked(self, trie: &Trie, node: Node) -> Rows {
         let alive = self.alive(trie, node);
         let mut rows = Rows::single(self.plan.width);
         match self.fill(trie, 0, node, &alive, &mut rows.nodes) {

@@ -16,12 +16,11 @@ mod value;
 use super::plan::Plan;
 use super::result::ResultSet;
 use crate::document::{Batch, Doc};
-use bind::{Binder, Candidates, Parent, Watch};
+use bind::{Binder, LastEhr, Parent, Watch};
 use condition::Judge;
 use expand::Expander;
 use node::{Node, View};
 use output::Output;
-use std::cell::RefCell;
 use std::fmt;
 use std::ops::ControlFlow;
 use templates::{Anchors, ByTemplate};
@@ -78,11 +77,11 @@ impl<'p> Run<'p> {
     /// Evaluates a batch; false when no more batches are needed, because of a full window or a failure.
     pub fn push(&mut self, batch: &Batch) -> bool {
         if self.failure.is_none() {
-            let candidates = RefCell::new(Candidates::default());
+            let last_ehr = LastEhr::default();
             let done = match Anchors::of(self.plan).filter(|_| !self.budget.plain && !self.stops_early()) {
                 Some(anchors) => self.by_template(batch, &anchors),
-                None if self.plan.single => self.each_document(batch, &candidates),
-                None => self.each_ehr(batch, &candidates),
+                None if self.plan.single => self.each_document(batch, &last_ehr),
+                None => self.each_ehr(batch, &last_ehr),
             };
             self.output.settle(Judge { plan: self.plan, view: View::new(batch), now: self.now });
             if done.is_continue() && !self.is_full() {
@@ -126,17 +125,17 @@ impl<'p> Run<'p> {
         Some(batch.ehr_number(wanted))
     }
 
-    fn each_document(&mut self, batch: &Batch, candidates: &RefCell<Candidates>) -> ControlFlow<()> {
+    fn each_document(&mut self, batch: &Batch, last_ehr: &LastEhr) -> ControlFlow<()> {
         match self.only_ehr(batch) {
             Some(None) => ControlFlow::Continue(()),
-            Some(Some(ehr)) => batch.docs_of(ehr).iter().filter_map(|d| batch.doc(*d)).try_for_each(|doc| self.document(batch, doc, candidates)),
+            Some(Some(ehr)) => batch.docs_of(ehr).iter().filter_map(|d| batch.doc(*d)).try_for_each(|doc| self.document(batch, doc, last_ehr)),
             None => {
                 for (i, doc) in batch.docs().iter().enumerate() {
                     if i % 1024 == 0 && (self.stopped)() {
                         return self.fail(QueryError::Stopped);
                     }
                     if batch.ehr(doc.ehr).is_some_and(|e| e.is_queryable) {
-                        self.document(batch, doc, candidates)?;
+                        self.document(batch, doc, last_ehr)?;
                     }
                 }
                 ControlFlow::Continue(())
@@ -144,16 +143,16 @@ impl<'p> Run<'p> {
         }
     }
 
-    fn document(&mut self, batch: &Batch, doc: &Doc, candidates: &RefCell<Candidates>) -> ControlFlow<()> {
+    fn document(&mut self, batch: &Batch, doc: &Doc, last_ehr: &LastEhr) -> ControlFlow<()> {
         let scan = self.plan.scan();
         if !scan.kinds.contains(&doc.row.kind) || !(scan.all_versions || (doc.row.latest && !doc.row.deleted)) {
             return ControlFlow::Continue(());
         }
-        self.bind(batch, doc.ehr, Parent::Doc(doc), candidates)?;
+        self.bind(batch, doc.ehr, Parent::Doc(doc), last_ehr)?;
         if self.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    fn each_ehr(&mut self, batch: &Batch, candidates: &RefCell<Candidates>) -> ControlFlow<()> {
+    fn each_ehr(&mut self, batch: &Batch, last_ehr: &LastEhr) -> ControlFlow<()> {
         let only = self.only_ehr(batch);
         for (ehr, row) in batch.ehrs() {
             let wanted = only.map_or(row.is_queryable, |only| only == Some(ehr));
@@ -163,20 +162,20 @@ impl<'p> Run<'p> {
             if (self.stopped)() {
                 return self.fail(QueryError::Stopped);
             }
-            self.bind(batch, ehr, Parent::Ehr(ehr), candidates)?;
+            self.bind(batch, ehr, Parent::Ehr(ehr), last_ehr)?;
         }
         ControlFlow::Continue(())
     }
 
-    fn bind(&mut self, batch: &Batch, ehr: u32, parent: Parent<'_>, candidates: &RefCell<Candidates>) -> ControlFlow<()> {
+    fn bind(&mut self, batch: &Batch, ehr: u32, parent: Parent<'_>, last_ehr: &LastEhr) -> ControlFlow<()> {
         let (plan, now) = (self.plan, self.now);
         let view = View::new(batch);
-        let binder = Binder { plan, view, ehr, candidates, watch: Watch::new(self.stopped) };
+        let binder = Binder { plan, view, ehr, last_ehr, watch: Watch::new(self.stopped) };
         let mut assignment = vec![Node::NONE; plan.query.variables.len()];
         let flow = binder.bind(&plan.query.from, parent, &mut assignment, &mut |a| {
             let judge = Judge { plan, view, now };
             let order = if plan.single { 0 } else { join_order(batch, a) };
-            let rows = Expander { plan, view, most: self.budget.rows }.rows(a);
+            let rows = Expander { plan, view, most: self.budget.rows, plain: self.budget.plain }.rows(a);
             if rows.len() > self.budget.rows {
                 return ControlFlow::Break(());
             }

@@ -6,7 +6,7 @@
 //! its fragments are expanded one by one), and conditions on it are tested column by column. What passes is joined by
 //! document and put into document order.
 
-use super::bind::is_current;
+use super::bind::{is_current, pins_local_code};
 use super::condition::Judge;
 use super::expand::{Expander, Rows};
 use super::node::{Node, View};
@@ -93,12 +93,17 @@ fn collect_entries<'p>(source: &'p Source, entries: &mut Vec<&'p ClassExpr>) -> 
             collect_entries(left, entries)?;
             collect_entries(right, entries)
         }
-        Source::Class(expr) if expr.contains == Contains::Nothing && expr.class.is_a(Cls::CONTENT_ITEM) => {
+        Source::Class(expr) if expr.contains == Contains::Nothing && is_anywhere(expr) => {
             entries.push(expr);
             Some(())
         }
         _ => None,
     }
+}
+
+/// True for an entry or section that is looked for at any depth of a document.
+fn is_anywhere(expr: &ClassExpr) -> bool {
+    expr.class.is_a(Cls::CONTENT_ITEM) && !expr.predicate.as_ref().is_some_and(pins_local_code)
 }
 
 /// Evaluates one plan over one batch by templates.
@@ -250,7 +255,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
 
     /// The rows of one variable, if the budget allows them.
     fn expanded(&self, trie: &Trie, node: Node, view: View<'_>) -> Result<Rows, QueryError> {
-        let rows = Expander { plan: self.plan, view, most: self.budget.rows }.of_variable(trie, node);
+        let rows = Expander { plan: self.plan, view, most: self.budget.rows, plain: false }.walked(trie, node);
         self.within_budget(rows.len()).map(|()| rows)
     }
 
