@@ -130,6 +130,7 @@ impl<'b> View<'b> {
 
     /// What an EHR has that is not stored with it: its EHR_STATUS itself, and its lists of references.
     fn each_of_ehr(self, table: &Table, node: Node, attr: Attr, visit: &mut dyn FnMut(Node) -> bool) -> bool {
+        self.note_difference();
         if attr == Attr::EHR_STATUS {
             return self.status_of(table, node).is_none_or(visit);
         }
@@ -142,7 +143,6 @@ impl<'b> View<'b> {
 
     /// The latest EHR_STATUS of the EHR whose object this is.
     fn status_of(self, table: &Table, node: Node) -> Option<Node> {
-        self.note_difference();
         let ehr = *table.docs().get(node.fragment.row as usize)?;
         let mut statuses = self.docs_of(ehr).filter(|d| d.row.kind == ObjectKind::EhrStatus && d.row.latest);
         statuses.next().and_then(|d| d.data).map(Node::root)
