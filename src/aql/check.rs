@@ -1,7 +1,9 @@
 //! Syntax tree → checked query: names are resolved, classes and attributes known, parameters bound.
 //!
 //! All errors of a query are told together. Codes: AQL02xx names, AQL03xx parameters, AQL04xx what cannot be asked,
-//! AQL05xx what this host cannot answer.
+//! AQL05xx what this host
+//! cannot answer (0501 nobody asked, 0502 refused, 0503 an answer of the wrong kind, 0504 not stored as such, 0505 a service
+//! that fails, 0506 one that takes too long).
 
 mod from;
 mod path;
@@ -11,6 +13,7 @@ mod value;
 use super::ast;
 use super::query::{Aggregate, Column, ColumnValue, Condition, Expr, IdentifiedPath, Literal, OrderBy, OrderKey, Query, Variable, Window};
 use super::suggest::nearest;
+use super::terminology::Terminology;
 use super::token::{DIAGNOSTICS_LIMIT, Keyword};
 use crate::diag::{Diagnostic, Severity, Span};
 use std::collections::BTreeMap;
@@ -35,50 +38,10 @@ pub enum Parameter {
 /// The parameters of a request by name, without `$`.
 pub type Parameters = BTreeMap<String, Parameter>;
 
-/// What is asked of a terminology.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum TerminologyCall {
-    /// `TERMINOLOGY(operation, service, parameters)`.
-    Function {
-        /// `expand`, `validate`, `subsumes` …
-        operation: String,
-        /// `hl7.org/fhir/4.0` …
-        service: String,
-        /// The parameters of the call, URL-encoded.
-        parameters: String,
-    },
-    /// `matches {terminology://…}`.
-    Uri(String),
-}
-
-/// What a terminology answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TerminologyAnswer {
-    /// The codes of a value set.
-    Codes(Vec<String>),
-    /// Whether something holds.
-    Truth(bool),
-}
-
-/// Why a terminology does not answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TerminologyError {
-    /// Nobody here knows this service.
-    Absent,
-    /// The service refuses, with its reason.
-    Refused(String),
-}
-
-/// A source of value sets: the openEHR groups, uploaded value sets, answers that the host has fetched.
-pub trait Terminology {
-    /// Answers one call.
-    fn ask(&self, call: &TerminologyCall) -> Result<TerminologyAnswer, TerminologyError>;
-}
-
 /// What the checker may use.
 #[derive(Clone, Copy, Default)]
 pub struct CheckOptions<'a> {
-    /// Who answers TERMINOLOGY(); absent: AQL0501.
+    /// Who answers TERMINOLOGY() beside openEHR's own groups and code sets; absent: AQL0501.
     pub terminology: Option<&'a dyn Terminology>,
     /// Checks a text that is being written: unbound parameters and unanswered terminologies are no errors. The query that
     /// comes out is not meant to run.
@@ -112,43 +75,6 @@ pub fn examine(ast: &ast::Query, parameters: &Parameters, options: &CheckOptions
     let mut query = query.filter(|_| !wrong);
     query.iter_mut().for_each(uid::widen);
     (query, diagnostics)
-}
-
-/// Every call of a terminology in a query, for a host that must fetch the answers first.
-pub fn terminology_calls(ast: &ast::Query) -> Vec<TerminologyCall> {
-    let mut calls = Vec::new();
-    for column in &ast.select.columns {
-        if let ast::ColumnValue::Expr(expr) = &column.value {
-            calls_of_expr(expr, &mut calls);
-        }
-    }
-    if let Some(condition) = &ast.condition {
-        calls_of(condition, &mut calls);
-    }
-    calls
-}
-
-fn calls_of(condition: &ast::Condition, calls: &mut Vec<TerminologyCall>) {
-    match condition {
-        ast::Condition::And(all) | ast::Condition::Or(all) => all.iter().for_each(|c| calls_of(c, calls)),
-        ast::Condition::Not(inner) => calls_of(inner, calls),
-        ast::Condition::Compare(compare) => [&compare.left, &compare.right].into_iter().for_each(|e| calls_of_expr(e, calls)),
-        ast::Condition::Matches(_, ast::MatchesOperand::Terminology(call)) => calls.push(value::terminology_call(call)),
-        ast::Condition::Matches(_, ast::MatchesOperand::Uri(uri)) => calls.push(TerminologyCall::Uri(uri.text.clone())),
-        ast::Condition::Matches(_, ast::MatchesOperand::List(items)) => calls.extend(items.iter().filter_map(|i| match i {
-            ast::MatchesItem::Terminology(call) => Some(value::terminology_call(call)),
-            _ => None,
-        })),
-        ast::Condition::Exists(_) | ast::Condition::Like(..) => {}
-    }
-}
-
-fn calls_of_expr(expr: &ast::Expr, calls: &mut Vec<TerminologyCall>) {
-    match expr {
-        ast::Expr::Terminology(call) => calls.push(value::terminology_call(call)),
-        ast::Expr::Call(call) => call.arguments.iter().for_each(|e| calls_of_expr(e, calls)),
-        ast::Expr::Path(_) | ast::Expr::Literal(_) | ast::Expr::Parameter(_) => {}
-    }
 }
 
 /// The state of one check. Its methods answer `None` where they have told an error.

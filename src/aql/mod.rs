@@ -20,12 +20,12 @@ mod result;
 mod scene;
 mod signature;
 mod suggest;
+mod table;
+mod terminology;
 mod token;
 mod trie;
 
-pub use check::{
-    CheckOptions, Parameter, Parameters, Terminology, TerminologyAnswer, TerminologyCall, TerminologyError, check, examine, terminology_calls,
-};
+pub use check::{CheckOptions, Parameter, Parameters, check, examine};
 pub use complete::{Completion, CompletionKind, complete, diagnose};
 pub use eval::{Budget, QueryError, Run};
 pub use hover::{Hover, hover};
@@ -36,3 +36,5 @@ pub use prepare::{QueryOptions, prepare};
 pub use print::{format, print};
 pub use result::{Cell, ResultColumn, ResultSet};
 pub use signature::{SIGNATURES, Signature, signature};
+pub use table::CsvOptions;
+pub use terminology::{Terminology, TerminologyAnswer, TerminologyCall, TerminologyError, terminology_calls};

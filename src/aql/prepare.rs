@@ -1,8 +1,9 @@
 //! The whole ladder in one step: text and parameters → plan.
 
-use super::check::{CheckOptions, Parameters, Terminology, check};
+use super::check::{CheckOptions, Parameters, check};
 use super::parse::parse;
 use super::plan::{Plan, plan};
+use super::terminology::Terminology;
 use crate::diag::{Diagnostic, Severity, Span};
 
 /// What a query is prepared with, beside its text.
@@ -12,7 +13,7 @@ pub struct QueryOptions<'a> {
     pub ehr: Option<&'a str>,
     /// Archetype and node ids match by equality only, not by specialisation.
     pub exact_archetypes: bool,
-    /// Answers `TERMINOLOGY()` and value set URIs.
+    /// Answers `TERMINOLOGY()` and value set URIs beside openEHR's own groups and code sets.
     pub terminology: Option<&'a dyn Terminology>,
 }
 

@@ -29,6 +29,12 @@ impl CodeGroup {
     pub fn named(name: &str) -> Option<&'static CodeGroup> {
         GROUPS.iter().copied().find(|g| g.name == name)
     }
+
+    /// The code set whose codes are written under this `terminology_id`, in any case; openEHR's own groups share theirs.
+    pub fn of_code_set(terminology: &str) -> Option<&'static CodeGroup> {
+        let own = terminology.eq_ignore_ascii_case("openehr");
+        GROUPS.iter().copied().find(|g| !own && g.terminology.eq_ignore_ascii_case(terminology))
+    }
 }
 
 /// Compression of multimedia data.

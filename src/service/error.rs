@@ -187,6 +187,8 @@ pub(crate) fn reason(status: u16) -> &'static str {
         429 => "Too Many Requests",
         422 => "Unprocessable Entity",
         501 => "Not Implemented",
+        502 => "Bad Gateway",
+        504 => "Gateway Timeout",
         503 => "Service Unavailable",
         _ => "Internal Server Error",
     }

@@ -129,6 +129,11 @@ pub(super) fn encode(text: &str) -> String {
     out
 }
 
+/// Percent-encodes a key or value of a query string.
+pub(super) fn encode_value(text: &str) -> String {
+    encode(text).replace('&', "%26").replace('=', "%3D").replace('+', "%2B").replace(';', "%3B").replace(':', "%3A")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

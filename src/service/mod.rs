@@ -11,6 +11,8 @@
 //! | the few differences of the mounts | `dialect` |
 //! | whose documents a path is about | `owner` |
 //! | one file a resource | `ehr`, `controlled`, `contribution`, `versioned`, `template`, `stored_query`, `query`, `gdl`, `admin`, `root` |
+//! | one file a resource | `ehr`, `ehr_status`, `composition`, `directory`, `contribution`, `versioned`, `template`, `stored_query`, `query`, `value_set`, `gdl`, `admin`, `root` |
+//! | what a query asks of terminologies → answers | `terminology`, `fhir` |
 //! | body → checked document | `content` |
 //! | references → what they refer to | `resolve` |
 //! | change set → versions, contribution, one commit | `commit` |
@@ -45,6 +47,7 @@ mod controlled;
 mod dialect;
 mod ehr;
 mod error;
+mod fhir;
 mod gdl;
 mod http;
 mod ids;
@@ -58,10 +61,13 @@ mod root;
 mod route;
 mod stored_query;
 mod template;
+mod terminology;
 mod time;
+mod value_set;
 mod versioned;
 
 pub use http::{Request, Response};
+pub use terminology::{Answers, Reply, TerminologyServer, Unreachable};
 
 use crate::document::Shapes;
 use crate::store::repository::Repository;
@@ -169,6 +175,7 @@ pub struct Service<R> {
     config: Config,
     shapes: Shapes,
     library: Library,
+    terminology: Option<Box<dyn TerminologyServer>>,
     /// The caller of a service that is open.
     everyone: Caller,
 }
@@ -176,12 +183,17 @@ pub struct Service<R> {
 impl<R: Repository> Service<R> {
     /// A service over a repository.
     pub fn new(repository: R, config: Config) -> Service<R> {
-        Service { repository, config, shapes: Shapes::new(), library: Library::default(), everyone: Caller::everyone() }
+        Service { repository, config, shapes: Shapes::new(), library: Library::default(), terminology: None, everyone: Caller::everyone() }
     }
 
     /// The same repository and caches under another configuration.
     pub fn with_config(self, config: Config) -> Service<R> {
         Service { config, ..self }
+    }
+
+    /// The same, with a terminology server to ask.
+    pub fn with_terminology(self, server: Box<dyn TerminologyServer>) -> Service<R> {
+        Service { terminology: Some(server), ..self }
     }
 
     /// The repository.
@@ -249,6 +261,10 @@ impl<R: Repository> Service<R> {
             Operation::QueryDetail => self.query_detail(call).await,
             Operation::QueryAdHoc => self.query_ad_hoc(call).await,
             Operation::QueryStored => self.query_stored(call).await,
+            Operation::ValueSetStore => self.value_set_store(call).await,
+            Operation::ValueSetList => self.value_set_list(call).await,
+            Operation::ValueSetGet => self.value_set_get(call).await,
+            Operation::ValueSetDelete => self.value_set_delete(call).await,
             Operation::GuideUpload => self.guide_upload(call).await,
             Operation::GuideList => self.guide_list(call).await,
             Operation::GuideGet => self.guide_get(call).await,

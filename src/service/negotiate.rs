@@ -2,6 +2,7 @@
 
 use super::Request;
 use super::error::Failure;
+use crate::aql::CsvOptions;
 
 /// The two representations of RM resources.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -112,12 +113,12 @@ pub(crate) fn text_or_json_body(request: &Request) -> Result<bool, Failure> {
     }
 }
 
+/// Newline-delimited JSON: its usual name, and others.
+const NDJSON: [&str; 3] = ["application/x-ndjson", "application/ndjson", "application/jsonl"];
+
 /// True when a body says it is newline-delimited JSON.
 pub(crate) fn is_ndjson(request: &Request) -> bool {
-    request
-        .header("Content-Type")
-        .map(media_type)
-        .is_some_and(|t| matches!(t.as_str(), "application/x-ndjson" | "application/ndjson" | "application/jsonl"))
+    request.header("Content-Type").map(media_type).is_some_and(|t| NDJSON.contains(&t.as_str()))
 }
 
 fn unsupported(sent: &str, wanted: &str) -> Failure {
@@ -130,7 +131,10 @@ pub(crate) fn choose<'o>(request: &Request, offered: &[&'o str]) -> Result<&'o s
     let Some(accept) = request.header("Accept").filter(|a| !a.is_empty()) else { return Ok(first) };
     let mut best: Option<(&str, f32)> = None;
     for range in accept.split(',') {
-        let wanted = media_type(range);
+        let wanted = match media_type(range) {
+            alias if NDJSON.contains(&alias.as_str()) => NDJSON[0].to_owned(),
+            other => other,
+        };
         let quality = range.split(';').skip(1).find_map(|p| p.trim().strip_prefix("q=")).and_then(|q| q.trim().parse().ok()).unwrap_or(1.0);
         let fits = |offer: &&&str| {
             wanted == "*/*"
@@ -147,6 +151,27 @@ pub(crate) fn choose<'o>(request: &Request, offered: &[&'o str]) -> Result<&'o s
     }
     best.map(|(offer, _)| offer)
         .ok_or_else(|| Failure::new(406, format!("none of the accepted types can be served; offered: {}", offered.join(", "))))
+}
+
+/// The forms of a result set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ResultFormat {
+    /// The RESULT_SET of the interface.
+    Json,
+    /// CSV; `Accept: text/csv;guard=off` leaves formulas as they are.
+    Csv(CsvOptions),
+    /// An object a row and line.
+    Ndjson,
+}
+
+/// The form in which a result set is wanted.
+pub(crate) fn wanted_result(request: &Request) -> Result<ResultFormat, Failure> {
+    let unguarded = |range: &str| media_type(range) == "text/csv" && range.split(';').any(|p| p.trim().eq_ignore_ascii_case("guard=off"));
+    Ok(match choose(request, &["application/json", "text/csv", "application/x-ndjson"])? {
+        "text/csv" => ResultFormat::Csv(CsvOptions { guard: !request.header("Accept").is_some_and(|a| a.split(',').any(unguarded)) }),
+        "application/x-ndjson" => ResultFormat::Ndjson,
+        _ => ResultFormat::Json,
+    })
 }
 
 /// The format in which an RM resource is wanted.
@@ -190,6 +215,16 @@ mod tests {
         assert_eq!(accept("application/xml;q=0.1, application/json"), Ok(Format::Json));
         assert_eq!(accept("application/*"), Ok(Format::Json));
         assert_eq!(accept("text/csv"), Err(406));
+    }
+
+    #[test]
+    fn result_sets_have_three_forms() {
+        let wanted = |value: &str| wanted_result(&Request::new("GET", "/").with_header("Accept", value)).map_err(|f| f.status);
+        assert_eq!(wanted("*/*"), Ok(ResultFormat::Json));
+        assert_eq!(wanted("text/*"), Ok(ResultFormat::Csv(CsvOptions { guard: true })));
+        assert_eq!(wanted("text/csv; guard=off, application/json;q=0.5"), Ok(ResultFormat::Csv(CsvOptions { guard: false })));
+        assert_eq!(wanted("application/jsonl"), Ok(ResultFormat::Ndjson));
+        assert_eq!(wanted("application/xml"), Err(406));
     }
 
     #[test]

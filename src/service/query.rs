@@ -4,9 +4,9 @@ use super::Service;
 use super::call::Call;
 use super::commit::quoted;
 use super::error::Failure;
-use super::http::{Response, encode};
+use super::http::{Response, encode_value};
 use super::ids::{VersionUid, is_uuid, is_version};
-use super::negotiate::{Return, choose, none_match};
+use super::negotiate::{ResultFormat, Return, none_match, wanted_result};
 use super::parameters::Asked;
 use super::root::generator;
 use super::stored_query::detail;
@@ -19,6 +19,9 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
+/// Says, where the body cannot, that there are rows behind the page.
+const MORE: &str = "Aqlite-More";
+
 /// What a run gave.
 pub(crate) struct Answer {
     /// The page.
@@ -30,22 +33,23 @@ pub(crate) struct Answer {
 impl<R: Repository> Service<R> {
     /// GET and POST /query/aql
     pub(super) async fn query_ad_hoc(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        choose(call.request, &["application/json"])?;
+        let format = wanted_result(call.request)?;
         let asked = Asked::of(call)?;
         let q = asked.q.clone().filter(|q| !q.trim().is_empty()).ok_or_else(|| Failure::bad("the query text `q` is missing"))?;
-        self.respond(call, &asked, &q, None).await
+        self.respond(call, &asked, &q, None, format).await
     }
 
     /// GET and POST /query/{name}[/{version}]
     pub(super) async fn query_stored(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        choose(call.request, &["application/json"])?;
+        let format = wanted_result(call.request)?;
         let stored = self.stored_query(call.param(0), call.optional_param(1)).await?;
         let complete = call.optional_param(1).is_some_and(is_version);
-        if call.dialect.detail_and_result() && call.request.method != "POST" && complete && !Asked::in_request(call.request) {
+        let plain = call.request.method != "POST" && complete && format == ResultFormat::Json && !Asked::in_request(call.request);
+        if call.dialect.detail_and_result() && plain {
             return self.detail_and_result(call, &stored).await;
         }
         let asked = Asked::of(call)?;
-        self.respond(call, &asked, &stored.body, Some(&stored)).await
+        self.respond(call, &asked, &stored.body, Some(&stored), format).await
     }
 
     /// The definition of a stored query, together with its result where it can be run as it stands.
@@ -55,7 +59,7 @@ impl<R: Repository> Service<R> {
             return Ok(call.preference_applied(Response::json(200, Value::Object(body))));
         }
         let executed = match Asked::default().confined(call) {
-            Ok(asked) => self.respond(call, &asked, &stored.body, Some(stored)).await,
+            Ok(asked) => self.respond(call, &asked, &stored.body, Some(stored), ResultFormat::Json).await,
             Err(refusal) => Err(refusal),
         };
         let Ok(response) = executed else { return Ok(Response::json(200, Value::Object(body))) };
@@ -71,21 +75,32 @@ impl<R: Repository> Service<R> {
         Ok(Response::new(200).with_body("application/json", text).with_header("ETag", etag))
     }
 
-    async fn respond(&self, call: &Call<'_>, asked: &Asked, q: &str, stored: Option<&Definition>) -> Result<Response, Failure> {
+    async fn respond(&self, call: &Call<'_>, asked: &Asked, q: &str, stored: Option<&Definition>, format: ResultFormat) -> Result<Response, Failure> {
         call.trail.asks(&digest(q));
         if let Some(ehr) = &asked.ehr {
             call.trail.touches(ehr);
             self.ehr_with_id(ehr).await?;
         }
-        let prepared = self.prepare(call, asked, q)?;
+        let prepared = self.prepare(call, asked, q).await?;
         let revision = self.repository.revision().await.map_err(Failure::of_store)?;
-        let etag = self.etag(call, asked, q, revision);
-        if !prepared.reads_clock && none_match(call.request, &etag) {
+        let etag = self.etag(call, asked, q, revision, format);
+        if prepared.lasts && none_match(call.request, &etag) {
             return Ok(Response::new(304).with_header("ETag", format!("\"{etag}\"")));
         }
         let answer = self.run(call, prepared).await?;
-        let body = self.result_json(call, asked, q, stored, &answer)?;
-        Ok(Response::new(200).with_body("application/json", body).with_header("ETag", format!("\"{etag}\"")))
+        let (media_type, body) = match format {
+            ResultFormat::Json => ("application/json", self.result_json(call, asked, q, stored, &answer)?),
+            ResultFormat::Csv(options) => ("text/csv; charset=utf-8; header=present", answer.result.to_csv(options)),
+            ResultFormat::Ndjson => ("application/x-ndjson", answer.result.to_ndjson()),
+        };
+        if body.len() > self.config.limits.result {
+            return Err(Failure::bad(format!(
+                "the result is larger than {} bytes: ask for fewer rows by `fetch`, or for paths instead of whole objects",
+                self.config.limits.result
+            )));
+        }
+        let response = Response::new(200).with_body(media_type, body).with_header("ETag", format!("\"{etag}\""));
+        Ok(if answer.more && format != ResultFormat::Json { response.with_header(MORE, "true") } else { response })
     }
 
     /// Runs a query of the service's own, such as that of a guide, over the whole of its rows.
@@ -94,25 +109,26 @@ impl<R: Repository> Service<R> {
         let ast = ast.ok_or_else(|| Failure::in_text(400, "query", q, &diagnostics))?;
         let query = aql::check(&ast, parameters, &CheckOptions::default()).map_err(|d| Failure::in_text(400, "query", q, &d))?;
         let plan = aql::plan(query, ehr, false).map_err(|d| Failure::in_text(400, "query", q, &d))?;
-        Ok(self.run(call, Prepared { plan, default_page: None, reads_clock: true }).await?.result)
+        Ok(self.run(call, Prepared { plan, default_page: None, lasts: false }).await?.result)
     }
 
-    fn prepare(&self, call: &Call<'_>, asked: &Asked, q: &str) -> Result<Prepared, Failure> {
+    async fn prepare(&self, call: &Call<'_>, asked: &Asked, q: &str) -> Result<Prepared, Failure> {
         if q.len() > self.config.limits.aql {
             return Err(Failure::too_large("query", self.config.limits.aql));
         }
         let (ast, diagnostics) = aql::parse(q);
         let ast = ast.ok_or_else(|| Failure::in_text(400, "query", q, &diagnostics))?;
         self.check_page(call, asked, &ast)?;
-        let options = CheckOptions::default();
+        let answers = self.answers(&ast).await?;
+        let options = CheckOptions { terminology: Some(&answers), ..CheckOptions::default() };
         let mut query = aql::check(&ast, &asked.parameters, &options).map_err(|d| Failure::in_text(status_of(&d), "query", q, &d))?;
         if let Some(status) = call.dialect.strict_version_uids() {
             check_uids(&query, &self.config.system_id, status)?;
         }
-        let reads_clock = reads_clock(&query);
+        let lasts = !answers.any() && !reads_clock(&query);
         let default_page = self.window(asked, &mut query);
         let plan = aql::plan(query, asked.ehr.as_deref(), false).map_err(|d| Failure::in_text(status_of(&d), "query", q, &d))?;
-        Ok(Prepared { plan, default_page, reads_clock })
+        Ok(Prepared { plan, default_page, lasts })
     }
 
     /// Which pages may be asked of which queries.
@@ -183,8 +199,8 @@ impl<R: Repository> Service<R> {
     }
 
     /// Changes whenever the answer may: with the data, the query, its parameters, the page and the mount.
-    fn etag(&self, call: &Call<'_>, asked: &Asked, q: &str, revision: u64) -> String {
-        let text = format!("{revision}\n{:?}\n{q}\n{asked:?}\n{:?}", call.dialect, self.config.limits);
+    fn etag(&self, call: &Call<'_>, asked: &Asked, q: &str, revision: u64, format: ResultFormat) -> String {
+        let text = format!("{revision}\n{:?}\n{q}\n{asked:?}\n{:?}\n{format:?}", call.dialect, self.config.limits);
         digest(&text)
     }
 
@@ -222,12 +238,6 @@ impl<R: Repository> Service<R> {
         out.push_str(r#"],"rows":"#);
         answer.result.write_rows(&mut out);
         out.push('}');
-        if out.len() > self.config.limits.result {
-            return Err(Failure::bad(format!(
-                "the result is larger than {} bytes: ask for fewer rows by `fetch`, or for paths instead of whole objects",
-                self.config.limits.result
-            )));
-        }
         Ok(out)
     }
 }
@@ -244,7 +254,8 @@ struct Prepared {
     plan: Plan,
     /// The size of the default page, where that is what is asked for.
     default_page: Option<u64>,
-    reads_clock: bool,
+    /// True when nothing but the data can change the answer: no clock is read, no terminology asked.
+    lasts: bool,
 }
 
 /// The path of a column without its variable: `/uid/value`; `/` for a whole variable.
@@ -263,8 +274,7 @@ fn without_variable(path: &str) -> &str {
 
 /// The address of a query that was asked by GET.
 fn href(call: &Call<'_>) -> String {
-    let part = |text: &str| encode(text).replace('&', "%26").replace('=', "%3D").replace('+', "%2B").replace(';', "%3B");
-    let pairs: Vec<String> = call.request.query.iter().map(|(key, value)| format!("{}={}", part(key), part(value))).collect();
+    let pairs: Vec<String> = call.request.query.iter().map(|(key, value)| format!("{}={}", encode_value(key), encode_value(value))).collect();
     let path = format!("{}{}", call.config.base_url, call.request.path);
     if pairs.is_empty() { path } else { format!("{path}?{}", pairs.join("&")) }
 }
@@ -303,9 +313,15 @@ fn literal(parameter: &Parameter) -> String {
     }
 }
 
-/// 501 when the host lacks what the query asks for, 400 when the query is wrong.
+/// 400 when the query is wrong, or a terminology refuses it; else what this host lacks (501), or what fails behind it (502, 504).
 fn status_of(diagnostics: &[crate::diag::Diagnostic]) -> u16 {
-    if !diagnostics.is_empty() && diagnostics.iter().all(|d| d.code.starts_with("AQL05")) { 501 } else { 400 }
+    let of_code = |code: &str| match code {
+        "AQL0501" | "AQL0504" => 501,
+        "AQL0505" => 502,
+        "AQL0506" => 504,
+        _ => 400,
+    };
+    diagnostics.iter().map(|d| of_code(d.code)).min().unwrap_or(400)
 }
 
 fn reads_clock(query: &Query) -> bool {

@@ -140,7 +140,7 @@ pub enum Which<'a> {
     At(&'a str),
 }
 
-/// A definition: template, stored query or guide. Immutable per (name, version).
+/// A definition: template, stored query, guide or value set. Immutable per (name, version).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Definition {
     /// Template id, qualified query name, guide id.
@@ -166,6 +166,8 @@ pub enum DefinitionKind {
     Query,
     /// Guides.
     Guide,
+    /// Value sets; the version counts revisions.
+    ValueSet,
 }
 
 /// Why a repository did not do what was asked.

@@ -15,4 +15,5 @@ mod sql;
 mod sqlite;
 mod store;
 mod template;
+mod terminology;
 mod tidy;

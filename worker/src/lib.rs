@@ -3,6 +3,7 @@
 mod cached;
 mod d1;
 mod http;
+mod terminology;
 
 use aqlite::service::{Auth, Config, Moment, Service};
 use aqlite::store::sql::{Catalogue, Sql, SqlRepository, Statement};
@@ -10,6 +11,7 @@ use cached::Cached;
 use d1::D1;
 use std::cell::RefCell;
 use std::rc::Rc;
+use terminology::Fhir;
 use worker::{Context, Date, Env, Request, Response, Result, ScheduleContext, ScheduledEvent, console_error, event};
 
 /// The binding of the database in wrangler.toml.
@@ -52,7 +54,12 @@ fn service(env: &Env, base_url: String) -> Result<Rc<Service<Host>>> {
         return Ok(service);
     }
     let database = SqlRepository::new(D1::new(env.d1(DATABASE)?), Rc::new(Catalogue::default()));
-    let service = Rc::new(Service::new(Cached::new(database, env.kv(BLOBS)?), config));
+    let service = Service::new(Cached::new(database, env.kv(BLOBS)?), config);
+    let service = match env.var("TERMINOLOGY_URL") {
+        Ok(base) => service.with_terminology(Box::new(Fhir::new(&base.to_string(), env.kv(BLOBS)?))),
+        Err(_) => service,
+    };
+    let service = Rc::new(service);
     SERVICE.replace(Some(Rc::clone(&service)));
     Ok(service)
 }

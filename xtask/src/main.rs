@@ -28,7 +28,7 @@ struct Task {
 const TASKS: [Task; 9] = [
     Task {
         name: "serve",
-        usage: "serve [--port 8787] [--state DIR] [--no-sample] [--system-id aqlite.local] [--admin]
+        usage: "serve [--port 8787] [--state DIR] [--no-sample] [--system-id aqlite.local] [--admin] [--terminology URL]
       the repository and the playground on this machine, with sample data",
         run: serve::run_server,
     },

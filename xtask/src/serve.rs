@@ -15,7 +15,7 @@ use crate::{bundle, http, sample};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn run_server(args: &[String]) -> Result<(), String> {
-    let options = Options::read(args, &["port", "state", "system-id"], &["no-sample", "admin"])?;
+    let options = Options::read(args, &["port", "state", "system-id", "terminology"], &["no-sample", "admin"])?;
     let port = port_of(&options)?;
     TcpListener::bind(("127.0.0.1", port)).map_err(|e| format!("port {port} on 127.0.0.1: {e}; choose another by --port"))?;
     let here = std::env::current_dir().map_err(|e| e.to_string())?;
@@ -32,7 +32,7 @@ pub fn run_server(args: &[String]) -> Result<(), String> {
         greeter.arg("--admin");
     }
     greeter.spawn().map_err(|e| e.to_string())?;
-    become_process(&mut server(port, &state, options.value("system-id", "aqlite.local"), options.has("admin")))
+    become_process(&mut server(port, &state, &options))
 }
 
 fn port_of(options: &Options) -> Result<u16, String> {
@@ -55,12 +55,16 @@ fn migrate(state: &Path) -> Result<(), String> {
     })
 }
 
-fn server(port: u16, state: &Path, system_id: &str, admin: bool) -> Command {
+fn server(port: u16, state: &Path, options: &Options) -> Command {
+    let system_id = options.value("system-id", "aqlite.local");
     let mut wrangler = wrangler(&["dev", "--local", "--ip", "127.0.0.1", "--log-level", "error", "--show-interactive-dev-session=false"]);
     wrangler.args(["--port", &port.to_string()]).arg("--persist-to").arg(state);
     wrangler.args(["--var", "AUTH:none", "--var", &format!("SYSTEM_ID:{system_id}")]);
-    if admin {
+    if options.has("admin") {
         wrangler.args(["--var", "ADMIN:true"]);
+    }
+    if let Some(base) = options.given("terminology") {
+        wrangler.args(["--var", &format!("TERMINOLOGY_URL:{base}")]);
     }
     wrangler
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::aql::parse;
 use crate::aql::query::{LikeItem, LikePattern, Literal, Predicate, Source, Versions};
+use crate::aql::terminology::{TerminologyAnswer, TerminologyCall, TerminologyError, terminology_calls};
 
 fn checked(text: &str, parameters: &[(&str, Parameter)]) -> Result<Query, Vec<Diagnostic>> {
     let (ast, diagnostics) = parse(text);
@@ -125,7 +126,8 @@ fn terminologies_answer_or_are_told_absent() {
             }
         }
     }
-    let text = "SELECT c FROM COMPOSITION c WHERE c/category matches {terminology://openehr} AND TERMINOLOGY('validate', 'x', 'y') = true";
+    let text =
+        "SELECT c FROM COMPOSITION c WHERE c/category matches {terminology://example.org/sets/event} AND TERMINOLOGY('validate', 'x', 'y') = true";
     let (ast, _) = parse(text);
     let ast = ast.unwrap();
     assert_eq!(terminology_calls(&ast).len(), 2);

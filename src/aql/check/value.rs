@@ -1,9 +1,10 @@
 //! Values: literals, parameters, functions, patterns, value sets.
 
-use super::{Checker, Parameter, TerminologyAnswer, TerminologyCall, TerminologyError, did_you_mean};
+use super::{Checker, Parameter, did_you_mean};
 use crate::aql::ast;
 use crate::aql::query::{Expr, LikeItem, LikePattern, Literal};
 use crate::aql::signature::{SIGNATURES, Signature, signature};
+use crate::aql::terminology::{TerminologyAnswer, TerminologyCall, TerminologyError};
 use crate::aql::token::{Escapes, unescape};
 use crate::diag::Span;
 
@@ -14,8 +15,9 @@ impl Checker<'_> {
             ast::Expr::Literal(value) => Some(Expr::Literal(literal(value))),
             ast::Expr::Parameter(name) => self.bound(name).map(Expr::Literal),
             ast::Expr::Call(call) => self.call(call),
-            ast::Expr::Terminology(call) => match self.answer(&terminology_call(call), call.at.0)? {
+            ast::Expr::Terminology(call) => match self.answer(&TerminologyCall::of(call), call.at.0)? {
                 TerminologyAnswer::Truth(value) => Some(Expr::Literal(Literal::Boolean(value))),
+                TerminologyAnswer::Text(text) => Some(Expr::Literal(Literal::Text(text))),
                 TerminologyAnswer::Codes(_) => self.error(
                     "AQL0503",
                     call.at.0,
@@ -101,7 +103,7 @@ impl Checker<'_> {
     pub(super) fn members(&mut self, operand: &ast::MatchesOperand) -> Option<Vec<Literal>> {
         match operand {
             ast::MatchesOperand::Uri(uri) => self.codes(&TerminologyCall::Uri(uri.text.clone()), uri.span()),
-            ast::MatchesOperand::Terminology(call) => self.codes(&terminology_call(call), call.at.0),
+            ast::MatchesOperand::Terminology(call) => self.codes(&TerminologyCall::of(call), call.at.0),
             ast::MatchesOperand::List(items) => {
                 let all: Vec<Option<Vec<Literal>>> = items.iter().map(|i| self.member(i)).collect();
                 Some(all.into_iter().collect::<Option<Vec<_>>>()?.into_iter().flatten().collect())
@@ -112,7 +114,7 @@ impl Checker<'_> {
     fn member(&mut self, item: &ast::MatchesItem) -> Option<Vec<Literal>> {
         match item {
             ast::MatchesItem::Literal(value) => Some(vec![literal(value)]),
-            ast::MatchesItem::Terminology(call) => self.codes(&terminology_call(call), call.at.0),
+            ast::MatchesItem::Terminology(call) => self.codes(&TerminologyCall::of(call), call.at.0),
             ast::MatchesItem::Parameter(name) => {
                 let Some(Parameter::List(values)) = self.parameters.get(&name.text) else {
                     return self.bound(name).map(|value| vec![value]);
@@ -130,9 +132,12 @@ impl Checker<'_> {
         match self.answer(call, span)? {
             TerminologyAnswer::Codes(codes) => Some(codes.into_iter().map(Literal::Text).collect()),
             TerminologyAnswer::Truth(_) if self.options.draft => Some(Vec::new()),
-            TerminologyAnswer::Truth(_) => {
-                self.error("AQL0503", span, "the terminology answers yes or no, not with codes", "compare it: `TERMINOLOGY(…) = true`")
-            }
+            TerminologyAnswer::Truth(_) | TerminologyAnswer::Text(_) => self.error(
+                "AQL0503",
+                span,
+                "the terminology does not answer with codes",
+                "ask it to `expand` a value set, or compare the answer: `TERMINOLOGY(…) = true`",
+            ),
         }
     }
 
@@ -140,24 +145,18 @@ impl Checker<'_> {
         if self.options.draft {
             return Some(TerminologyAnswer::Truth(true));
         }
-        match self.options.terminology.map_or(Err(TerminologyError::Absent), |t| t.ask(call)) {
+        let listed = || Err(TerminologyError::Absent("list the codes: `path matches {'a', 'b'}`".to_owned()));
+        let answer = call.built_in().unwrap_or_else(|| self.options.terminology.map_or_else(listed, |t| t.ask(call)));
+        match answer {
             Ok(answer) => Some(answer),
-            Err(TerminologyError::Refused(reason)) => self.error("AQL0502", span, "the terminology does not answer", reason),
-            Err(TerminologyError::Absent) => {
-                let service = match call {
-                    TerminologyCall::Function { service, .. } => service,
-                    TerminologyCall::Uri(uri) => uri,
-                };
-                self.error("AQL0501", span, format!("no terminology service answers for `{service}`"), "list the codes: `path matches {'a', 'b'}`")
+            Err(TerminologyError::Absent(remedy)) => {
+                self.error("AQL0501", span, format!("no terminology service answers for `{}`", call.service()), remedy)
             }
+            Err(TerminologyError::Refused(reason)) => self.error("AQL0502", span, "the terminology does not answer", reason),
+            Err(TerminologyError::Failed(reason)) => self.error("AQL0505", span, "the terminology service fails", reason),
+            Err(TerminologyError::Late(reason)) => self.error("AQL0506", span, "the terminology service takes too long", reason),
         }
     }
-}
-
-/// A call as the terminology reads it.
-pub(super) fn terminology_call(call: &ast::Terminology) -> TerminologyCall {
-    let text = |raw: &str| unescape(raw, Escapes::Text).0;
-    TerminologyCall::Function { operation: text(&call.operation), service: text(&call.service), parameters: text(&call.parameters) }
 }
 
 /// A literal with its escapes resolved; a number becomes one that JSON can write.

@@ -1,4 +1,4 @@
-//! Templates, stored queries and guides.
+//! Templates, stored queries, guides and value sets.
 
 use super::large::{Large, read_rests, rests};
 use super::value::{Fields, Sql, SqlError, Statement};
@@ -76,6 +76,7 @@ fn number(kind: DefinitionKind) -> u64 {
         DefinitionKind::Template => 1,
         DefinitionKind::Query => 2,
         DefinitionKind::Guide => 3,
+        DefinitionKind::ValueSet => 4,
     }
 }
 

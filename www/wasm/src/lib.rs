@@ -7,9 +7,9 @@
 mod moment;
 mod samples;
 
-use aqlite::aql::{self, Budget, Completion, Parameter, Parameters, QueryOptions, ResultSet, Run, TemplateLabels};
+use aqlite::aql::{self, Budget, Completion, CsvOptions, Parameter, Parameters, QueryOptions, ResultSet, Run, TemplateLabels};
 use aqlite::diag::{Diagnostic, LineIndex, Severity, Span};
-use aqlite::service::{Auth, Config, Request, Response, Service};
+use aqlite::service::{Answers, Auth, Config, Request, Response, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::block_on;
 use aqlite::store::repository::{Definition, DefinitionKind, Repository as _};
@@ -85,15 +85,20 @@ impl Repository {
     /// # Errors
     /// An `Error` with `diagnostics` when the query or a parameter is wrong, without when it was too large.
     pub fn query(&self, q: &str, parameters: &str, now: &str) -> Result<String, JsValue> {
-        let parameters: Map<String, Value> = serde_json::from_str(parameters).map_err(|e| JsError::new(&e.to_string()))?;
-        let parameters: Parameters = parameters.into_iter().map(|(name, value)| (name, parameter(value))).collect();
-        let plan = aql::prepare(q, &parameters, &QueryOptions::default()).map_err(|found| query_error(q, &found))?;
-        let go_on = || false;
-        let mut run = Run::new(&plan, now, Budget { rows: ROWS, ..Budget::default() }, &go_on);
-        // A sink that wants no more ends the scan with `Stopped`: the run itself knows whether that is a failure.
-        let scanned = block_on(self.service.repository().scan(plan.scan(), &mut |batch| run.push(batch)));
-        scanned.map_err(|waits| JsError::new(&waits.to_string()))?.ok();
-        Ok(result_json(&run.finish().map_err(|e| JsError::new(&e.to_string()))?))
+        self.run(q, parameters, now).map(|result| result_json(&result))
+    }
+
+    /// The same rows as text: `format` is `csv` (RFC 4180; `guard` keeps texts from being taken for formulas) or `ndjson`.
+    ///
+    /// # Errors
+    /// As [`Repository::query`], and when there is no such format.
+    pub fn table(&self, q: &str, parameters: &str, now: &str, format: &str, guard: bool) -> Result<String, JsValue> {
+        let result = self.run(q, parameters, now)?;
+        match format {
+            "csv" => Ok(result.to_csv(CsvOptions { guard })),
+            "ndjson" => Ok(result.to_ndjson()),
+            other => Err(JsError::new(&format!("there is no format `{other}`: expected `csv` or `ndjson`")).into()),
+        }
     }
 
     /// What may stand at an offset (in UTF-16 units) of a query, with the names that the templates give it: JSON text
@@ -118,6 +123,27 @@ impl Repository {
 }
 
 impl Repository {
+    fn run(&self, q: &str, parameters: &str, now: &str) -> Result<ResultSet, JsValue> {
+        let parameters: Map<String, Value> = serde_json::from_str(parameters).map_err(|e| JsError::new(&e.to_string()))?;
+        let parameters: Parameters = parameters.into_iter().map(|(name, value)| (name, parameter(value))).collect();
+        let answers = self.answers(q)?;
+        let options = QueryOptions { terminology: Some(&answers), ..QueryOptions::default() };
+        let plan = aql::prepare(q, &parameters, &options).map_err(|found| query_error(q, &found))?;
+        let go_on = || false;
+        let mut run = Run::new(&plan, now, Budget { rows: ROWS, ..Budget::default() }, &go_on);
+        // A sink that wants no more ends the scan with `Stopped`: the run itself knows whether that is a failure.
+        let scanned = block_on(self.service.repository().scan(plan.scan(), &mut |batch| run.push(batch)));
+        scanned.map_err(|waits| JsError::new(&waits.to_string()))?.ok();
+        Ok(run.finish().map_err(|e| JsError::new(&e.to_string()))?)
+    }
+
+    /// What the stored value sets answer to the terminology calls of a query; no server is asked here.
+    fn answers(&self, q: &str) -> Result<Answers, JsError> {
+        let ast = aql::parse(q).0;
+        let told = ast.map(|ast| block_on(self.service.terminology_answers(&ast)));
+        told.unwrap_or_else(|| Ok(Ok(Answers::default()))).map_err(|waits| JsError::new(&waits.to_string()))?.map_err(|why| JsError::new(&why))
+    }
+
     fn send(&self, request: &Request, now: f64, seed: &str) -> Result<Response, String> {
         block_on(self.service.handle(request, &mut Replayed::new(now, seed))).map_err(|waits| waits.to_string())
     }

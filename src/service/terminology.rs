@@ -1,0 +1,344 @@
+//! Who answers `TERMINOLOGY(…)` and `matches {terminology://…}`: stored value sets, and a FHIR server that the host asks.
+//!
+//! The core never waits for a terminology: what a query asks is known from its text, the answers are gathered first, and the
+//! checker writes them into the query. openEHR's own groups and code sets need nobody (`aql::TerminologyCall::built_in`).
+//!
+//! | operation | a stored value set | the server (FHIR R4 or R5) |
+//! |---|---|---|
+//! | `expand` (`url=…`, or the bare address) | its codes | `ValueSet/$expand`, all pages |
+//! | `validate` with `url` | whether it has `code` (and `system`) | `ValueSet/$validate-code` |
+//! | `validate` with `system` alone | | `CodeSystem/$validate-code` |
+//! | `subsumes` (`system`, `codeA`, `codeB`) | | `CodeSystem/$subsumes`: true when A is B, or above it |
+//! | `lookup` (`system`, `code`) | | `CodeSystem/$lookup`: the display |
+//! | `map` | | `ConceptMap/$translate`: the codes of the matches |
+
+use super::Service;
+use super::error::Failure;
+use super::fhir::{self, Coding, Page, ValueSet, canonical};
+use super::http::{decode, encode_value};
+use crate::aql::ast::Query;
+use crate::aql::{Terminology, TerminologyAnswer, TerminologyCall, TerminologyError, terminology_calls};
+use crate::store::repository::Repository;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::pin::Pin;
+
+/// How many different questions one query may ask.
+const QUESTIONS: usize = 32;
+/// How many value sets may be imported by one, directly or not.
+const IMPORTS: usize = 64;
+/// How many codes a value set may have.
+const CODES: usize = 100_000;
+/// Codes that are asked for at a time.
+const PAGE: usize = 10_000;
+
+/// A terminology server that the host reaches.
+pub trait TerminologyServer {
+    /// GETs an address below the base of the server, such as `ValueSet/$expand?url=…`, as `application/fhir+json`.
+    ///
+    /// The host bounds the time and the size of an answer, and may keep answers of status 200 for a while.
+    fn get<'a>(&'a self, address: &'a str) -> Pin<Box<dyn Future<Output = Result<Reply, Unreachable>> + 'a>>;
+}
+
+/// What a terminology server answers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Reply {
+    /// The HTTP status.
+    pub status: u16,
+    /// The body.
+    pub body: String,
+}
+
+/// Why there is no answer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Unreachable {
+    /// It did not come in time.
+    Late,
+    /// There is no connection, or no answer that can be read.
+    Failed(String),
+}
+
+/// The answers to everything that a query asks of terminologies.
+#[derive(Default)]
+pub struct Answers(BTreeMap<TerminologyCall, Result<TerminologyAnswer, TerminologyError>>);
+
+impl Answers {
+    /// True when a server was asked, so that the answer may change although nothing here does.
+    pub(crate) fn any(&self) -> bool {
+        !self.0.is_empty()
+    }
+}
+
+impl Terminology for Answers {
+    fn ask(&self, call: &TerminologyCall) -> Result<TerminologyAnswer, TerminologyError> {
+        self.0.get(call).cloned().unwrap_or_else(|| Err(absent()))
+    }
+}
+
+fn absent() -> TerminologyError {
+    TerminologyError::Absent(String::from(
+        "store the value set (PUT definition/valueset/{url}), or set the variable TERMINOLOGY_URL to the base of a FHIR terminology server",
+    ))
+}
+
+fn refused<T>(why: impl Into<String>) -> Result<T, TerminologyError> {
+    Err(TerminologyError::Refused(why.into()))
+}
+
+/// A question in the words of FHIR.
+struct Question {
+    operation: String,
+    /// The value set that it is about.
+    url: Option<String>,
+    /// True when a FHIR server may know it.
+    of_fhir: bool,
+    parameters: Vec<(String, String)>,
+}
+
+impl Question {
+    fn of(call: &TerminologyCall) -> Question {
+        match call {
+            TerminologyCall::Function { operation, service, parameters } => {
+                let of_fhir = service.to_ascii_lowercase().contains("fhir");
+                Question::new(&operation.to_ascii_lowercase(), of_fhir, read_parameters(parameters))
+            }
+            TerminologyCall::Uri(uri) => Question::of_uri(uri),
+        }
+    }
+
+    fn new(operation: &str, of_fhir: bool, parameters: Vec<(String, String)>) -> Question {
+        let url = parameters.iter().find(|(key, _)| key == "url").map(|(_, url)| canonical(url));
+        Question { operation: operation.to_owned(), url, of_fhir, parameters }
+    }
+
+    /// `terminology://host/ValueSet/$expand?url=…`, `terminology://SNOMED-CT/hierarchy?rootConceptId=…`, else the address of a
+    /// value set with another scheme.
+    fn of_uri(uri: &str) -> Question {
+        let whole = |url: String| Question::new("expand", true, vec![(String::from("url"), url)]);
+        let Some(rest) = uri.strip_prefix("terminology://") else { return Question { of_fhir: false, ..whole(uri.to_owned()) } };
+        let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let parameters = read_parameters(query);
+        if path.ends_with("ValueSet/$expand") {
+            return Question::new("expand", true, parameters);
+        }
+        let authority = path.split('/').next().unwrap_or_default().to_ascii_lowercase();
+        let root = parameters.iter().find(|(key, _)| key.eq_ignore_ascii_case("rootConceptId"));
+        match root.filter(|_| matches!(authority.as_str(), "snomed-ct" | "snomed" | "sct")) {
+            Some((_, root)) => whole(format!("http://snomed.info/sct?fhir_vs=isa/{root}")),
+            None => whole(format!("http://{rest}")),
+        }
+    }
+
+    /// The address below a FHIR server's base.
+    fn address(&self, more: &[(&str, String)]) -> Result<String, TerminologyError> {
+        let has = |key: &str| self.parameters.iter().any(|(k, _)| k == key);
+        let (path, needed): (&str, &[&str]) = match self.operation.as_str() {
+            "expand" => ("ValueSet/$expand", &["url"]),
+            "validate" if has("url") => ("ValueSet/$validate-code", &["code"]),
+            "validate" => ("CodeSystem/$validate-code", &["system", "code"]),
+            "subsumes" => ("CodeSystem/$subsumes", &["system", "codeA", "codeB"]),
+            "lookup" => ("CodeSystem/$lookup", &["system", "code"]),
+            "map" | "translate" => ("ConceptMap/$translate", &["code"]),
+            other => return refused(format!("`{other}` is no operation: expected expand, validate, subsumes, lookup or map")),
+        };
+        if let Some(missing) = needed.iter().find(|key| !has(key)) {
+            return refused(format!("`{}` needs the parameter `{missing}`", self.operation));
+        }
+        // The system of codes is named by `url` where a code system itself is asked.
+        let key = |key: &str| if path == "CodeSystem/$validate-code" && key == "system" { String::from("url") } else { key.to_owned() };
+        let own = self.parameters.iter().map(|(k, value)| (key(k), value.clone()));
+        let more = more.iter().filter(|(k, _)| !has(k)).map(|(k, value)| ((*k).to_owned(), value.clone()));
+        let pairs: Vec<String> = own.chain(more).map(|(k, value)| format!("{}={}", encode_value(&k), encode_value(&value))).collect();
+        Ok(format!("{path}?{}", pairs.join("&")))
+    }
+
+    fn get(&self, key: &str) -> Option<&str> {
+        self.parameters.iter().find(|(k, _)| k == key).map(|(_, value)| value.as_str())
+    }
+}
+
+/// `key=value&…`; a bare address is the value of `url`.
+fn read_parameters(text: &str) -> Vec<(String, String)> {
+    let bare = ["http:", "https:", "urn:"].iter().any(|scheme| text.starts_with(scheme));
+    if bare {
+        return vec![(String::from("url"), decode(text, false))];
+    }
+    let pairs = text.split('&').filter(|part| !part.is_empty());
+    pairs.map(|part| part.split_once('=').unwrap_or((part, ""))).map(|(key, value)| (decode(key, false), decode(value, false))).collect()
+}
+
+impl<R: Repository> Service<R> {
+    /// Answers everything that a query asks of terminologies, except what openEHR itself defines.
+    ///
+    /// # Errors
+    /// When the query asks too much, or the repository fails. What a terminology refuses stands in the answers.
+    pub(crate) async fn answers(&self, ast: &Query) -> Result<Answers, Failure> {
+        let mut answers = Answers::default();
+        for call in terminology_calls(ast).into_iter().filter(|call| call.built_in().is_none()) {
+            if answers.0.len() >= QUESTIONS {
+                return Err(Failure::bad(format!("the query asks terminologies more than {QUESTIONS} questions; ask in several queries")));
+            }
+            let question = Question::of(&call);
+            if let Entry::Vacant(vacant) = answers.0.entry(call) {
+                vacant.insert(self.answer_of(&question).await?);
+            }
+        }
+        Ok(answers)
+    }
+
+    /// The answers for a host that runs a query by itself.
+    ///
+    /// # Errors
+    /// One sentence, when the query asks too much or the repository fails.
+    pub async fn terminology_answers(&self, ast: &Query) -> Result<Answers, String> {
+        self.answers(ast).await.map_err(|failure| failure.message)
+    }
+
+    async fn answer_of(&self, question: &Question) -> Result<Result<TerminologyAnswer, TerminologyError>, Failure> {
+        if let (Some(url), "expand" | "validate") = (&question.url, question.operation.as_str())
+            && let Some(set) = self.stored_value_set(url).await?
+        {
+            return Ok(self.expanded(set).await?.map(|codes| match question.operation.as_str() {
+                "expand" => TerminologyAnswer::Codes(codes.into_iter().map(|c| c.code).collect()),
+                _ => TerminologyAnswer::Truth(codes.iter().any(|c| {
+                    question.get("code") == Some(c.code.as_str()) && question.get("system").is_none_or(|s| c.system.is_empty() || s == c.system)
+                })),
+            }));
+        }
+        Ok(self.ask_server(question).await)
+    }
+
+    async fn ask_server(&self, question: &Question) -> Result<TerminologyAnswer, TerminologyError> {
+        if !question.of_fhir {
+            return Err(absent());
+        }
+        if question.operation == "expand" {
+            return Ok(TerminologyAnswer::Codes(self.expand(question).await?.into_iter().map(|c| c.code).collect()));
+        }
+        fhir::answer(&question.operation, &self.fetch(&question.address(&[])?).await?)
+    }
+
+    /// All pages of an expansion.
+    async fn expand(&self, question: &Question) -> Result<Vec<Coding>, TerminologyError> {
+        let mut codes: Vec<Coding> = Vec::new();
+        loop {
+            let (count, offset) = (("count", PAGE.to_string()), ("offset", codes.len().to_string()));
+            let address = if codes.is_empty() { question.address(&[count])? } else { question.address(&[count, offset])? };
+            let page = Page::read(&self.fetch(&address).await?).map_err(TerminologyError::Failed)?;
+            let (read, total) = (page.codes.len(), page.total);
+            codes.extend(page.codes);
+            if codes.len().max(total.unwrap_or(0)) > CODES {
+                return refused(format!("the value set has more than {CODES} codes"));
+            }
+            // A server that knows no pages gives the whole at once, and says no total, or the same.
+            if read == 0 || total.is_none_or(|total| codes.len() >= total) {
+                return Ok(codes);
+            }
+        }
+    }
+
+    async fn fetch(&self, address: &str) -> Result<String, TerminologyError> {
+        let server = self.terminology.as_ref().ok_or_else(absent)?;
+        match server.get(address).await {
+            Ok(Reply { status: 200, body }) => Ok(body),
+            Ok(Reply { status: status @ 400..=499, body }) if !matches!(status, 401 | 403 | 408 | 429) => {
+                refused(fhir::outcome(&body).unwrap_or_else(|| format!("the terminology server answers {status}")))
+            }
+            Ok(Reply { status, .. }) => Err(TerminologyError::Failed(format!("the terminology server answers {status}; try again later"))),
+            Err(Unreachable::Late) => Err(TerminologyError::Late(String::from("the terminology server did not answer in time; try again later"))),
+            Err(Unreachable::Failed(why)) => Err(TerminologyError::Failed(format!("the terminology server cannot be reached: {why}"))),
+        }
+    }
+
+    /// The codes of a stored value set, with those that it imports: stored ones, or of the server.
+    async fn expanded(&self, set: ValueSet) -> Result<Result<Vec<Coding>, TerminologyError>, Failure> {
+        let mut loaded: HashMap<String, Loaded> = HashMap::new();
+        let mut open: Vec<String> = set.imports().map(str::to_owned).collect();
+        while let Some(url) = open.pop() {
+            if loaded.contains_key(&url) {
+                continue;
+            }
+            if loaded.len() >= IMPORTS {
+                return Ok(refused(format!("the value set imports more than {IMPORTS} others")));
+            }
+            let import = match self.stored_value_set(&url).await? {
+                Some(inner) => {
+                    open.extend(inner.imports().map(str::to_owned));
+                    Loaded::Definition(inner)
+                }
+                None => match self.expand(&Question::of_uri(&url).of_server(&url)).await {
+                    Ok(codes) => Loaded::Codes(codes),
+                    Err(TerminologyError::Absent(_)) => return Ok(refused(format!("the value set imports `{url}`, which is not stored"))),
+                    Err(error) => return Ok(Err(error)),
+                },
+            };
+            loaded.insert(url, import);
+        }
+        Ok(match codes_of(&set, &loaded, IMPORTS) {
+            codes if codes.len() > CODES => refused(format!("the value set has more than {CODES} codes")),
+            codes => Ok(codes),
+        })
+    }
+}
+
+impl Question {
+    fn of_server(self, url: &str) -> Question {
+        Question { of_fhir: true, parameters: vec![(String::from("url"), url.to_owned())], ..self }
+    }
+}
+
+/// An imported value set.
+enum Loaded {
+    Definition(ValueSet),
+    Codes(Vec<Coding>),
+}
+
+/// The codes of a value set whose imports are loaded; sets that import each other end at the depth.
+fn codes_of(set: &ValueSet, loaded: &HashMap<String, Loaded>, depth: usize) -> Vec<Coding> {
+    set.codes(&|url| match loaded.get(url) {
+        Some(Loaded::Codes(codes)) => codes.clone(),
+        Some(Loaded::Definition(inner)) if depth > 0 => codes_of(inner, loaded, depth - 1),
+        _ => Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn function(operation: &str, parameters: &str) -> Question {
+        let (operation, service, parameters) = (operation.to_owned(), String::from("hl7.org/fhir/4.0"), parameters.to_owned());
+        Question::of(&TerminologyCall::Function { operation, service, parameters })
+    }
+
+    fn address(question: &Question) -> Result<String, TerminologyError> {
+        question.address(&[])
+    }
+
+    #[test]
+    fn questions_become_addresses() {
+        for (operation, parameters, expected) in [
+            ("expand", "http://snomed.info/sct?fhir_vs=isa/1", "ValueSet/$expand?url=http%3A%2F%2Fsnomed.info%2Fsct%3Ffhir_vs%3Disa%2F1"),
+            ("EXPAND", "url=http%3A%2F%2Fx%2Fa&filter=a b", "ValueSet/$expand?url=http%3A%2F%2Fx%2Fa&filter=a%20b"),
+            ("validate", "system=http://s&code=1", "CodeSystem/$validate-code?url=http%3A%2F%2Fs&code=1"),
+            ("validate", "url=http://v&system=http://s&code=1", "ValueSet/$validate-code?url=http%3A%2F%2Fv&system=http%3A%2F%2Fs&code=1"),
+            ("subsumes", "system=s&codeA=1&codeB=2", "CodeSystem/$subsumes?system=s&codeA=1&codeB=2"),
+        ] {
+            assert_eq!(address(&function(operation, parameters)).unwrap(), expected);
+        }
+        for (operation, parameters) in [("expand", "filter=a"), ("validate", "code=1"), ("subsumes", "system=s&codeA=1"), ("guess", "")] {
+            assert!(matches!(address(&function(operation, parameters)), Err(TerminologyError::Refused(_))), "{operation}");
+        }
+    }
+
+    #[test]
+    fn addresses_of_value_sets_in_braces() {
+        for (uri, url) in [
+            ("terminology://fhir.example.org/ValueSet/$expand?url=http://x/a", "http://x/a"),
+            ("terminology://Snomed-CT/hierarchy?rootConceptId=50697003", "http://snomed.info/sct?fhir_vs=isa/50697003"),
+            ("terminology://hl7.org/fhir/ValueSet/surface", "http://hl7.org/fhir/ValueSet/surface"),
+        ] {
+            assert_eq!(Question::of(&TerminologyCall::Uri(uri.to_owned())).url.as_deref(), Some(url));
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Value sets that users store: `definition/valueset/{url}`, an extension of the interface.
+//!
+//! A value set is a FHIR ValueSet under its canonical address. Each storing makes a new revision; the newest counts.
+
+use super::Service;
+use super::call::Call;
+use super::error::Failure;
+use super::fhir::{ValueSet, canonical};
+use super::http::Response;
+use super::ids::select_version;
+use super::negotiate::{choose, json_body};
+use super::time::iso;
+use crate::store::repository::{Definition, DefinitionKind, Repository};
+use serde_json::{Value, json};
+
+const KIND: DefinitionKind = DefinitionKind::ValueSet;
+/// The longest address.
+const LONGEST: usize = 1000;
+
+impl<R: Repository> Service<R> {
+    /// PUT /definition/valueset/{url}
+    pub(super) async fn value_set_store(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        json_body(call.request)?;
+        let (url, text) = (canonical(call.param(0)), call.text()?);
+        let set = ValueSet::read(text).map_err(|why| Failure::bad(format!("the value set cannot be used: {why}")))?;
+        if url.trim().is_empty() || url.len() > LONGEST {
+            return Err(Failure::bad(format!("the address of a value set has 1 to {LONGEST} bytes")));
+        }
+        if !set.url.is_empty() && canonical(&set.url) != url {
+            return Err(Failure::bad(format!("the value set calls itself `{}`, but the path calls it `{url}`", set.url)));
+        }
+        let latest = self.latest_value_set(&url).await?;
+        if latest.as_ref().is_some_and(|known| known.body == text) {
+            return Ok(Response::new(204));
+        }
+        let revision = latest.as_ref().and_then(|known| known.version.split('.').next()?.parse::<u64>().ok()).unwrap_or(0) + 1;
+        let definition = Definition {
+            name: url.clone(),
+            version: format!("{revision}.0.0"),
+            format: String::from("fhir-valueset"),
+            created: iso(call.now),
+            summary: json!({ "title": set.title }).to_string(),
+            body: text.to_owned(),
+        };
+        self.repository.define(KIND, definition).await.map_err(Failure::of_store)?;
+        let created = Response::new(201).with_header("Location", call.address(&["definition", "valueset", &url]));
+        Ok(if latest.is_some() { Response::new(204) } else { created })
+    }
+
+    /// GET /definition/valueset
+    pub(super) async fn value_set_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        choose(call.request, &["application/json"])?;
+        let mut found = self.repository.definitions(KIND, "").await.map_err(Failure::of_store)?;
+        // Revisions of one address stand together, the newest last.
+        found.dedup_by(|later, earlier| {
+            let same = later.name == earlier.name;
+            if same {
+                std::mem::swap(later, earlier);
+            }
+            same
+        });
+        Ok(Response::json(200, found.iter().map(entry).collect::<Value>()))
+    }
+
+    /// GET /definition/valueset/{url}: the resource as it was sent.
+    pub(super) async fn value_set_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        choose(call.request, &["application/json"])?;
+        let found = self.latest_value_set(&canonical(call.param(0))).await?.ok_or_else(no_value_set)?;
+        Ok(Response::new(200).with_body("application/json", found.body))
+    }
+
+    /// DELETE /definition/valueset/{url}
+    pub(super) async fn value_set_delete(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        let url = canonical(call.param(0));
+        let revisions = self.versions_of(KIND, &url).await?;
+        if revisions.is_empty() {
+            return Err(no_value_set());
+        }
+        // The newest goes last: until then it is what counts.
+        for revision in &revisions {
+            self.repository.undefine(KIND, &url, &revision.version).await.map_err(Failure::of_store)?;
+        }
+        Ok(Response::new(204))
+    }
+
+    /// The stored value set with this address.
+    pub(crate) async fn stored_value_set(&self, url: &str) -> Result<Option<ValueSet>, Failure> {
+        let Some(stored) = self.latest_value_set(url).await? else { return Ok(None) };
+        let set = ValueSet::read(&stored.body).map_err(|_| Failure::new(500, format!("the stored value set `{url}` cannot be read")))?;
+        Ok(Some(set))
+    }
+
+    async fn latest_value_set(&self, url: &str) -> Result<Option<Definition>, Failure> {
+        let revisions = self.versions_of(KIND, url).await?;
+        let Some(version) = select_version(revisions.iter().map(|d| d.version.as_str()), None) else { return Ok(None) };
+        self.repository.definition(KIND, url, version).await.map_err(Failure::of_store)
+    }
+}
+
+fn no_value_set() -> Failure {
+    Failure::missing("there is no value set with this address")
+}
+
+fn entry(definition: &Definition) -> Value {
+    let summary: Value = serde_json::from_str(&definition.summary).unwrap_or_default();
+    json!({ "url": definition.name, "title": summary.get("title"), "revision": definition.version, "saved": definition.created })
+}

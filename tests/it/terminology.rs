@@ -1,0 +1,101 @@
+//! Queries that ask a terminology server: one that answers as told, without a network.
+
+use crate::rest::Ticks;
+use aqlite::service::{Auth, Config, Reply, Request, Response, Service, TerminologyServer, Unreachable};
+use aqlite::store::memory::Memory;
+use aqlite::store::ready::block_on;
+use std::cell::RefCell;
+use std::future::ready;
+use std::pin::Pin;
+use std::rc::Rc;
+
+type Asked = Rc<RefCell<Vec<String>>>;
+
+struct Server<F> {
+    asked: Asked,
+    answer: F,
+}
+
+impl<F: Fn(&str) -> Result<Reply, Unreachable>> TerminologyServer for Server<F> {
+    fn get<'a>(&'a self, address: &'a str) -> Pin<Box<dyn Future<Output = Result<Reply, Unreachable>> + 'a>> {
+        self.asked.borrow_mut().push(address.to_owned());
+        Box::pin(ready((self.answer)(address)))
+    }
+}
+
+fn ask(q: &str, answer: impl Fn(&str) -> Result<Reply, Unreachable> + 'static) -> (Response, Vec<String>) {
+    let asked = Asked::default();
+    let server = Server { asked: Rc::clone(&asked), answer };
+    let service = Service::new(Memory::new(), Config { auth: Auth::Open, ..Config::default() }).with_terminology(Box::new(server));
+    let mut moment = Ticks::new();
+    let mut send = |request: &Request| block_on(service.handle(request, &mut moment)).expect("ready");
+    assert_eq!(send(&Request::new("POST", "/v1/ehr")).status, 201);
+    let body = serde_json::json!({ "q": q }).to_string();
+    let response = send(&Request::new("POST", "/v1/query/aql").with_body("application/json", body));
+    let asked = asked.borrow().clone();
+    (response, asked)
+}
+
+fn reply(status: u16, body: &str) -> Result<Reply, Unreachable> {
+    Ok(Reply { status, body: body.to_owned() })
+}
+
+const EXPAND: &str = "SELECT COUNT(*) FROM EHR e WHERE e/system_id/value matches TERMINOLOGY('expand', 'hl7.org/fhir/4.0', 'url=http://x/a')";
+
+#[test]
+fn an_expansion_is_read_to_its_end() {
+    let pages = |address: &str| {
+        let code = if address.contains("offset=1") { "aqlite.local" } else { "other" };
+        reply(200, &format!(r#"{{"resourceType":"ValueSet","expansion":{{"total":2,"contains":[{{"code":"{code}"}}]}}}}"#))
+    };
+    let (response, asked) = ask(EXPAND, pages);
+    assert!(String::from_utf8_lossy(&response.body).contains("\"rows\":[[1]]"), "{response:?}");
+    assert_eq!(asked, ["ValueSet/$expand?url=http%3A%2F%2Fx%2Fa&count=10000", "ValueSet/$expand?url=http%3A%2F%2Fx%2Fa&count=10000&offset=1"]);
+}
+
+#[test]
+fn an_empty_value_set_has_no_members() {
+    let (response, asked) = ask(EXPAND, |_| reply(200, r#"{"resourceType":"ValueSet","expansion":{"total":0}}"#));
+    assert!(String::from_utf8_lossy(&response.body).contains("\"rows\":[[0]]"), "{response:?}");
+    assert_eq!(asked.len(), 1);
+}
+
+#[test]
+fn one_question_is_asked_once() {
+    let twice = format!("{EXPAND} OR NOT {}", EXPAND.split_once("WHERE ").expect("WHERE").1);
+    let (response, asked) = ask(&twice, |_| reply(200, r#"{"resourceType":"ValueSet","expansion":{"contains":[{"code":"x"}]}}"#));
+    assert_eq!((response.status, asked.len()), (200, 1));
+}
+
+#[test]
+fn what_goes_wrong_has_a_status_and_a_code() {
+    let outcome = r#"{"resourceType":"OperationOutcome","issue":[{"diagnostics":"no such set"}]}"#;
+    let statuses: [(u16, &str, u16, &str); 8] = [
+        (404, outcome, 400, "AQL0502"),
+        (422, "", 400, "AQL0502"),
+        (401, "", 502, "AQL0505"),
+        (429, "", 502, "AQL0505"),
+        (500, "", 502, "AQL0505"),
+        (302, "", 502, "AQL0505"),
+        (200, "<html>", 502, "AQL0505"),
+        (200, r#"{"resourceType":"Bundle"}"#, 502, "AQL0505"),
+    ];
+    for (status, body, expected, code) in statuses {
+        let (response, _) = ask(EXPAND, move |_| reply(status, body));
+        let text = String::from_utf8_lossy(&response.body).into_owned();
+        assert_eq!(response.status, expected, "{status}: {text}");
+        assert!(text.contains(code) && (body != outcome || text.contains("no such set")), "{status}: {text}");
+    }
+    for (unreachable, expected, code) in [(Unreachable::Late, 504, "AQL0506"), (Unreachable::Failed("refused".into()), 502, "AQL0505")] {
+        let (response, _) = ask(EXPAND, move |_| Err(unreachable.clone()));
+        assert_eq!(response.status, expected);
+        assert!(String::from_utf8_lossy(&response.body).contains(code));
+    }
+}
+
+#[test]
+fn endless_value_sets_are_refused() {
+    let many = |_: &str| reply(200, r#"{"resourceType":"ValueSet","expansion":{"total":2000000,"contains":[{"code":"x"}]}}"#);
+    let (response, asked) = ask(EXPAND, many);
+    assert_eq!((response.status, asked.len()), (400, 1));
+}

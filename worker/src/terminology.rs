@@ -1,0 +1,117 @@
+//! The FHIR terminology server of a deployment: asked within a bounded time, its answers kept here and in KV for a while.
+
+use aqlite::service::{Reply, TerminologyServer, Unreachable};
+use futures_util::future::{Either, select};
+use futures_util::{StreamExt, pin_mut};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::time::Duration;
+use worker::{AbortController, AbortSignal, Date, Delay, Fetch, Headers, KvStore, Request, RequestInit, console_error};
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(8);
+/// How many seconds an answer is kept.
+const KEPT: u64 = 3600;
+/// Bytes of an answer.
+const LONGEST: usize = 20_000_000;
+/// Bytes of the answers that this instance keeps.
+const ROOM: usize = 8_000_000;
+/// The longest key of KV.
+const LONGEST_KEY: usize = 512;
+
+/// A terminology server and what it answered lately.
+pub struct Fhir {
+    base: String,
+    kv: KvStore,
+    near: RefCell<HashMap<String, (u64, String)>>,
+}
+
+impl Fhir {
+    /// The server at a base address such as `https://tx.fhir.org/r4`.
+    pub fn new(base: &str, kv: KvStore) -> Fhir {
+        Fhir { base: base.trim_end_matches('/').to_owned(), kv, near: RefCell::default() }
+    }
+
+    async fn ask(&self, address: &str) -> Result<Reply, Unreachable> {
+        let url = format!("{}/{address}", self.base);
+        if let Some(body) = self.kept(&url).await {
+            return Ok(Reply { status: 200, body });
+        }
+        let controller = AbortController::default();
+        let (answer, late) = (fetch(&url, controller.signal()), Delay::from(PATIENCE));
+        pin_mut!(answer, late);
+        let reply = match select(answer, late).await {
+            Either::Left((answer, _)) => answer.map_err(|error| Unreachable::Failed(error.to_string()))?,
+            Either::Right(_) => {
+                controller.abort();
+                return Err(Unreachable::Late);
+            }
+        };
+        if reply.status == 200 {
+            self.keep(&url, &reply.body).await;
+        }
+        Ok(reply)
+    }
+
+    async fn kept(&self, url: &str) -> Option<String> {
+        let fresh = |at: u64| seconds().saturating_sub(at) < KEPT;
+        if let Some((_, body)) = self.near.borrow().get(url).filter(|(at, _)| fresh(*at)) {
+            return Some(body.clone());
+        }
+        self.kv.get(&key(url)?).text().await.inspect_err(|error| console_error!("KV: {error}")).ok().flatten()
+    }
+
+    async fn keep(&self, url: &str, body: &str) {
+        self.keep_near(url, body);
+        let Some(key) = key(url) else { return };
+        let stored = match self.kv.put(&key, body) {
+            Ok(put) => put.expiration_ttl(KEPT).execute().await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = stored {
+            console_error!("KV: {error}");
+        }
+    }
+
+    fn keep_near(&self, url: &str, body: &str) {
+        let mut near = self.near.borrow_mut();
+        let held: usize = near.values().map(|(_, body)| body.len()).sum();
+        if held + body.len() > ROOM {
+            near.clear();
+        }
+        if body.len() <= ROOM {
+            near.insert(url.to_owned(), (seconds(), body.to_owned()));
+        }
+    }
+}
+
+impl TerminologyServer for Fhir {
+    fn get<'a>(&'a self, address: &'a str) -> Pin<Box<dyn Future<Output = Result<Reply, Unreachable>> + 'a>> {
+        Box::pin(self.ask(address))
+    }
+}
+
+fn key(url: &str) -> Option<String> {
+    let key = format!("terminology/{url}");
+    (key.len() <= LONGEST_KEY).then_some(key)
+}
+
+fn seconds() -> u64 {
+    Date::now().as_millis() / 1000
+}
+
+async fn fetch(url: &str, signal: AbortSignal) -> worker::Result<Reply> {
+    let headers = Headers::new();
+    headers.set("Accept", "application/fhir+json")?;
+    let request = Request::new_with_init(url, RequestInit::new().with_headers(headers))?;
+    let mut answer = Fetch::Request(request).send_with_signal(&signal).await?;
+    let (status, mut body, mut chunks) = (answer.status_code(), Vec::new(), answer.stream()?);
+    while let Some(chunk) = chunks.next().await {
+        body.extend(chunk?);
+        if body.len() > LONGEST {
+            return Err(worker::Error::RustError(format!("its answer is longer than {LONGEST} bytes")));
+        }
+    }
+    Ok(Reply { status, body: String::from_utf8_lossy(&body).into_owned() })
+}
