@@ -75,6 +75,10 @@ pub struct Element {
     pub path: String,
     /// The RM class, where the guide says it.
     pub data_type: Option<String>,
+    /// The units that the guide allows for it; none where it does not say.
+    pub units: Vec<String>,
+    /// The codes that the guide allows for it, as literals such as `1|local::at0005|Low|`; none where it does not say.
+    pub allowed_values: Vec<String>,
     /// Where it stands in the file.
     pub span: Span,
 }

@@ -35,6 +35,7 @@
 //! | GDL0201–0204 | a statement that cannot be read, is nested too deep, compares instead of assigning, or has something behind it |
 //! | GDL0301–0304 | a binding without model, an unknown type of binding, a variable without path, a guide without id |
 //! | GDL0310–0316 | a name that leads nowhere: path, binding, template, attribute, `max` in a condition, rule, term |
+//! | GDL0501–0515 | a fixture that cannot be read, or that does not fit its guide: id, variable, unit, code, output |
 //! | GDL0401–0405 | suspicions: unbound variable, result in an INPUT binding, rule defined twice, rule that can never fire, attribute of another class |
 
 mod action;
@@ -55,9 +56,11 @@ pub mod output;
 pub mod population;
 mod read;
 mod run;
+pub mod suite;
 pub mod time;
 pub mod trace;
 pub mod value;
+mod yaml;
 
 pub use bind::{BindingQuery, DataInstance, Instance, QueryColumn};
 pub use compile::CompiledGuide;

@@ -114,6 +114,8 @@ impl Reader<'_> {
             id: item.text_of("id").unwrap_or(key).to_owned(),
             path: path.to_owned(),
             data_type: item.text_of("data_type").map(str::to_owned),
+            units: texts(item, "units"),
+            allowed_values: texts(item, "allowed_values"),
             span: item.span,
         }
     }
@@ -221,6 +223,12 @@ fn keyed(item: Option<&Item>) -> impl Iterator<Item = (&str, &Item)> {
     };
     let listed = elements.iter().map(|i| (i.text_of("id").unwrap_or_default(), i));
     members.iter().map(|(key, item)| (key.as_str(), item)).chain(listed)
+}
+
+/// The texts of a list.
+fn texts(item: &Item, name: &str) -> Vec<String> {
+    let list = item.get(name).map(Item::elements).unwrap_or_default();
+    list.iter().filter_map(Item::text).map(str::to_owned).collect()
 }
 
 fn references(description: &Item) -> Vec<Reference> {

@@ -1,13 +1,15 @@
-//! Suites `gdl.parse` (every published guide is read and compiled) and `gdl.cases` (published fixtures agree).
+//! Suites `gdl.parse` (every published guide is read and compiled), `gdl.cases` (published fixtures agree), `gdl.fixtures` (the
+//! fixture files themselves are read and give the same verdicts).
 
 use crate::corpus::{Corpus, text_of};
 use crate::report::Case;
 use aqlite::aql::{self, CheckOptions, Parameter, Parameters};
 use aqlite::gdl::fixture;
+use aqlite::gdl::suite::Suite;
 use aqlite::gdl::time::Moment;
 use aqlite::gdl::{self, CompiledGuide, Options, RunInput};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 const FOLDERS: [&str; 4] = ["gdl/guides", "gdl/gdl1", "gdl/spec_examples", "gdl/engine_unit_guides"];
 
@@ -76,6 +78,37 @@ pub fn cases(corpus: &Corpus) -> Vec<Case> {
     println!("  gdl.cases: the rules fired are those of the independent verdict in {} of {compared} normative cases", compared - other_rules.len());
     other_rules.iter().for_each(|line| println!("    {line}"));
     cases
+}
+
+/// Each fixture file, read as it is: the same cases with the same differences as in `gdl.cases`.
+pub fn fixtures(corpus: &Corpus) -> Vec<Case> {
+    let mut by_file: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for case in corpus.json_lines("gdl/cases.jsonl") {
+        by_file.entry(format!("gdl/{}", text_of(&case, "fixture"))).or_default().push(case);
+    }
+    let files = corpus.files("gdl/fixtures");
+    files.into_iter().map(|file| Case::check(file.clone(), || fixture_agrees(corpus, &file, by_file.get(&file).map(Vec::as_slice)))).collect()
+}
+
+fn fixture_agrees(corpus: &Corpus, file: &str, cases: Option<&[Value]>) -> Result<(), String> {
+    let text = corpus.text(file)?;
+    let suite = Suite::read(&text).map_err(|problem| problem.one_line(&text))?;
+    let cases = cases.unwrap_or_default();
+    if cases.len() != suite.cases.len() {
+        return Err(format!("{} cases instead of {}", suite.cases.len(), cases.len()));
+    }
+    for (own, case) in suite.cases.iter().zip(cases) {
+        let guide = compiled(&corpus.text(&format!("gdl/{}", text_of(case, "guide")))?)?;
+        let now = Moment::parse(text_of(case, "now"), 0).ok_or("`now` is no time")?;
+        let found = suite.run(own, &guide, now, Options::default());
+        let (differences, fired) = run(&guide, case, true)?;
+        let same = found.differences == differences && found.run.fired.iter().map(|r| &**r).eq(fired.iter().map(String::as_str));
+        if own.id.trim() != text_of(case, "test").trim() || !same {
+            return Err(format!("{}: {:?} instead of {:?}", own.id, found.differences, differences));
+        }
+        suite.lint(&guide);
+    }
+    Ok(())
 }
 
 fn run(guide: &CompiledGuide, case: &Value, round_on_store: bool) -> Result<(Vec<String>, Vec<String>), String> {

@@ -44,6 +44,7 @@ const SUITES: &[(&str, Suite)] = &[
     ("aql.no_oracle", aql_service::no_oracle),
     ("gdl.parse", gdl::parse),
     ("gdl.cases", gdl::cases),
+    ("gdl.fixtures", gdl::fixtures),
     ("rm.cnf", rm_cnf::run),
     ("rm.example", rm_example::run),
     ("rm.json", rm_json::run),

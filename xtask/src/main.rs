@@ -5,6 +5,7 @@
 mod bench;
 mod bundle;
 mod conformance;
+mod gdl_test;
 mod gen_rm;
 mod http;
 mod options;
@@ -25,7 +26,7 @@ struct Task {
     run: fn(&[String]) -> Result<(), String>,
 }
 
-const TASKS: [Task; 9] = [
+const TASKS: [Task; 10] = [
     Task {
         name: "serve",
         usage: "serve [--port 8787] [--state DIR] [--no-sample] [--system-id aqlite.local] [--admin] [--terminology URL]
@@ -50,6 +51,12 @@ const TASKS: [Task; 9] = [
         name: "gen-data",
         usage: "gen-data [--ehrs 100] [--compositions 1000] [--seed 1] --out DIR\n      synthetic compositions, and the truth about them",
         run: sample::gen_data,
+    },
+    Task {
+        name: "gdl-test",
+        usage: "gdl-test DIR [--junit FILE] [--now TIME]
+      the fixtures (*.yml) beside guides: run, compared, checked against their guides",
+        run: gdl_test::run_task,
     },
     Task { name: "gen-rm", usage: "gen-rm\n      the class table from its TSV", run: |_| gen_rm::run() },
     Task { name: "soak", usage: "soak [--minutes 10]\n      the long things: kill test, fuzzing", run: soak::run_task },

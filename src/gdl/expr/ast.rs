@@ -99,6 +99,18 @@ pub(crate) enum Action {
 }
 
 impl Operator {
+    /// The operator that holds when the sides change places.
+    pub fn turned(self) -> Operator {
+        use Operator::*;
+        match self {
+            Less => Greater,
+            LessOrEqual => GreaterOrEqual,
+            Greater => Less,
+            GreaterOrEqual => LessOrEqual,
+            same => same,
+        }
+    }
+
     /// How strongly the operator binds.
     pub fn strength(self) -> u8 {
         use Operator::*;
@@ -155,6 +167,23 @@ impl Expr {
             }
             Expr::Call(_, args) => args.iter().for_each(|a| a.variables(visit)),
             Expr::Literal(_) | Expr::Path(..) | Expr::Reference(..) | Expr::Fired(_) | Expr::Best(..) => {}
+        }
+    }
+
+    /// Calls `visit` with every comparison of a variable with a literal; an operator that is turned round is told as such.
+    pub fn pairs<'a>(&'a self, visit: &mut dyn FnMut(&'a Variable, Operator, &'a Value)) {
+        match self {
+            Expr::Binary(operator, a, b) => match (a.as_ref(), b.as_ref()) {
+                (Expr::Variable(variable), Expr::Literal(value)) => visit(variable, *operator, value),
+                (Expr::Literal(value), Expr::Variable(variable)) => visit(variable, operator.turned(), value),
+                (a, b) => {
+                    a.pairs(visit);
+                    b.pairs(visit);
+                }
+            },
+            Expr::Not(a) | Expr::Negate(a) | Expr::ForAll(a) | Expr::Any(_, a) => a.pairs(visit),
+            Expr::Call(_, args) => args.iter().for_each(|a| a.pairs(visit)),
+            _ => {}
         }
     }
 
