@@ -123,7 +123,7 @@ impl<R: Repository> Service<R> {
         };
         let audit = audit_of(record.change.as_deref(), record.audit.as_ref(), record.preceding.is_some(), data.as_ref())?;
         let creates_ehr = kind == ObjectKind::EhrStatus && uid.number == 1;
-        let change = Change { kind, uid, preceding: record.preceding, audit, content: data, extra: None };
+        let change = Change { kind, uid, preceding: record.preceding, audit, content: data, extra: None, tags: Vec::new() };
         let set = ChangeSet { creates_ehr, contribution_uid: record.contribution_uid, ..ChangeSet::of(&record.ehr_id.to_ascii_lowercase(), change) };
         Ok((set, findings))
     }

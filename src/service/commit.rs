@@ -13,7 +13,7 @@ use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::json::quote_into;
 use crate::rm::tree::{NodeRef, Tree};
-use crate::store::repository::{Commit, Ehr, EhrFlags, Repository, StoreError, Version, Which};
+use crate::store::repository::{Commit, Ehr, EhrFlags, Repository, StoreError, TagList, Version, Which};
 
 /// One version to be.
 pub(crate) struct Change {
@@ -29,6 +29,8 @@ pub(crate) struct Change {
     pub content: Option<Checked>,
     /// An ORIGINAL_VERSION as sent: its signature, attestations and further inputs are kept.
     pub extra: Option<Tree>,
+    /// Tags on it and on its object.
+    pub tags: Vec<TagList>,
 }
 
 /// Versions that are committed together.
@@ -133,7 +135,7 @@ impl<R: Repository> Service<R> {
 
     /// Makes the ORIGINAL_VERSION of a change and its packed form, which must give back the same tree.
     fn version_of(&self, ehr_id: &str, contribution: &str, time: &str, committer: &str, change: Change) -> Result<(Version, Tree), Failure> {
-        let Change { kind, uid, preceding, audit, content, extra } = change;
+        let Change { kind, uid, preceding, audit, content, extra, tags } = change;
         let version_uid = uid.to_string();
         let audited = audit.to_json(&self.config.system_id, time, committer);
         let envelope = envelope(&version_uid, contribution, preceding.as_deref(), &audited, &audit.lifecycle.to_json());
@@ -165,6 +167,7 @@ impl<R: Repository> Service<R> {
             lifecycle: audit.lifecycle.code.to_owned(),
             template_id,
             packed,
+            tags,
         };
         Ok((version, tree))
     }

@@ -237,8 +237,8 @@ fn short(text: &str) -> String {
 }
 
 /// Reads `key="value", key="value"`, or a bare word or quoted text, which has no key.
-fn pairs(value: &str, header: &str) -> Result<Vec<(String, String)>, Failure> {
-    let unparsable = || Failure::bad(format!("the committal header {header} cannot be read: expected `key=\"value\", …`"));
+pub(crate) fn pairs(value: &str, header: &str) -> Result<Vec<(String, String)>, Failure> {
+    let unparsable = || Failure::bad(format!("the header {header} cannot be read: expected `key=\"value\", …`"));
     if !value.contains('=') {
         return Ok(vec![(String::new(), value.trim().trim_matches('"').to_owned())]);
     }

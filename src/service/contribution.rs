@@ -97,7 +97,7 @@ impl<R: Repository> Service<R> {
             Some(uid) => uid.next(&self.config.system_id),
             None => VersionUid { object_id: call.new_uuid(), system_id: self.config.system_id.clone(), number: 1 },
         };
-        Ok(Change { kind, uid, preceding: preceding.map(|uid| uid.to_string()), audit, content, extra: Some(version.clone()) })
+        Ok(Change { kind, uid, preceding: preceding.map(|uid| uid.to_string()), audit, content, extra: Some(version.clone()), tags: Vec::new() })
     }
 
     /// The content of a member: 400 when it is invalid, the code of the mount when its template is unknown.

@@ -1,7 +1,6 @@
 //! Change-controlled documents: COMPOSITION, EHR_STATUS, the directory and demographic parties are created, read, updated and
 //! deleted in one way; each change goes through a CONTRIBUTION.
 
-use super::Service;
 use super::call::{Call, Changed};
 use super::commit::{Change, ChangeSet};
 use super::committal::{Audit, CREATION, DELETED, MODIFICATION};
@@ -12,6 +11,7 @@ use super::ids::{Target, VersionUid, is_uuid};
 use super::negotiate::{entity_tag, if_match};
 use super::owner::Owner;
 use super::versioned::{address, missing, uid_of};
+use super::{Service, tag};
 use crate::diag::Finding;
 use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
@@ -69,7 +69,8 @@ impl<R: Repository> Service<R> {
         let content = self.check(call, what, read_body(call, what.class, what.name)?).await?;
         let uid = VersionUid { object_id: call.new_uuid(), system_id: self.config.system_id.clone(), number: 1 };
         let audit = Audit::of_headers(call.request, CREATION)?;
-        let change = Change { kind: what.kind, uid, preceding: None, audit, content: Some(content), extra: None };
+        let tags = tag::of_headers(call, &uid)?;
+        let change = Change { kind: what.kind, uid, preceding: None, audit, content: Some(content), extra: None, tags };
         self.write(call, &owner, what, change).await
     }
 
@@ -87,7 +88,8 @@ impl<R: Repository> Service<R> {
             _ => data,
         };
         let resolved = self.resolved(call, owner.id(), shown).await?;
-        call.resource(shown, resolved, &version.version_uid, &version.time_committed)
+        let response = call.resource(shown, resolved, &version.version_uid, &version.time_committed)?;
+        Ok(tag::with_headers(response, &version.tags))
     }
 
     /// PUT …/{composition|person|…}/{object uid}, PUT …/{ehr_status|directory}; the version that it follows stands in If-Match.
@@ -112,7 +114,7 @@ impl<R: Repository> Service<R> {
             return Err(Failure::invalid(call.dialect, what.name, &[finding]));
         }
         let audit = Audit::of_headers(call.request, MODIFICATION)?;
-        self.write(call, &owner, what, self.following(latest, audit, Some(content))?).await
+        self.write(call, &owner, what, self.following(call, latest, audit, Some(content))?).await
     }
 
     /// DELETE …/{composition|person|…}/{version uid}, DELETE …/directory
@@ -129,7 +131,7 @@ impl<R: Repository> Service<R> {
             return Err(Failure::bad(format!("the {} is deleted already", what.name)));
         }
         let audit = Audit::of_headers(call.request, DELETED)?;
-        self.write(call, &owner, what, self.following(latest, audit, None)?).await
+        self.write(call, &owner, what, self.following(call, latest, audit, None)?).await
     }
 
     /// What the path names: an object or a version of it.
@@ -150,9 +152,10 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    fn following(&self, latest: Version, audit: Audit, content: Option<Checked>) -> Result<Change, Failure> {
+    fn following(&self, call: &Call<'_>, latest: Version, audit: Audit, content: Option<Checked>) -> Result<Change, Failure> {
         let uid = VersionUid::read(&latest.version_uid, "the stored uid")?.next(&self.config.system_id);
-        Ok(Change { kind: latest.kind, uid, preceding: Some(latest.version_uid), audit, content, extra: None })
+        let tags = tag::of_headers(call, &uid)?;
+        Ok(Change { kind: latest.kind, uid, preceding: Some(latest.version_uid), audit, content, extra: None, tags })
     }
 
     /// The latest version of an object, which must be the one that If-Match names: else 412.
@@ -196,6 +199,7 @@ impl<R: Repository> Service<R> {
     async fn write(&self, call: &Call<'_>, owner: &Owner, what: &Controlled, change: Change) -> Result<Response, Failure> {
         let uid = change.uid.to_string();
         let (created, object) = (change.preceding.is_none(), change.uid.object_id.clone());
+        let tags = change.tags.clone();
         let conditional = !created && (what.single || change.content.is_some());
         let committed = self.commit(call, ChangeSet { conditional, ..ChangeSet::of(owner.id(), change) }).await?;
         let resolved = match committed.data() {
@@ -204,7 +208,8 @@ impl<R: Repository> Service<R> {
         };
         let path = address(call, owner.id(), what, &uid);
         let uri = matches!(owner, Owner::Ehr(_)).then(|| format!("ehr:/{}/{object}", owner.id()));
-        call.changed(&Changed { created, path, uri, uid: &uid, time: &committed.time, node: committed.data(), resolved })
+        let response = call.changed(&Changed { created, path, uri, uid: &uid, time: &committed.time, node: committed.data(), resolved })?;
+        Ok(tag::with_headers(response, &tags))
     }
 }
 

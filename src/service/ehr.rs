@@ -86,7 +86,7 @@ impl<R: Repository> Service<R> {
         status: Checked,
         contribution_uid: Option<String>,
     ) -> Result<Committed, Failure> {
-        let change = Change { kind: ObjectKind::EhrStatus, uid, preceding: None, audit, content: Some(status), extra: None };
+        let change = Change { kind: ObjectKind::EhrStatus, uid, preceding: None, audit, content: Some(status), extra: None, tags: Vec::new() };
         let set = ChangeSet { creates_ehr: true, contribution_uid, ..ChangeSet::of(ehr_id, change) };
         self.commit(call, set).await
     }

@@ -13,6 +13,7 @@
 //! | one file a resource | `ehr`, `controlled`, `contribution`, `versioned`, `template`, `stored_query`, `query`, `gdl`, `admin`, `root` |
 //! | one file a resource | `ehr`, `ehr_status`, `composition`, `directory`, `contribution`, `versioned`, `template`, `stored_query`, `query`, `value_set`, `gdl`, `admin`, `root` |
 //! | what a query asks of terminologies → answers | `terminology`, `fhir` |
+//! | one file a resource | `ehr`, `controlled`, `contribution`, `tag`, `versioned`, `template`, `stored_query`, `query`, `gdl`, `admin`, `root` |
 //! | body → checked document | `content` |
 //! | references → what they refer to | `resolve` |
 //! | change set → versions, contribution, one commit | `commit` |
@@ -60,6 +61,7 @@ mod resolve;
 mod root;
 mod route;
 mod stored_query;
+mod tag;
 mod template;
 mod terminology;
 mod time;
@@ -248,6 +250,10 @@ impl<R: Repository> Service<R> {
             Operation::Update(what) => self.update(call, what).await,
             Operation::Delete(what) => self.delete(call, what).await,
             Operation::Versioned(what, part) => self.versioned(call, what, part).await,
+            Operation::TagsList => self.tags_list(call).await,
+            Operation::TagsGet(what) => self.tags_get(call, what).await,
+            Operation::TagsPut(what) => self.tags_put(call, what).await,
+            Operation::TagsDelete(what) => self.tags_delete(call, what).await,
             Operation::ContributionCreate => self.contribution_create(call).await,
             Operation::ContributionGet => self.contribution_get(call).await,
             Operation::TemplateUpload => self.template_upload(call).await,

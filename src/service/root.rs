@@ -8,8 +8,7 @@ use serde_json::json;
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Response headers that a page of another origin may read.
-const EXPOSED: &str =
-    "ETag, Location, Last-Modified, WWW-Authenticate, Allow, Preference-Applied, Retry-After, X-Request-Id, openehr-uri, openehr-item-tag";
+const EXPOSED: &str = "ETag, Location, Last-Modified, WWW-Authenticate, Allow, Preference-Applied, Retry-After, X-Request-Id, openehr-uri, openehr-item-tag, openehr-version-item-tag";
 /// How long a browser may remember a preflight answer, in seconds.
 const PREFLIGHT_AGE: &str = "3600";
 

@@ -2,7 +2,10 @@
 
 use super::by_name;
 use super::conflict::{self, Head};
-use super::repository::{Access, AccessFilter, Commit, Definition, DefinitionKind, Ehr, EhrFlags, Repository, Sink, StoreError, Version, Which};
+use super::repository::{
+    Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, EhrFlags, ItemTag, Repository, Sink, StoreError, TagList, Version,
+    Which,
+};
 use super::scan::Scan;
 use crate::document::{Batch, DocRow, EhrRow, ObjectKind};
 use std::cell::RefCell;
@@ -20,7 +23,11 @@ struct State {
     ehrs: BTreeMap<u64, Record>,
     ehr_ids: HashMap<String, u64>,
     subjects: HashMap<(String, String), u64>,
-    contributions: HashMap<String, (String, String)>,
+    contributions: HashMap<String, Stated>,
+    /// Uids of contributions in commit order.
+    log: BTreeMap<u64, String>,
+    /// By target.
+    tags: BTreeMap<String, (String, Vec<ItemTag>)>,
     objects: HashMap<String, Object>,
     definitions: BTreeMap<(DefinitionKind, String, String), Definition>,
     batch: Batch,
@@ -37,6 +44,15 @@ struct Record {
     in_batch: u32,
     objects: Vec<String>,
     contributions: Vec<String>,
+}
+
+/// A contribution.
+struct Stated {
+    ehr_id: String,
+    document: String,
+    place: u64,
+    /// Object ids and numbers of its versions.
+    versions: Vec<(String, u32)>,
 }
 
 struct Object {
@@ -125,9 +141,14 @@ impl State {
         }
         let key = self.key_of(&commit.ehr_id);
         self.ehrs.entry(key).or_default().contributions.push(commit.contribution_uid.clone());
-        self.contributions.insert(commit.contribution_uid, (commit.ehr_id, commit.contribution));
+        let place = self.log.last_key_value().map_or(0, |(place, _)| place + 1);
+        self.log.insert(place, commit.contribution_uid.clone());
+        let versions = commit.versions.iter().map(|v| (v.object_id.clone(), v.number)).collect();
+        let stated = Stated { ehr_id: commit.ehr_id.clone(), document: commit.contribution, place, versions };
+        self.contributions.insert(commit.contribution_uid, stated);
         self.accesses.extend(commit.access);
-        for version in commit.versions {
+        for mut version in commit.versions {
+            std::mem::take(&mut version.tags).into_iter().for_each(|list| self.tag(&commit.ehr_id, list));
             self.store(key, version);
         }
         self.revision += 1;
@@ -162,6 +183,26 @@ impl State {
         self.batch.set_queryable(record.in_batch, flags.is_queryable);
     }
 
+    fn tag(&mut self, ehr_id: &str, list: TagList) {
+        if list.tags.is_empty() {
+            self.tags.remove(&list.target);
+        } else {
+            self.tags.insert(list.target, (ehr_id.to_owned(), list.tags));
+        }
+    }
+
+    /// A version with its tags and those of its object.
+    fn tagged(&self, version: &Version) -> Version {
+        let of = |target: &String| self.tags.get(target).map(|(_, tags)| TagList { target: target.clone(), tags: tags.clone() });
+        Version { tags: [&version.object_id, &version.version_uid].into_iter().filter_map(of).collect(), ..version.clone() }
+    }
+
+    fn forget_contribution(&mut self, uid: &str) {
+        if let Some(stated) = self.contributions.remove(uid) {
+            self.log.remove(&stated.place);
+        }
+    }
+
     fn store(&mut self, key: u64, version: Version) {
         let Some(record) = self.ehrs.get_mut(&key) else { return };
         self.ordinal += 1;
@@ -185,14 +226,34 @@ impl State {
             self.objects.remove(object);
         }
         for contribution in &record.contributions {
-            self.contributions.remove(contribution);
+            self.forget_contribution(contribution);
         }
+        self.tags.retain(|_, (owner, _)| owner != ehr_id);
         if let Some(subject) = record.ehr.and_then(|e| e.subject) {
             self.subjects.remove(&subject);
         }
         self.rebuild();
         self.revision += 1;
         true
+    }
+
+    /// Forgets objects, and contributions that are left without versions.
+    fn remove_objects(&mut self, ehr_id: &str, objects: &[String]) {
+        let Some(record) = self.ehr_ids.get(ehr_id).and_then(|key| self.ehrs.get_mut(key)) else { return };
+        record.objects.retain(|object| !objects.contains(object));
+        let contributions = &self.contributions;
+        let left = |uid: &String| contributions.get(uid).is_some_and(|c| c.versions.iter().any(|(object, _)| record.objects.contains(object)));
+        let (kept, gone): (Vec<String>, Vec<String>) = std::mem::take(&mut record.contributions).into_iter().partition(left);
+        record.contributions = kept;
+        for object in objects {
+            self.objects.remove(object);
+        }
+        self.tags.retain(|target, _| {
+            !objects.iter().any(|o| target.strip_prefix(o.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with("::")))
+        });
+        gone.iter().for_each(|uid| self.forget_contribution(uid));
+        self.rebuild();
+        self.revision += 1;
     }
 
     /// Makes the standing batch anew, so that nothing of a removed EHR stays in its columns.
@@ -269,6 +330,51 @@ impl Repository for Memory {
         Ok(())
     }
 
+    async fn commit_all(&self, commits: Vec<Commit>) -> Vec<Result<(), StoreError>> {
+        let mut outcomes = Vec::new();
+        for commit in commits {
+            outcomes.push(self.commit(commit).await);
+        }
+        outcomes
+    }
+
+    async fn contributions(&self, ehr_id: Option<&str>, after: Option<&str>, limit: u64) -> Result<Vec<Contribution>, StoreError> {
+        let state = self.state.borrow();
+        let behind = after.and_then(|uid| state.contributions.get(uid)).map_or(0, |c| c.place + 1);
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let version = |(object, number): &(String, u32)| {
+            let stored = state.objects.get(object)?.versions.iter().find(|s| s.version.number == *number)?;
+            Some(state.tagged(&stored.version))
+        };
+        let stated = state.log.range(behind..).filter_map(|(_, uid)| Some((uid, state.contributions.get(uid)?)));
+        let wanted = stated.filter(|(_, c)| ehr_id.is_none_or(|ehr_id| c.ehr_id == ehr_id)).take(limit);
+        let whole = |(uid, c): (&String, &Stated)| Contribution {
+            ehr_id: c.ehr_id.clone(),
+            uid: uid.clone(),
+            document: c.document.clone(),
+            versions: c.versions.iter().filter_map(version).collect(),
+        };
+        Ok(wanted.map(whole).collect())
+    }
+
+    async fn set_tags(&self, ehr_id: &str, list: TagList) -> Result<(), StoreError> {
+        let mut state = self.state.borrow_mut();
+        state.tag(ehr_id, list);
+        state.revision += 1;
+        Ok(())
+    }
+
+    async fn tags(&self, ehr_id: &str, target: Option<&str>) -> Result<Vec<TagList>, StoreError> {
+        let state = self.state.borrow();
+        let wanted = state.tags.iter().filter(|(t, (owner, _))| owner == ehr_id && target.is_none_or(|target| target == t.as_str()));
+        Ok(wanted.map(|(target, (_, tags))| TagList { target: target.clone(), tags: tags.clone() }).collect())
+    }
+
+    async fn delete_objects(&self, ehr_id: &str, objects: &[String]) -> Result<(), StoreError> {
+        self.state.borrow_mut().remove_objects(ehr_id, objects);
+        Ok(())
+    }
+
     async fn ehr(&self, ehr_id: &str) -> Result<Option<Ehr>, StoreError> {
         Ok(self.state.borrow().ehr(ehr_id).cloned())
     }
@@ -288,12 +394,12 @@ impl Repository for Memory {
             Which::Uid(uid) => versions.find(|v| v.version_uid == uid),
             Which::At(time) => versions.find(|v| v.time_committed.as_str() <= time),
         };
-        Ok(found.cloned())
+        Ok(found.map(|version| state.tagged(version)))
     }
 
     async fn versions(&self, ehr_id: &str, object_id: &str) -> Result<Vec<Version>, StoreError> {
         let state = self.state.borrow();
-        Ok(state.object(ehr_id, object_id).map(|o| o.versions.iter().map(|s| s.version.clone()).collect()).unwrap_or_default())
+        Ok(state.object(ehr_id, object_id).map(|o| o.versions.iter().map(|s| state.tagged(&s.version)).collect()).unwrap_or_default())
     }
 
     async fn objects(&self, ehr_id: &str, kind: ObjectKind, offset: u64, limit: u64) -> Result<Vec<String>, StoreError> {
@@ -307,7 +413,7 @@ impl Repository for Memory {
 
     async fn contribution(&self, ehr_id: &str, uid: &str) -> Result<Option<String>, StoreError> {
         let state = self.state.borrow();
-        Ok(state.contributions.get(uid).filter(|(owner, _)| owner == ehr_id).map(|(_, text)| text.clone()))
+        Ok(state.contributions.get(uid).filter(|c| c.ehr_id == ehr_id).map(|c| c.document.clone()))
     }
 
     async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<(), StoreError> {

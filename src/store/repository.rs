@@ -48,6 +48,49 @@ pub struct Version {
     pub template_id: Option<String>,
     /// The whole ORIGINAL_VERSION, packed; a deletion has no `data` in it.
     pub packed: Packed,
+    /// The tags on it and on its object; in a commit: lists that replace those of their targets.
+    pub tags: Vec<TagList>,
+}
+
+/// The tags of one target.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TagList {
+    /// VERSIONED_OBJECT.uid.value or VERSION.uid.value.
+    pub target: String,
+    /// By key and path.
+    pub tags: Vec<ItemTag>,
+}
+
+/// An ITEM_TAG; key and path are unique in a list.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct ItemTag {
+    /// ITEM_TAG.key.
+    pub key: String,
+    /// ITEM_TAG.target_path.
+    pub path: Option<String>,
+    /// ITEM_TAG.value.
+    pub value: Option<String>,
+}
+
+impl TagList {
+    /// A list in the order in which lists are kept.
+    pub fn new(target: String, mut tags: Vec<ItemTag>) -> TagList {
+        tags.sort_unstable();
+        TagList { target, tags }
+    }
+}
+
+/// A contribution as it was committed, with its versions.
+#[derive(Clone, Debug)]
+pub struct Contribution {
+    /// The EHR that was written to; empty for demographic parties.
+    pub ehr_id: String,
+    /// CONTRIBUTION.uid.value.
+    pub uid: String,
+    /// The CONTRIBUTION as canonical JSON.
+    pub document: String,
+    /// Its versions that still exist, in commit order.
+    pub versions: Vec<Version>,
 }
 
 impl Version {
@@ -221,6 +264,13 @@ pub trait Repository {
     /// Commits a change set, or changes nothing.
     async fn commit(&self, commit: Commit) -> Result<(), StoreError>;
 
+    /// Commits change sets that do not depend on each other, in order; each has an outcome of its own.
+    async fn commit_all(&self, commits: Vec<Commit>) -> Vec<Result<(), StoreError>>;
+
+    /// The contributions of one EHR, or of all and of the demographic service, in commit order: at most `limit` that
+    /// follow the one with this uid.
+    async fn contributions(&self, ehr_id: Option<&str>, after: Option<&str>, limit: u64) -> Result<Vec<Contribution>, StoreError>;
+
     /// The EHR with this id.
     async fn ehr(&self, ehr_id: &str) -> Result<Option<Ehr>, StoreError>;
 
@@ -239,6 +289,12 @@ pub trait Repository {
     /// A CONTRIBUTION as canonical JSON.
     async fn contribution(&self, ehr_id: &str, uid: &str) -> Result<Option<String>, StoreError>;
 
+    /// Replaces the tags of a target; an empty list removes them.
+    async fn set_tags(&self, ehr_id: &str, list: TagList) -> Result<(), StoreError>;
+
+    /// The tags of a target, or of everything in an EHR, by target.
+    async fn tags(&self, ehr_id: &str, target: Option<&str>) -> Result<Vec<TagList>, StoreError>;
+
     /// Sends the documents that a scan asks for, in commit order (with `whole_ehrs`: grouped by EHR in creation order).
     async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<(), StoreError>;
 
@@ -253,6 +309,9 @@ pub trait Repository {
 
     /// Removes a definition; false when there was none.
     async fn undefine(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<bool, StoreError>;
+
+    /// Physically removes objects with all their versions and tags, and contributions that are left without versions.
+    async fn delete_objects(&self, ehr_id: &str, objects: &[String]) -> Result<(), StoreError>;
 
     /// Physically removes an EHR with everything in it; false when there was none.
     async fn delete_ehr(&self, ehr_id: &str) -> Result<bool, StoreError>;

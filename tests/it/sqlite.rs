@@ -8,12 +8,18 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::rc::Rc;
 
-const MIGRATIONS: [&str; 2] =
-    [include_str!("../../migrations/0001_initial.sql"), include_str!("../../migrations/0020_access_log.sql")];
 const PARAMS: usize = 100;
 const SQL_BYTES: usize = 100_000;
 const VALUE_BYTES: usize = 2_000_000;
 const EXACT: i64 = 1 << 53;
+
+/// The files in `migrations/`, in the order of their numbers.
+fn migrations() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
+    let mut files: Vec<_> = std::fs::read_dir(folder).expect("migrations").flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    files.iter().map(|file| std::fs::read_to_string(file).expect("migration")).collect()
+}
 
 /// A database that several repositories may share.
 #[derive(Clone)]
@@ -37,8 +43,8 @@ impl Sqlite {
     }
 
     fn over(connection: Connection) -> Sqlite {
-        for migration in MIGRATIONS {
-            connection.execute_batch(migration).expect("migration");
+        for migration in migrations() {
+            connection.execute_batch(&migration).expect("migration");
         }
         Sqlite { connection: Rc::new(connection), trips: Rc::default(), last: Rc::default() }
     }

@@ -129,6 +129,7 @@ impl Draft<'_> {
             lifecycle: lifecycle.into(),
             template_id: (self.kind == ObjectKind::Composition).then(|| "Vital signs".into()),
             packed: pack(tree.root().expect("root"), &NothingKnown, &Shapes::new()),
+            tags: Vec::new(),
         }
     }
 

@@ -4,7 +4,9 @@
 //! still holds of the old one is never asked for. KV may be late or fail; the database then answers as ever.
 
 use aqlite::document::ObjectKind;
-use aqlite::store::repository::{Access, AccessFilter, Commit, Definition, DefinitionKind, Ehr, Repository, Sink, StoreError, Version, Which};
+use aqlite::store::repository::{
+    Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, Repository, Sink, StoreError, TagList, Version, Which,
+};
 use aqlite::store::scan::Scan;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -88,6 +90,26 @@ impl<R: Repository> Repository for Cached<R> {
 
     async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
         self.inner.commit(commit).await
+    }
+
+    async fn commit_all(&self, commits: Vec<Commit>) -> Vec<Result<(), StoreError>> {
+        self.inner.commit_all(commits).await
+    }
+
+    async fn contributions(&self, ehr_id: Option<&str>, after: Option<&str>, limit: u64) -> Result<Vec<Contribution>, StoreError> {
+        self.inner.contributions(ehr_id, after, limit).await
+    }
+
+    async fn set_tags(&self, ehr_id: &str, list: TagList) -> Result<(), StoreError> {
+        self.inner.set_tags(ehr_id, list).await
+    }
+
+    async fn tags(&self, ehr_id: &str, target: Option<&str>) -> Result<Vec<TagList>, StoreError> {
+        self.inner.tags(ehr_id, target).await
+    }
+
+    async fn delete_objects(&self, ehr_id: &str, objects: &[String]) -> Result<(), StoreError> {
+        self.inner.delete_objects(ehr_id, objects).await
     }
 
     async fn ehr(&self, ehr_id: &str) -> Result<Option<Ehr>, StoreError> {

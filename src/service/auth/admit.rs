@@ -51,9 +51,14 @@ fn check_leave(found: &Found, caller: &Caller) -> Result<(), Failure> {
 /// What the request line tells about the thing that leave is needed for.
 fn subject(found: &Found) -> Subject<'_> {
     let of_compositions = match found.route.operation {
-        Operation::Create(what) | Operation::Read(what) | Operation::Update(what) | Operation::Delete(what) | Operation::Versioned(what, _) => {
-            what.kind == ObjectKind::Composition
-        }
+        Operation::Create(what)
+        | Operation::Read(what)
+        | Operation::Update(what)
+        | Operation::Delete(what)
+        | Operation::Versioned(what, _)
+        | Operation::TagsGet(what)
+        | Operation::TagsPut(what)
+        | Operation::TagsDelete(what) => what.kind == ObjectKind::Composition,
         operation => operation == Operation::ContributionCreate,
     };
     match found.route.need.resource {

@@ -3,6 +3,7 @@
 use super::catalogue::Profile;
 use super::large::Large;
 use super::read::EHR;
+use super::tag::replace;
 use super::value::{Fields, Sql, SqlError, Statement, json_list, kind_number, unexpected};
 use super::{SqlRepository, next_revision};
 use crate::document::{Packed, Shape, digest_of};
@@ -36,28 +37,51 @@ const HEADS: &str = "SELECT v.object, e.ehr_id, v.object || '::' || v.system || 
 
 impl<S: Sql> SqlRepository<S> {
     pub(super) async fn write_commit(&self, commit: &Commit) -> Result<(), StoreError> {
-        conflict::check_form(commit)?;
-        let contribution = self.catalogue.pack_contribution(&commit.contribution);
-        let shapes: Vec<Vec<Arc<Shape>>> = commit.versions.iter().map(|v| v.packed.shapes()).collect();
-        let shapes_of_contribution = contribution.as_ref().map(Packed::shapes).unwrap_or_default();
-        let interned = self.intern_shapes(shapes.iter().flatten().chain(&shapes_of_contribution)).await?;
-        let profiles: Vec<Profile> = commit.versions.iter().zip(&shapes).map(|(v, shapes)| Profile::of(v.kind, shapes)).collect();
-        let profiles = self.intern_profiles(&profiles).await?;
-        let mut batch = Vec::new();
-        open_ehr(commit, &mut batch);
-        let packed = contribution.map(|packed| interned.pack(&packed, &shapes_of_contribution)).transpose()?;
-        contribute(commit, packed, &mut batch);
-        for (version, (shapes, profile)) in commit.versions.iter().zip(shapes.iter().zip(profiles)) {
-            let packed = interned.pack(&version.packed, shapes)?;
-            add_version(commit, version, profile, packed, &mut batch)?;
-        }
-        batch.push(next_revision());
-        batch.extend(commit.access.as_ref().map(super::access::note));
+        let batch = self.statements(std::slice::from_ref(commit)).await?;
         match self.sql.batch(batch).await {
             Ok(_) => Ok(()),
             Err(SqlError::Constraint(what)) => Err(self.reason(commit, &what).await),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Several commits in one transaction; when a guard fails, each in one of its own.
+    pub(super) async fn write_commits(&self, commits: &[Commit]) -> Vec<Result<(), StoreError>> {
+        if let Ok(batch) = self.statements(commits).await
+            && self.sql.batch(batch).await.is_ok()
+        {
+            return commits.iter().map(|_| Ok(())).collect();
+        }
+        let mut outcomes = Vec::new();
+        for commit in commits {
+            outcomes.push(self.write_commit(commit).await);
+        }
+        outcomes
+    }
+
+    /// The statements of change sets, in order.
+    async fn statements(&self, commits: &[Commit]) -> Result<Vec<Statement>, StoreError> {
+        commits.iter().try_for_each(conflict::check_form)?;
+        let contributions: Vec<Option<Packed>> = commits.iter().map(|c| self.catalogue.pack_contribution(&c.contribution)).collect();
+        let shapes_of_contributions: Vec<Vec<Arc<Shape>>> =
+            contributions.iter().map(|c| c.as_ref().map(Packed::shapes).unwrap_or_default()).collect();
+        let versions = || commits.iter().flat_map(|c| &c.versions);
+        let shapes: Vec<Vec<Arc<Shape>>> = versions().map(|v| v.packed.shapes()).collect();
+        let interned = self.intern_shapes(shapes.iter().chain(&shapes_of_contributions).flatten()).await?;
+        let profiles: Vec<Profile> = versions().zip(&shapes).map(|(v, shapes)| Profile::of(v.kind, shapes)).collect();
+        let mut of_version = shapes.iter().zip(self.intern_profiles(&profiles).await?);
+        let mut batch = Vec::new();
+        for (commit, (contribution, shapes)) in commits.iter().zip(contributions.into_iter().zip(&shapes_of_contributions)) {
+            open_ehr(commit, &mut batch);
+            contribute(commit, contribution.map(|packed| interned.pack(&packed, shapes)).transpose()?, &mut batch);
+            for (version, (shapes, profile)) in commit.versions.iter().zip(&mut of_version) {
+                add_version(commit, version, profile, interned.pack(&version.packed, shapes)?, &mut batch)?;
+                batch.extend(version.tags.iter().flat_map(|list| replace(&commit.ehr_id, list)));
+            }
+            batch.extend(commit.access.as_ref().map(super::access::note));
+        }
+        batch.push(next_revision());
+        Ok(batch)
     }
 
     /// The rule that a failed guard stands for.
@@ -112,7 +136,8 @@ impl<S: Sql> SqlRepository<S> {
         if ehr_id.is_empty() {
             return Ok(false);
         }
-        const OF_EHR: [&str; 5] = [
+        const OF_EHR: [&str; 6] = [
+            "DELETE FROM item_tag WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1)",
             "DELETE FROM chunk WHERE owner IN (SELECT 'v/' || object || '::' || system || '::' || number FROM version
               WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1))",
             "DELETE FROM chunk WHERE owner IN (SELECT 'c/' || uid FROM contribution WHERE id IN
@@ -127,9 +152,31 @@ impl<S: Sql> SqlRepository<S> {
         Ok(answers.get(OF_EHR.len() - 1).is_some_and(|rows| !rows.is_empty()))
     }
 
+    /// Removes objects, and contributions that have no version left.
+    pub(super) async fn remove_objects(&self, ehr_id: &str, objects: &[String]) -> Result<(), StoreError> {
+        const OF_OBJECTS: [&str; 5] = [
+            "DELETE FROM item_tag WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) AND target IN (
+               SELECT value FROM json_each(?2) UNION ALL
+               SELECT object || '::' || system || '::' || number FROM version WHERE object IN (SELECT value FROM json_each(?2)))",
+            "DELETE FROM chunk WHERE owner IN (SELECT 'v/' || object || '::' || system || '::' || number FROM version
+              WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) AND object IN (SELECT value FROM json_each(?2)))",
+            "DELETE FROM chunk WHERE owner IN (SELECT 'c/' || c.uid FROM contribution c JOIN ehr e ON e.id = c.ehr WHERE e.ehr_id = ?1
+              AND NOT EXISTS (SELECT 1 FROM version v WHERE v.ehr = e.id AND v.contribution = c.id
+                AND v.object NOT IN (SELECT value FROM json_each(?2))))",
+            "DELETE FROM version WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) AND object IN (SELECT value FROM json_each(?2))",
+            "DELETE FROM contribution WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) AND ?2 IS NOT NULL
+              AND id NOT IN (SELECT contribution FROM version WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1))",
+        ];
+        let objects = json_list(objects);
+        let mut batch: Vec<Statement> = OF_OBJECTS.iter().map(|sql| Statement::new(*sql).bind(ehr_id).bind(objects.as_str())).collect();
+        batch.push(next_revision());
+        self.batch(batch).await.map(drop)
+    }
+
     /// Removes everything but shapes and profiles, whose ids other readers of the database may still hold.
     pub(super) async fn remove_all(&self) -> Result<(), StoreError> {
-        const ALL: [&str; 5] = [
+        const ALL: [&str; 6] = [
+            "DELETE FROM item_tag",
             "DELETE FROM chunk WHERE substr(owner, 1, 2) <> 's/'",
             "DELETE FROM version",
             "DELETE FROM contribution",

@@ -10,9 +10,12 @@ mod definition;
 mod large;
 mod read;
 mod scan;
+mod tag;
 mod value;
 
-use super::repository::{Access, AccessFilter, Commit, Definition, DefinitionKind, Ehr, Repository, Sink, StoreError, Version, Which};
+use super::repository::{
+    Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, Repository, Sink, StoreError, TagList, Version, Which,
+};
 use super::scan::Scan;
 use crate::document::ObjectKind;
 pub use catalogue::Catalogue;
@@ -57,6 +60,26 @@ fn next_revision() -> Statement {
 impl<S: Sql> Repository for SqlRepository<S> {
     async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
         self.write_commit(&commit).await
+    }
+
+    async fn commit_all(&self, commits: Vec<Commit>) -> Vec<Result<(), StoreError>> {
+        self.write_commits(&commits).await
+    }
+
+    async fn contributions(&self, ehr_id: Option<&str>, after: Option<&str>, limit: u64) -> Result<Vec<Contribution>, StoreError> {
+        self.read_contributions(ehr_id, after, limit).await
+    }
+
+    async fn set_tags(&self, ehr_id: &str, list: TagList) -> Result<(), StoreError> {
+        self.write_tags(ehr_id, &list).await
+    }
+
+    async fn tags(&self, ehr_id: &str, target: Option<&str>) -> Result<Vec<TagList>, StoreError> {
+        self.read_tags(ehr_id, target).await
+    }
+
+    async fn delete_objects(&self, ehr_id: &str, objects: &[String]) -> Result<(), StoreError> {
+        self.remove_objects(ehr_id, objects).await
     }
 
     async fn ehr(&self, ehr_id: &str) -> Result<Option<Ehr>, StoreError> {

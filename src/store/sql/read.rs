@@ -1,12 +1,15 @@
 //! Reading EHRs, versions and contributions.
 
-use super::SqlRepository;
 use super::catalogue::Loaded;
 use super::large::{read_rests, rests};
-use super::value::{Fields, Row, Sql, Statement, kind_of, unexpected};
+use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
+use super::{SqlRepository, tag};
 use crate::document::{ObjectKind, digest_of};
+use crate::rm::class::{Attr, Cls};
+use crate::rm::json;
+use crate::rm::tree::NodeRef;
 use crate::store::conflict::{join_uid, split_uid};
-use crate::store::repository::{Ehr, StoreError, Version, Which};
+use crate::store::repository::{Contribution, Ehr, StoreError, TagList, Version, Which};
 use std::collections::{BTreeSet, HashMap};
 
 macro_rules! ehr {
@@ -18,14 +21,22 @@ macro_rules! ehr {
     };
 }
 
-macro_rules! version {
+macro_rules! versions {
     ($condition:literal) => {
         concat!(
             "SELECT e.ehr_id, v.kind, v.object, v.number, v.system, v.preceding, c.uid, v.time_committed, v.lifecycle, v.template, v.shapes,
-               v.digest, v.chunks, v.document
-             FROM version v JOIN ehr e ON e.id = v.ehr JOIN contribution c ON c.id = v.contribution WHERE e.ehr_id = ?1 AND v.object = ?2",
+               v.digest, v.chunks, v.document,
+               (SELECT json_group_array(json_array(t.target, t.key, t.path, t.value)) FROM item_tag t
+                WHERE t.target IN (v.object, v.object || '::' || v.system || '::' || v.number)) AS tags
+             FROM version v JOIN ehr e ON e.id = v.ehr JOIN contribution c ON c.id = v.contribution ",
             $condition
         )
+    };
+}
+
+macro_rules! version {
+    ($condition:literal) => {
+        concat!(versions!("WHERE e.ehr_id = ?1 AND v.object = ?2"), $condition)
     };
 }
 
@@ -37,6 +48,13 @@ const BY_UID: &str = version!(" AND v.number = ?3 AND v.system = ?4");
 const AT: &str = version!(" AND v.time_committed <= ?3 ORDER BY v.number DESC LIMIT 1");
 pub(super) const OBJECTS: &str = "SELECT object FROM version WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) AND kind = ?2 AND preceding IS NULL
     ORDER BY id LIMIT ?3 OFFSET ?4";
+/// `?1` pairs of object and number.
+const OF_UIDS: &str = versions!("JOIN json_each(?1) j ON v.object = j.value ->> 0 AND v.number = j.value ->> 1 ORDER BY v.id");
+/// `?1` an EHR or NULL, `?2` the uid that they follow or NULL, `?3` most rows.
+const CONTRIBUTIONS: &str = "SELECT c.uid, e.ehr_id, c.shapes, c.document FROM contribution c JOIN ehr e ON e.id = c.ehr
+    WHERE c.id > coalesce((SELECT id FROM contribution WHERE uid = ?2), 0)
+      AND (?1 IS NULL OR c.id IN (SELECT v.contribution FROM version v WHERE v.ehr = (SELECT id FROM ehr WHERE ehr_id = ?1)))
+    ORDER BY c.id LIMIT ?3";
 const CONTRIBUTION: &str = "SELECT c.shapes, c.document FROM contribution c JOIN ehr e ON e.id = c.ehr WHERE c.uid = ?2 AND e.ehr_id = ?1";
 
 /// A row of a version, its document still as text.
@@ -55,6 +73,7 @@ struct Line {
     digest: String,
     chunks: u64,
     document: String,
+    tags: Vec<TagList>,
 }
 
 impl<S: Sql> SqlRepository<S> {
@@ -109,10 +128,49 @@ impl<S: Sql> SqlRepository<S> {
         let mut fields = Fields::of(row);
         let shapes = fields.optional_numbers()?;
         let text = fields.text()? + rest.get(&owner).map_or("", String::as_str);
-        let Some(shapes) = shapes else { return Ok(Some(text)) };
-        let shapes = self.load(&shapes.into_iter().collect::<BTreeSet<u64>>()).await?;
-        Ok(Some(shapes.unpack(&text)?.to_json()))
+        self.contribution_document(shapes, text).await.map(Some)
     }
+
+    async fn contribution_document(&self, shapes: Option<Vec<u64>>, text: String) -> Result<String, StoreError> {
+        let Some(shapes) = shapes else { return Ok(text) };
+        let shapes = self.load(&shapes.into_iter().collect::<BTreeSet<u64>>()).await?;
+        Ok(shapes.unpack(&text)?.to_json())
+    }
+
+    pub(super) async fn read_contributions(&self, ehr_id: Option<&str>, after: Option<&str>, limit: u64) -> Result<Vec<Contribution>, StoreError> {
+        let rows = self.rows(Statement::new(CONTRIBUTIONS).bind(ehr_id).bind(after).bind(limit)).await?;
+        let mut heads = rows.into_iter().map(head_of).collect::<Result<Vec<_>, StoreError>>()?;
+        let owners: Vec<String> = heads.iter().map(|(found, ..)| format!("c/{}", found.uid)).collect();
+        let rest = rests(self.rows(read_rests(&owners)).await?)?;
+        let mut found = Vec::new();
+        for ((head, shapes), owner) in heads.drain(..).zip(owners) {
+            let text = head.document + rest.get(&owner).map_or("", String::as_str);
+            found.push(Contribution { document: self.contribution_document(shapes, text).await?, ..head });
+        }
+        let uids: Vec<(String, u64)> = found.iter().flat_map(|c| uids_of(&c.document)).collect();
+        let mut of_uid: HashMap<String, Vec<Version>> = HashMap::new();
+        for version in self.read_versions(Statement::new(OF_UIDS).bind(json_list(&uids))).await? {
+            of_uid.entry(version.contribution.clone()).or_default().push(version);
+        }
+        Ok(found.into_iter().map(|c| Contribution { versions: of_uid.remove(&c.uid).unwrap_or_default(), ..c }).collect())
+    }
+}
+
+/// A contribution whose document is still as it is stored, with its shapes.
+fn head_of(row: Row) -> Result<(Contribution, Option<Vec<u64>>), StoreError> {
+    let mut fields = Fields::of(row);
+    let (uid, ehr_id, shapes) = (fields.text()?, fields.text()?, fields.optional_numbers()?);
+    Ok((Contribution { ehr_id, uid, document: fields.text()?, versions: Vec::new() }, shapes))
+}
+
+/// Object and number of the versions that a CONTRIBUTION lists.
+fn uids_of(document: &str) -> Vec<(String, u64)> {
+    let tree = json::read(document, Cls::CONTRIBUTION).unwrap_or_default();
+    let uid = |reference: NodeRef<'_>| {
+        let (object, _, number) = split_uid(reference.text_along(&[Attr::ID, Attr::VALUE])?)?;
+        Some((object.to_owned(), u64::from(number)))
+    };
+    tree.root().map(|root| root.values(Attr::VERSIONS).filter_map(uid).collect()).unwrap_or_default()
 }
 
 impl Line {
@@ -133,6 +191,7 @@ impl Line {
             digest: fields.text()?,
             chunks: fields.number()?,
             document: fields.text()?,
+            tags: tag::of_json(fields.optional_text()?.as_deref())?,
         })
     }
 
@@ -156,6 +215,7 @@ impl Line {
             lifecycle: self.lifecycle,
             template_id: self.template_id,
             packed,
+            tags: self.tags,
         })
     }
 

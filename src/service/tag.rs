@@ -1,0 +1,215 @@
+//! ITEM_TAGs: key, value and path on an object or on one version of it; a list is replaced as a whole, and is not versioned.
+//!
+//! A list comes by `PUT …/{uid}/tags`, or with the document in the headers `openehr-item-tag` (its object) and
+//! `openehr-version-item-tag` (its version). Answers carry the same headers, unless a tag has characters that headers
+//! cannot carry.
+
+use super::Service;
+use super::call::Call;
+use super::committal::pairs;
+use super::content::malformed;
+use super::controlled::Controlled;
+use super::error::Failure;
+use super::http::Response;
+use super::ids::{Target, VersionUid};
+use super::negotiate::{Return, choose, json_body};
+use super::owner::Owner;
+use crate::rm::json::{elements, members, quote_into};
+use crate::store::repository::{ItemTag, Repository, TagList};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// Most tags of a target.
+const MOST: usize = 1_000;
+/// Most bytes of the keys, values and paths of a target.
+const BYTES: usize = 200_000;
+const OF_OBJECT: &str = "openehr-item-tag";
+const OF_VERSION: &str = "openehr-version-item-tag";
+
+impl<R: Repository> Service<R> {
+    /// GET /ehr/{ehr_id}/tags, GET /demographic/tags: what is tagged, by key, value or path.
+    pub(super) async fn tags_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        choose(call.request, &["application/json"])?;
+        let owner = self.owner(call).await?;
+        call.allowed_in(owner.id(), None)?;
+        let lists = self.repository.tags(owner.id(), None).await.map_err(Failure::of_store)?;
+        let wanted = |name: &str, found: Option<&str>| {
+            let mut asked = call.request.query.iter().filter(|(key, _)| key == name).peekable();
+            asked.peek().is_none() || asked.any(|(_, value)| Some(value.as_str()) == found)
+        };
+        let fits = |tag: &&ItemTag| {
+            wanted("tag_key", Some(&tag.key)) && wanted("tag_value", tag.value.as_deref()) && wanted("tag_target_path", tag.path.as_deref())
+        };
+        let shown = |list: &TagList| list.tags.iter().filter(fits).map(|tag| self.item_tag(&owner, &list.target, None, tag)).collect::<Vec<Value>>();
+        Ok(Response::json(200, Value::Array(lists.iter().flat_map(shown).collect())))
+    }
+
+    /// GET …/{composition|ehr_status|person|…}/{object or version uid}/tags
+    pub(super) async fn tags_get(&self, call: &Call<'_>, what: &Controlled) -> Result<Response, Failure> {
+        choose(call.request, &["application/json"])?;
+        let (owner, target) = self.tagged(call, what).await?;
+        let lists = self.repository.tags(owner.id(), Some(&target)).await.map_err(Failure::of_store)?;
+        Ok(Response::json(200, self.item_tags(&owner, what, lists)))
+    }
+
+    /// PUT …/{uid}/tags
+    pub(super) async fn tags_put(&self, call: &Call<'_>, what: &Controlled) -> Result<Response, Failure> {
+        choose(call.request, &["application/json"])?;
+        json_body(call.request)?;
+        let (owner, target) = self.tagged(call, what).await?;
+        owner.must_allow(what.kind)?;
+        let list = checked(target, of_body(call.text()?)?)?;
+        self.repository.set_tags(owner.id(), list.clone()).await.map_err(Failure::of_store)?;
+        let response = match call.prefer.returns {
+            Return::Minimal => Response::new(204),
+            Return::Representation => Response::json(200, self.item_tags(&owner, what, vec![list])),
+            Return::Identifier => Response::json(200, json!({ "uid": list.target })),
+        };
+        Ok(call.preference_applied(response))
+    }
+
+    /// DELETE …/{uid}/tags/{key}
+    pub(super) async fn tags_delete(&self, call: &Call<'_>, what: &Controlled) -> Result<Response, Failure> {
+        let (owner, target) = self.tagged(call, what).await?;
+        owner.must_allow(what.kind)?;
+        let before = self.repository.tags(owner.id(), Some(&target)).await.map_err(Failure::of_store)?.pop();
+        let before = before.map(|list| list.tags).unwrap_or_default();
+        let rest: Vec<ItemTag> = before.iter().filter(|tag| tag.key != call.sub(1)).cloned().collect();
+        if rest.len() == before.len() {
+            return Err(Failure::missing("there is no tag with this key"));
+        }
+        self.repository.set_tags(owner.id(), TagList::new(target, rest)).await.map_err(Failure::of_store)?;
+        Ok(Response::new(204))
+    }
+
+    /// The owner and the uid of what is tagged, which must exist.
+    async fn tagged(&self, call: &Call<'_>, what: &Controlled) -> Result<(Owner, String), Failure> {
+        let owner = self.owner(call).await?;
+        let target = Target::parse(call.sub(0)).ok_or_else(|| super::versioned::missing(what))?;
+        let version = self.find_version(call, owner.id(), what, &target).await?;
+        let uid = match target {
+            Target::Object(object) => object,
+            Target::Version(_) => version.version_uid,
+        };
+        Ok((owner, uid))
+    }
+
+    fn item_tags(&self, owner: &Owner, what: &Controlled, lists: Vec<TagList>) -> Value {
+        let shown = |list: &TagList| list.tags.iter().map(|tag| self.item_tag(owner, &list.target, Some(what), tag)).collect::<Vec<Value>>();
+        Value::Array(lists.iter().flat_map(shown).collect())
+    }
+
+    /// An ITEM_TAG as JSON.
+    fn item_tag(&self, owner: &Owner, target: &str, what: Option<&Controlled>, tag: &ItemTag) -> Value {
+        let id_class = if target.contains("::") { "OBJECT_VERSION_ID" } else { "HIER_OBJECT_ID" };
+        let (owner_id, owner_class) = match owner {
+            Owner::Ehr(ehr) => (ehr.ehr_id.as_str(), "EHR"),
+            Owner::Demographic => (self.config.system_id.as_str(), "SYSTEM"),
+        };
+        let reference =
+            |class: &str, id: &str, referred: &str| json!({ "id": { "_type": class, "value": id }, "namespace": "local", "type": referred });
+        let class = what.map_or("VERSIONED_OBJECT", |what| what.class.name());
+        let mut item =
+            json!({ "key": tag.key, "target": reference(id_class, target, class), "owner_id": reference("HIER_OBJECT_ID", owner_id, owner_class) });
+        for (name, text) in [("value", &tag.value), ("target_path", &tag.path)] {
+            if let (Some(text), Some(members)) = (text, item.as_object_mut()) {
+                members.insert(name.to_owned(), text.as_str().into());
+            }
+        }
+        item
+    }
+}
+
+/// The lists that the headers of a request give to a version and its object.
+pub(crate) fn of_headers(call: &Call<'_>, uid: &VersionUid) -> Result<Vec<TagList>, Failure> {
+    let targets = [(OF_OBJECT, uid.object_id.clone()), (OF_VERSION, uid.to_string())];
+    let sent = targets.into_iter().filter_map(|(name, target)| Some((name, target, call.request.header(name)?)));
+    sent.map(|(name, target, value)| checked(target, of_header(name, value)?)).collect()
+}
+
+/// A response with the tags of a version and its object in headers.
+pub(crate) fn with_headers(response: Response, tags: &[TagList]) -> Response {
+    tags.iter().filter(|list| !list.tags.is_empty()).fold(response, |response, list| {
+        let name = if list.target.contains("::") { OF_VERSION } else { OF_OBJECT };
+        let value = header_of(list);
+        if value.bytes().all(|b| (b' '..0x7f).contains(&b)) { response.with_header(name, value) } else { response }
+    })
+}
+
+fn header_of(list: &TagList) -> String {
+    let tags = list.tags.iter().map(|tag| {
+        let mut text = String::from("key=");
+        quote_into(&mut text, &tag.key);
+        for (name, value) in [(",value=", &tag.value), (",target_path=", &tag.path)] {
+            if let Some(value) = value {
+                text.push_str(name);
+                quote_into(&mut text, value);
+            }
+        }
+        text
+    });
+    tags.collect::<Vec<String>>().join("; ")
+}
+
+/// Each `key` begins a tag.
+fn of_header(name: &str, value: &str) -> Result<Vec<ItemTag>, Failure> {
+    let mut tags: Vec<ItemTag> = Vec::new();
+    if value.trim().is_empty() {
+        return Ok(tags);
+    }
+    let unknown = |part: &str| {
+        Failure::bad(format!("the header {name} has the unknown part `{part}`: expected `key=\"…\",value=\"…\",target_path=\"…\"; key=…`"))
+    };
+    for (part, text) in pairs(value, name)? {
+        match (part.as_str(), tags.last_mut()) {
+            ("key", _) => tags.push(ItemTag { key: text, path: None, value: None }),
+            ("value", Some(tag)) => tag.value = Some(text),
+            ("target_path", Some(tag)) => tag.path = Some(text),
+            _ => return Err(unknown(&part)),
+        }
+    }
+    Ok(tags)
+}
+
+/// A JSON array of `{key, value?, target_path?}`.
+fn of_body(text: &str) -> Result<Vec<ItemTag>, Failure> {
+    let items = elements(text).map_err(|problem| malformed("list of tags", text, problem))?;
+    items.into_iter().enumerate().map(|(index, item)| of_json(item).map_err(|f| f.within(&format!("tags[{index}]")))).collect()
+}
+
+fn of_json(text: &str) -> Result<ItemTag, Failure> {
+    let mut tag = ItemTag { key: String::new(), path: None, value: None };
+    for (name, value) in members(text).map_err(|problem| malformed("tag", text, problem))? {
+        let string = || serde_json::from_str::<String>(value).map_err(|_| Failure::bad(format!("`{name}` is not a text")));
+        match &*name {
+            _ if value == "null" => {}
+            "key" => tag.key = string()?,
+            "value" => tag.value = Some(string()?),
+            "target_path" => tag.path = Some(string()?),
+            // What answers show beyond that may be sent back.
+            "_type" | "target" | "owner_id" => {}
+            other => return Err(Failure::bad(format!("`{other}` is not an attribute of a tag: expected key, value, target_path"))),
+        }
+    }
+    Ok(tag)
+}
+
+/// A list that may be stored.
+fn checked(target: String, tags: Vec<ItemTag>) -> Result<TagList, Failure> {
+    let bytes: usize = tags.iter().map(|t| t.key.len() + [&t.value, &t.path].into_iter().flatten().map(String::len).sum::<usize>()).sum();
+    if tags.len() > MOST || bytes > BYTES {
+        return Err(Failure::bad(format!("a target has at most {MOST} tags of {BYTES} bytes together")));
+    }
+    let mut known = BTreeSet::new();
+    for tag in &tags {
+        match &tag.path {
+            _ if tag.key.trim().is_empty() => return Err(Failure::bad("a tag needs a key")),
+            Some(path) if !path.starts_with('/') => {
+                return Err(Failure::bad(format!("the target_path of the tag `{}` does not start at root: expected `/…`", tag.key)));
+            }
+            path if !known.insert((&tag.key, path)) => return Err(Failure::bad(format!("the tag `{}` is given twice for one target_path", tag.key))),
+            _ => {}
+        }
+    }
+    Ok(TagList::new(target, tags))
+}

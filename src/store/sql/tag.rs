@@ -1,0 +1,61 @@
+//! Item tags: the list of a target is replaced as a whole.
+
+use super::value::{Fields, Sql, Statement, json_list, unexpected};
+use super::{SqlRepository, next_revision};
+use crate::store::repository::{ItemTag, StoreError, TagList};
+use std::collections::BTreeMap;
+
+const CLEAR: &str = "DELETE FROM item_tag WHERE target = ?1 AND ehr = (SELECT id FROM ehr WHERE ehr_id = ?2)";
+const ADD: &str = "INSERT INTO item_tag (target, key, path, value, ehr)
+    SELECT ?1, j.value ->> 0, j.value ->> 1, j.value ->> 2, e.id FROM json_each(?3) j JOIN ehr e ON e.ehr_id = ?2";
+const LIST: &str = "SELECT t.target, t.key, t.path, t.value FROM item_tag t JOIN ehr e ON e.id = t.ehr
+    WHERE e.ehr_id = ?1 AND (?2 IS NULL OR t.target = ?2) ORDER BY t.target, t.key, t.path";
+
+/// Key, path and value as they stand in JSON.
+type Cells = (String, String, Option<String>);
+
+impl<S: Sql> SqlRepository<S> {
+    pub(super) async fn write_tags(&self, ehr_id: &str, list: &TagList) -> Result<(), StoreError> {
+        let mut batch: Vec<Statement> = replace(ehr_id, list).collect();
+        batch.push(next_revision());
+        self.batch(batch).await.map(drop)
+    }
+
+    pub(super) async fn read_tags(&self, ehr_id: &str, target: Option<&str>) -> Result<Vec<TagList>, StoreError> {
+        let rows = self.rows(Statement::new(LIST).bind(ehr_id).bind(target)).await?;
+        let mut lists = BTreeMap::new();
+        for row in rows {
+            let mut fields = Fields::of(row);
+            let target = fields.text()?;
+            add(&mut lists, target, (fields.text()?, fields.text()?, fields.optional_text()?));
+        }
+        Ok(in_order(lists))
+    }
+}
+
+/// The statements that put a list in place of what stands there.
+pub(super) fn replace(ehr_id: &str, list: &TagList) -> impl Iterator<Item = Statement> {
+    let cells: Vec<_> = list.tags.iter().map(|t| (&t.key, t.path.as_deref().unwrap_or_default(), &t.value)).collect();
+    let clear = Statement::new(CLEAR).bind(list.target.as_str()).bind(ehr_id);
+    let add = Statement::new(ADD).bind(list.target.as_str()).bind(ehr_id).bind(json_list(&cells));
+    std::iter::once(clear).chain((!cells.is_empty()).then_some(add))
+}
+
+/// The lists of a version and its object, as one JSON array of target, key, path and value.
+pub(super) fn of_json(text: Option<&str>) -> Result<Vec<TagList>, StoreError> {
+    let rows: Vec<(String, String, String, Option<String>)> = text.map_or(Ok(Vec::new()), serde_json::from_str).map_err(|_| unexpected())?;
+    let mut lists = BTreeMap::new();
+    for (target, key, path, value) in rows {
+        add(&mut lists, target, (key, path, value));
+    }
+    Ok(in_order(lists))
+}
+
+fn add(lists: &mut BTreeMap<String, Vec<ItemTag>>, target: String, (key, path, value): Cells) {
+    let tag = ItemTag { key, path: Some(path).filter(|p| !p.is_empty()), value };
+    lists.entry(target).or_default().push(tag);
+}
+
+fn in_order(lists: BTreeMap<String, Vec<ItemTag>>) -> Vec<TagList> {
+    lists.into_iter().map(|(target, tags)| TagList::new(target, tags)).collect()
+}
