@@ -70,7 +70,8 @@ await mkdir(out, { recursive: true });
 const wasmName = await stamped("aqlite.wasm", await readFile(join(wasm, "aqlite_wasm_bg.wasm")));
 const workerName = await stamped("worker.js", await bundle("worker.ts", "iife", { WASM_URL: wasmName, VERSION: version }));
 const chartName = await stamped("chart.js", await bundle("chart.ts", "esm", {}));
-const pageName = await stamped("page.js", await bundle("main.ts", "esm", { WORKER_URL: workerName, CHART_URL: chartName, VERSION: version }));
+const zipName = await stamped("zip.js", await bundle("zip.ts", "esm", {}));
+const pageName = await stamped("page.js", await bundle("main.ts", "esm", { WORKER_URL: workerName, CHART_URL: chartName, ZIP_URL: zipName, VERSION: version }));
 const themeName = await stamped("theme.js", await bundle("theme.ts", "iife", {}));
 const styleName = await stamped("styles.css", `${await readFile(join(root, "node_modules/uplot/dist/uPlot.min.css"), "utf8")}\n${await readFile(join(here, "styles.css"), "utf8")}`);
 const iconName = await stamped("icon.svg", await readFile(join(here, "icon.svg")));
@@ -85,7 +86,7 @@ const fill = async (name, values) => {
 await fill("index.html", { csp, page: pageName, theme: themeName, styles: styleName, icon: iconName, version });
 await fill("manifest.webmanifest", { icon: iconName });
 
-const shell = ["./", pageName, chartName, themeName, workerName, wasmName, styleName, iconName, "manifest.webmanifest"];
+const shell = ["./", pageName, chartName, zipName, themeName, workerName, wasmName, styleName, iconName, "manifest.webmanifest"];
 const stamp = createHash("sha256").update(await readFile(join(out, "index.html"))).digest("hex").slice(0, 10);
 await writeFile(join(out, "sw.js"), await bundle("sw.ts", "iife", { WASM_URL: wasmName, SHELL: shell, STAMP: stamp, VERSION: version }));
 // Hosts that read it (Cloudflare's asset server does) send the policy as a header too, and let stamped files be cached for ever.

@@ -5,6 +5,7 @@ import { cp, mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRequire } from "node:module";
+import { strToU8, zipSync } from "fflate";
 import { browse, built, offlineReady, open, ready, row, run, write } from "./page.mjs";
 import { serve } from "./server.mjs";
 
@@ -117,6 +118,43 @@ test("files of one's own are added, told about, and there after a reload", () =>
     await ready(page);
     await run(page, count);
     assert.equal(Number((await row(page, 0))[0]), before + 1);
+  }));
+
+test("an archive is unpacked, each file told about, and all of it taken back", () =>
+  onPage(async (page) => {
+    const total = async () => Number((await page.locator(".facts dd").nth(1).textContent()).replaceAll(",", ""));
+    await run(page, "SELECT c FROM EHR e CONTAINS COMPOSITION c LIMIT 1");
+    await page.click("#as-json");
+    const composition = JSON.parse(await page.locator("#result .raw").textContent()).rows[0][0];
+    await page.click("#tab-data");
+    const before = await total();
+    const documents = Array.from({ length: 3 }, (_, at) => [`visits/${at}.json`, strToU8(JSON.stringify({ ...composition, uid: undefined }))]);
+    const archive = zipSync({ ...Object.fromEntries(documents), "visits/broken.json": strToU8('{"_type":"COMPOSITION"'), "__MACOSX/visits/0.json": strToU8("") });
+    await page.locator("#files").setInputFiles([{ name: "records.zip", mimeType: "application/zip", buffer: Buffer.from(archive) }]);
+    await page.locator("#added", { hasText: "3 of 4 files added" }).waitFor();
+    assert.match(await page.locator("#added .bad").textContent(), /records\.zip\/visits\/broken\.json: .*line 1/);
+    await page.locator("#state[data-state=ready]").waitFor();
+    assert.equal(await total(), before + 3);
+    await page.click("#undo");
+    await page.waitForFunction((wanted) => Number(document.querySelectorAll(".facts dd")[1].textContent.replaceAll(",", "")) === wanted, before);
+    await page.reload();
+    await ready(page);
+    await page.click("#tab-data");
+    assert.equal(await total(), before);
+  }));
+
+test("making many patients shows how far it is, and can be cancelled", () =>
+  onPage(async (page) => {
+    const before = await page.locator("#state-text").textContent();
+    await page.click("#tab-data");
+    await page.fill("#ehrs", "100000");
+    await page.fill("#compositions", "1000000");
+    await page.click("#generate");
+    await page.locator(".work-words", { hasText: /Making patients: [\d,]+ of 1,000,000 · [\d,]+\/s/ }).first().waitFor();
+    await page.locator(".work-bar button").first().click();
+    await page.locator("#added", { hasText: "Cancelled" }).waitFor();
+    await page.locator("#state[data-state=ready]").waitFor();
+    assert.equal(await page.locator("#state-text").textContent(), before);
   }));
 
 test("a parameter gets its value below the query", () =>

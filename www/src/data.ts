@@ -1,13 +1,43 @@
 // The data view: what is in the repository, sample patients by number, files of one's own, and the interface that answers offline.
 import { h } from "./dom";
-import type { Engine } from "./engine";
-import type { Contents, Patient } from "./protocol";
+import { EngineError, type Engine } from "./engine";
+import { dropped, texts, type TextFile } from "./intake";
+import type { Contents, Patient, Progress } from "./protocol";
 
 const count = new Intl.NumberFormat("en");
+/** Of the files that were added, so many are named; every one that was not is. */
+const LISTED = 20;
 
 function number(id: string, label: string, value: number, max: number): { field: HTMLElement; input: HTMLInputElement } {
   const input = h("input", { id, type: "number", min: id === "seed" ? 0 : 1, max, value, required: true, inputmode: "numeric" });
   return { field: h("p", { class: "field" }, h("label", { for: id }, label), input), input };
+}
+
+/** A bar with words and a way out, while something takes long. */
+class Work {
+  readonly #bar = h("progress", { max: 1, "aria-label": "Progress" });
+  readonly #words = h("span", { class: "work-words", role: "status" });
+  readonly #cancel = h("button", { type: "button" }, "Cancel");
+  readonly element = h("div", { class: "work-bar", hidden: true }, this.#bar, this.#words, this.#cancel);
+
+  /** Runs something that can be followed and ended. */
+  async run<T>(what: (tell: (progress: Progress) => void, signal: AbortSignal) => Promise<T>): Promise<T> {
+    const ending = new AbortController();
+    this.#cancel.onclick = () => ending.abort();
+    this.#bar.removeAttribute("value");
+    this.#words.textContent = "";
+    this.element.hidden = false;
+    try {
+      return await what((progress) => this.#tell(progress), ending.signal);
+    } finally {
+      this.element.hidden = true;
+    }
+  }
+
+  #tell({ what, done, of, milliseconds }: Progress): void {
+    this.#bar.value = Math.min(1, done / of);
+    this.#words.textContent = `${what}: ${count.format(done)} of ${count.format(of)} · ${count.format(Math.round((done / milliseconds) * 1000))}/s`;
+  }
 }
 
 /** The view. */
@@ -22,9 +52,12 @@ export class DataView {
   readonly #told = h("div", { id: "added", class: "told", "aria-live": "polite" });
   readonly #patient = h("select", { id: "target" });
   readonly #ehrs = number("ehrs", "Patients", 36, 100_000);
-  readonly #compositions = number("compositions", "Compositions", 240, 100_000);
+  readonly #compositions = number("compositions", "Compositions", 240, 1_000_000);
   readonly #seed = number("seed", "Seed", 1, 4_294_967_295);
   readonly #generate = h("button", { id: "generate", class: "primary" }, "Make patients");
+  readonly #making = new Work();
+  readonly #adding = new Work();
+  #added = 0;
   readonly #forget = h("button", { type: "button" }, "Start over");
 
   /** `busy` hears what takes a while, `changed` that the repository may hold other data. */
@@ -48,28 +81,34 @@ export class DataView {
       h("p", { class: "quiet" }, "Made up from a seed: the same three numbers always give the same patients, with missing values, repeated events and odd spellings as real records have."),
       h("div", { class: "fields" }, this.#ehrs.field, this.#compositions.field, this.#seed.field),
       h("div", { class: "actions" }, this.#generate, this.#forget),
+      this.#making.element,
     );
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       const samples = { ehrs: this.#ehrs.input.valueAsNumber, compositions: this.#compositions.input.valueAsNumber, seed: this.#seed.input.valueAsNumber };
-      void this.#work(() => this.#engine.call("generate", samples));
+      void this.#work(() => this.#making.run((progress, signal) => this.#engine.call("generate", samples, { progress, signal })));
     });
     this.#forget.addEventListener("click", () => void this.#work(() => this.#engine.call("forget", null)));
     return form;
   }
 
   #drawFiles(): HTMLElement {
-    const input = h("input", { id: "files", type: "file", multiple: true, accept: ".opt,.xml,.json,.gdl,.gdl2" });
-    input.addEventListener("change", () => {
-      void this.#add([...(input.files ?? [])]).then(() => (input.value = ""));
-    });
+    const files = h("input", { id: "files", type: "file", multiple: true, accept: ".opt,.xml,.json,.gdl,.gdl2,.zip" });
+    const folder = h("input", { id: "folder", type: "file", multiple: true, webkitdirectory: true });
+    for (const input of [files, folder]) {
+      input.addEventListener("change", () => {
+        void this.#add(Promise.resolve([...(input.files ?? [])])).then(() => (input.value = ""));
+      });
+    }
     const card = h(
       "section",
       { class: "card drop", "aria-labelledby": "files-title" },
       h("h2", { id: "files-title" }, "Your own files"),
-      h("p", { class: "quiet" }, "Templates (OPT 1.4), compositions (canonical JSON or XML) and guides (GDL2). They stay in this browser, and are there again after a reload."),
+      h("p", { class: "quiet" }, "Templates (OPT 1.4), compositions (canonical JSON or XML) and guides (GDL2), also in folders and .zip archives. They stay in this browser, and are there again after a reload."),
       h("p", { class: "field" }, h("label", { for: "target" }, "Compositions go to"), this.#patient),
-      h("p", { class: "field" }, h("label", { for: "files" }, "Choose files, or drop them here"), input),
+      h("p", { class: "field" }, h("label", { for: "files" }, "Choose files, or drop them here"), files),
+      h("p", { class: "field" }, h("label", { for: "folder" }, "Or a whole folder"), folder),
+      this.#adding.element,
       this.#told,
     );
     card.addEventListener("dragover", (event) => {
@@ -80,7 +119,7 @@ export class DataView {
     card.addEventListener("drop", (event) => {
       event.preventDefault();
       card.classList.remove("over");
-      void this.#add([...(event.dataTransfer?.files ?? [])]);
+      if (event.dataTransfer) void this.#add(dropped(event.dataTransfer));
     });
     return card;
   }
@@ -115,6 +154,7 @@ console.table((await answer.json()).rows);`;
     ];
     this.#place.textContent = contents.place === null ? "In the repository" : `In the repository at ${contents.place}`;
     this.#sampleForm.hidden = contents.samples === null;
+    this.#added = contents.added;
     this.#facts.replaceChildren(...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
     this.#templates.replaceChildren(...templates.map((template) => h("li", {}, h("code", {}, template))));
     if (contents.samples) {
@@ -134,7 +174,8 @@ console.table((await answer.json()).rows);`;
       await run();
       this.#told.replaceChildren();
     } catch (error) {
-      this.#tell("Not done", error);
+      if (error instanceof EngineError && error.message === "cancelled") this.#told.replaceChildren(h("p", {}, "Cancelled: everything is as it was before."));
+      else this.#tell("Not done", error);
     } finally {
       this.#generate.disabled = false;
       this.#forget.disabled = false;
@@ -142,19 +183,42 @@ console.table((await answer.json()).rows);`;
     }
   }
 
-  async #add(files: File[]): Promise<void> {
+  async #add(files: Promise<File[]>): Promise<void> {
     this.#told.replaceChildren();
-    // Templates first: the compositions dropped with them need them.
-    const ordered = files.toSorted((a, b) => Number(/\.opt$/i.test(b.name)) - Number(/\.opt$/i.test(a.name)));
-    for (const file of ordered) {
+    const before = this.#added;
+    try {
+      const all = await texts(await files);
+      const outcome = await this.#adding.run((tell, signal) => this.#addAll(all, tell, signal));
+      this.#told.prepend(h("p", {}, `${count.format(outcome.good)} of ${count.format(all.length)} files added${outcome.ended ? ", then cancelled" : ""} `, outcome.good > 0 ? this.#undo(before) : null));
+    } catch (error) {
+      this.#tell("Not added", error);
+    }
+    this.#changed();
+  }
+
+  async #addAll(files: TextFile[], tell: (progress: Progress) => void, signal: AbortSignal): Promise<{ good: number; ended: boolean }> {
+    const start = performance.now();
+    let good = 0;
+    for (const [at, file] of files.entries()) {
+      if (signal.aborted) return { good, ended: true };
       try {
         await this.#engine.call("add", { name: file.name, text: await file.text(), ehr: this.#patient.value || null });
-        this.#told.append(h("p", { class: "good" }, `${file.name}: added`));
+        good += 1;
+        if (good <= LISTED) this.#told.append(h("p", { class: "good" }, `${file.name}: added`));
       } catch (error) {
         this.#tell(file.name, error);
       }
+      tell({ what: "Adding files", done: at + 1, of: files.length, milliseconds: performance.now() - start });
     }
-    this.#changed();
+    return { good, ended: false };
+  }
+
+  #undo(before: number): HTMLElement {
+    const button = h("button", { id: "undo", type: "button" }, "Undo");
+    button.addEventListener("click", () => {
+      void this.#work(() => this.#engine.call("undo", before));
+    });
+    return button;
   }
 
   #tell(what: string, error: unknown): void {

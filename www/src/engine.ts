@@ -1,5 +1,5 @@
 // The page's side of the worker: calls, errors, and a new worker when the old one dies.
-import type { Calls, Contents, Diagnostic, Failure, Reply, Request, Server } from "./protocol";
+import type { Calls, Cancel, Contents, Diagnostic, Failure, Progress, Reply, Request, Server } from "./protocol";
 
 /** A call that failed; `diagnostics` say where when the query text is the reason. */
 export class EngineError extends Error {
@@ -17,6 +17,14 @@ export class EngineError extends Error {
 interface Waiting {
   resolve(value: unknown): void;
   reject(error: Error): void;
+  progress: Follow | undefined;
+}
+
+/** Hears how far a call is. */
+export interface Follow {
+  progress(progress: Progress): void;
+  /** Ends the call when it is aborted. */
+  signal?: AbortSignal;
 }
 
 /** Owns the worker that owns the wasm module. */
@@ -28,23 +36,26 @@ export class Engine {
   #server: Server | null = null;
   readonly #url: string;
   readonly #crashed: (why: string) => void;
+  readonly #starting: (progress: Progress) => void;
 
-  /** `crashed` hears why an instance died, after its successor was started. */
-  constructor(url: string, crashed: (why: string) => void) {
+  /** `crashed` hears why an instance died, after its successor was started; `starting` how far the start of one is. */
+  constructor(url: string, crashed: (why: string) => void, starting: (progress: Progress) => void) {
     this.#url = url;
     this.#crashed = crashed;
+    this.#starting = starting;
     this.#start();
   }
 
   /** Calls the worker. */
-  call<K extends keyof Calls>(call: K, argument: Calls[K]["takes"]): Promise<Calls[K]["gives"]> {
+  call<K extends keyof Calls>(call: K, argument: Calls[K]["takes"], follow?: Follow): Promise<Calls[K]["gives"]> {
     return new Promise((resolve, reject) => {
       if (!this.#worker) {
         reject(new EngineError({ message: "the engine does not start here; reload the page to try again", diagnostics: [], fatal: false }));
         return;
       }
       const id = (this.#last += 1);
-      this.#waiting.set(id, { resolve: resolve as (value: unknown) => void, reject });
+      this.#waiting.set(id, { resolve: resolve as (value: unknown) => void, reject, progress: follow });
+      follow?.signal?.addEventListener("abort", () => this.#worker?.postMessage({ cancel: id } satisfies Cancel));
       this.#worker.postMessage({ id, call, argument } satisfies Request);
     });
   }
@@ -75,6 +86,11 @@ export class Engine {
 
   #answer(reply: Reply): void {
     const waiting = this.#waiting.get(reply.id);
+    if ("progress" in reply) {
+      if (reply.id === 0) this.#starting(reply.progress);
+      else waiting?.progress?.progress(reply.progress);
+      return;
+    }
     this.#waiting.delete(reply.id);
     if ("value" in reply) {
       this.#crashes = 0;

@@ -79,6 +79,12 @@ export class Shared {
     return store ? ((await settled(store.add(entry))) as number) : undefined;
   }
 
+  /** Removes the entries behind this sequence number. */
+  async forget(sequence: number): Promise<void> {
+    const store = this.#store("journal", "readwrite");
+    if (store) await settled(store.delete(IDBKeyRange.lowerBound(sequence, true)));
+  }
+
   async clear(): Promise<void> {
     const store = this.#store("journal", "readwrite");
     if (store) await settled(store.clear());

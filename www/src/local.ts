@@ -1,9 +1,9 @@
 // The repository of one realm (the page's worker, or the Service Worker): module, sample patients, and the writes of the journal.
 //
 // Each realm has its own instance. They hold the same data because all of it follows from what they share: the sample settings and the journal.
-import init, { Repository, type InitOutput } from "aqlite-wasm";
+import init, { Repository, Samples as Loading, type InitOutput } from "aqlite-wasm";
 import { Shared, type Entry, type Origin } from "./idb";
-import type { Contents, Samples } from "./protocol";
+import type { Contents, Progress, Samples } from "./protocol";
 
 /** The patients of the first visit: those that a local server starts with, too. */
 export const SAMPLES: Samples = { ehrs: 36, compositions: 240, seed: 1 };
@@ -13,6 +13,24 @@ export interface Answer {
   status: number;
   headers: [string, string][];
   body: string;
+}
+
+/** Hears how far a long work is, and may end it by throwing. */
+export type Watch = (progress: Progress) => void;
+
+/** Compositions between two looks at what else there is to do. */
+const STEP = 250;
+
+/** Lets messages in: a `setTimeout` would wait for milliseconds. */
+function breathe(): Promise<void> {
+  return new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
+      resolve();
+    };
+    port2.postMessage(null);
+  });
 }
 
 /** The generation of a repository that is being built. */
@@ -46,19 +64,29 @@ export class Local {
   }
 
   /** Compiles the module, makes the patients, repeats the journal. `base` stands in front of `v1/` in the addresses of the interface. */
-  static async open(base: URL, wasm: Promise<Response>): Promise<Local> {
+  static async open(base: URL, wasm: Promise<Response>, watch: Watch = () => undefined): Promise<Local> {
     const start = performance.now();
     const [module, shared] = await Promise.all([init({ module_or_path: wasm }), Shared.open(SAMPLES)]);
     const local = new Local(base, module, shared, await shared.origin());
-    local.#fill();
+    await local.#fill(watch);
     await local.#repeat();
     local.#milliseconds = performance.now() - start;
     return local;
   }
 
-  #fill(): void {
+  async #fill(watch: Watch): Promise<void> {
     const { ehrs, compositions, seed } = this.#origin.samples;
-    if (ehrs > 0) this.repository.generate_samples(ehrs, compositions, seed);
+    if (ehrs === 0) return;
+    const samples = new Loading(ehrs, compositions, seed);
+    const start = performance.now();
+    try {
+      while (this.repository.load_samples(samples, STEP)) {
+        watch({ what: "Making patients", done: samples.done, of: compositions, milliseconds: performance.now() - start });
+        await breathe();
+      }
+    } finally {
+      samples.free();
+    }
   }
 
   async #repeat(): Promise<void> {
@@ -92,16 +120,16 @@ export class Local {
     const origin = await this.#shared.origin();
     if (origin.generation !== this.#origin.generation) {
       this.#origin = origin;
-      this.#build();
+      await this.#build();
     }
     await this.#repeat();
   }
 
-  #build(): void {
+  async #build(watch: Watch = () => undefined): Promise<void> {
     this.#sequence = 0;
     this.repository.free();
     this.repository = new Repository(this.#base);
-    this.#fill();
+    await this.#fill(watch);
   }
 
   /** Answers a request of the REST interface; a write that succeeds goes into the journal. */
@@ -119,21 +147,33 @@ export class Local {
   }
 
   /** Makes other sample patients, in every realm; the writes of the journal come on top again. */
-  generate(samples: Samples): Promise<Contents> {
-    return this.#renew(samples, false);
+  generate(samples: Samples, watch: Watch): Promise<Contents> {
+    return this.#renew(samples, false, watch);
   }
 
   /** Forgets everything but the sample patients. */
   forget(): Promise<Contents> {
-    return this.#renew(SAMPLES, true);
+    return this.#renew(SAMPLES, true, () => undefined);
   }
 
-  #renew(samples: Samples, forget: boolean): Promise<Contents> {
+  /** Takes back the writes behind this place of the journal. */
+  undo(sequence: number): Promise<Contents> {
+    return this.#alone(async () => {
+      await this.#shared.forget(sequence);
+      this.#origin = { ...this.#origin, generation: Date.now() };
+      await this.#build();
+      await this.#shared.setOrigin(this.#origin);
+      await this.#repeat();
+      return this.#contents();
+    });
+  }
+
+  #renew(samples: Samples, forget: boolean, watch: Watch): Promise<Contents> {
     return this.#alone(async () => {
       const start = performance.now();
       // Until all of it is there, the old settings stand: what cannot be made is not tried again at the next start.
       this.#origin = { samples, generation: UNFINISHED };
-      this.#build();
+      await this.#build(watch);
       if (forget) await this.#shared.clear();
       this.#origin = { samples, generation: Date.now() };
       await this.#shared.setOrigin(this.#origin);

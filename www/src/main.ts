@@ -6,7 +6,7 @@ import { Engine, EngineError } from "./engine";
 import { GuideView } from "./guide";
 import { History } from "./history";
 import { examples, type Example } from "./examples";
-import type { Diagnostic } from "./protocol";
+import type { Diagnostic, Progress } from "./protocol";
 import { ResultView } from "./results";
 import { SourceChoice } from "./source";
 import { offerUpdates } from "./update";
@@ -24,7 +24,7 @@ let problems: Diagnostic[] = [];
 /** A server answers, not this browser. */
 let elsewhere = false;
 
-const engine = new Engine(WORKER_URL, crashed);
+const engine = new Engine(WORKER_URL, crashed, (progress) => state("busy", told(progress)));
 const results = new ResultView(() => ({ base: source.base, q: editor.text, parameters: parameters() }));
 const history = new History((q) => {
   editor.text = q;
@@ -63,6 +63,11 @@ function firstQuery(): string | null {
 function state(kind: "busy" | "ready" | "bad", text: string, more = ""): void {
   byId("state").dataset["state"] = kind;
   byId("state-text").replaceChildren(text, h("span", { class: "state-more" }, more));
+}
+
+/** Progress in words: what, how far, how fast. */
+function told({ what, done, of, milliseconds }: Progress): string {
+  return `${what}: ${count.format(done)} of ${count.format(of)} · ${count.format(Math.round((done / milliseconds) * 1000))}/s`;
 }
 
 function crashed(why: string): void {

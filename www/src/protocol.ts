@@ -98,6 +98,21 @@ export interface Calls {
   generate: { takes: Samples; gives: Contents };
   add: { takes: { name: string; text: string; ehr: string | null }; gives: string };
   forget: { takes: null; gives: Contents };
+  /** Takes back the writes behind this number of own writes. */
+  undo: { takes: number; gives: Contents };
+}
+
+/** How far a long work is. */
+export interface Progress {
+  what: string;
+  done: number;
+  of: number;
+  milliseconds: number;
+}
+
+/** Ends the call with this id as soon as it can. */
+export interface Cancel {
+  cancel: number;
 }
 
 /** A call on its way to the worker. */
@@ -110,6 +125,8 @@ export interface Request {
 /** What comes back. */
 export type Reply =
   | { id: number; value: unknown }
+  /** Of the call with this id; 0 is the start of the worker. */
+  | { id: number; progress: Progress }
   | { id: number; error: Failure };
 
 /** An error that crosses the border between worker and page. */

@@ -1,19 +1,35 @@
 // The dedicated worker: owns the module and the data, so that the page never waits.
 import { diagnose, format } from "aqlite-wasm";
 import { indexResult } from "./json";
-import { Local } from "./local";
+import { Local, type Watch } from "./local";
 import { Remote } from "./remote";
-import type { Calls, Completions, Diagnostic, Failure, Guide, Hover, Patient, Reply, Request, Result } from "./protocol";
+import type { Calls, Cancel, Completions, Diagnostic, Failure, Guide, Hover, Patient, Reply, Request, Result } from "./protocol";
 
 declare const WASM_URL: string;
 
 const base = new URL("./", location.href);
-const opened = Local.open(base, fetch(new URL(WASM_URL, base)));
+const opened = Local.open(base, fetch(new URL(WASM_URL, base)), watch(0));
 
 /** The server that is asked instead of the data here. */
 let remote: Remote | null = null;
 
-type Handlers = { [K in keyof Calls]: (argument: Calls[K]["takes"], local: Local) => Promise<Calls[K]["gives"]> | Calls[K]["gives"] };
+/** Calls that are to end. */
+const cancelled = new Set<number>();
+/** Milliseconds between two words about the same work. */
+const SILENCE = 100;
+
+/** Tells how far a call is, and ends it when it was cancelled. */
+function watch(id: number): Watch {
+  let told = performance.now();
+  return (progress) => {
+    if (cancelled.delete(id)) throw new Error("cancelled");
+    if (performance.now() - told < SILENCE) return;
+    told = performance.now();
+    postMessage({ id, progress } satisfies Reply);
+  };
+}
+
+type Handlers = { [K in keyof Calls]: (argument: Calls[K]["takes"], local: Local, watch: Watch) => Promise<Calls[K]["gives"]> | Calls[K]["gives"] };
 
 const PATIENTS = "SELECT e/ehr_id/value AS ehr, e/ehr_status/subject/external_ref/id/value AS subject FROM EHR e ORDER BY subject, ehr LIMIT 500";
 
@@ -100,13 +116,14 @@ const handlers: Handlers = {
     const text = await rest(local, "GET", `gdl/query/${encodeURIComponent(ehr)}/${encodeURIComponent(guide)}?trace=true`);
     return { text, milliseconds: performance.now() - start };
   },
-  generate: (samples, local) => local.generate(samples),
+  generate: (samples, local, watch) => local.generate(samples, watch),
   add: async ({ name, text, ehr }, local) => {
     const { method, path, type } = destination(name, text, ehr);
     await rest(local, method, path, text, { "content-type": type, prefer: "return=minimal" });
     return path.replace(/\?.*/, "");
   },
   forget: (_, local) => local.forget(),
+  undo: (sequence, local) => local.undo(sequence),
 };
 
 /** After these the instance cannot be trusted: its memory is as the failure left it. */
@@ -122,8 +139,8 @@ function failure(error: unknown): Failure {
 async function answer({ id, call, argument }: Request): Promise<void> {
   try {
     const local = await opened;
-    const handler = handlers[call] as (argument: unknown, local: Local) => unknown;
-    const value = await handler(argument, local);
+    const handler = handlers[call] as (argument: unknown, local: Local, watch: Watch) => unknown;
+    const value = await handler(argument, local, watch(id));
     const moved = call === "query" ? [(value as Result).cells.buffer] : [];
     postMessage({ id, value } satisfies Reply, { transfer: moved });
   } catch (error) {
@@ -131,4 +148,7 @@ async function answer({ id, call, argument }: Request): Promise<void> {
   }
 }
 
-addEventListener("message", (event: MessageEvent<Request>) => void answer(event.data));
+addEventListener("message", ({ data }: MessageEvent<Request | Cancel>) => {
+  if ("cancel" in data) cancelled.add(data.cancel);
+  else void answer(data);
+});

@@ -22,6 +22,25 @@ use wasm_bindgen::prelude::*;
 /// More rows than any page shows: the whole answer is wanted here, not a page of it.
 const ROWS: usize = 2_000_000;
 
+/// Sample patients on their way into a repository: templates, guides, EHRs and compositions. Equal numbers give equal data.
+#[wasm_bindgen]
+pub struct Samples(samples::Loading);
+
+#[wasm_bindgen]
+impl Samples {
+    /// Some patients; nothing of them is loaded yet.
+    #[wasm_bindgen(constructor)]
+    pub fn new(ehrs: usize, compositions: usize, seed: u32) -> Samples {
+        Samples(samples::Loading::new(ehrs, compositions, seed.into()))
+    }
+
+    /// Compositions that are loaded.
+    #[wasm_bindgen(getter)]
+    pub fn done(&self) -> usize {
+        self.0.done()
+    }
+}
+
 /// A repository in memory behind the REST interface.
 #[wasm_bindgen]
 pub struct Repository {
@@ -47,16 +66,16 @@ impl Repository {
         Repository { service: Service::new(Memory::new(), config), templates: RefCell::default() }
     }
 
-    /// Makes sample patients: templates, guides, EHRs and compositions. Equal numbers give equal data.
+    /// Loads more of some sample patients: at least so many compositions, in whole EHRs. True while there are more.
     ///
     /// # Errors
     /// When the repository refuses one of them, for instance because it is there already.
-    pub fn generate_samples(&mut self, ehrs: usize, compositions: usize, seed: u32) -> Result<(), JsError> {
+    pub fn load_samples(&mut self, samples: &mut Samples, compositions: usize) -> Result<bool, JsError> {
         // Loading under fixed identifiers is administration, which is not open to the requests of pages.
         let config = self.service.config().clone();
         let administered = Config { admin: true, ..config.clone() };
         let service = std::mem::replace(&mut self.service, Service::new(Memory::new(), config.clone())).with_config(administered);
-        let loaded = samples::load(&service, ehrs, compositions, seed.into());
+        let loaded = samples.0.step(&service, compositions);
         self.service = service.with_config(config);
         loaded.map_err(|why| JsError::new(&why))
     }

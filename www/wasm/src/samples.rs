@@ -11,30 +11,85 @@ use serde_json::json;
 const COMMITTED: f64 = 1_767_225_600_000.0;
 const SYSTEM: &str = "aqlite.local";
 
-/// Loads templates, guides, EHRs and compositions.
-///
-/// # Errors
-/// The answer of the interface to the first request that it refused.
-pub fn load(service: &Service<Memory>, ehrs: usize, compositions: usize, seed: u64) -> Result<(), String> {
-    let mut loader = Loader { service, seed, number: 0 };
-    for template in templates() {
-        loader.send(Request::new("POST", "/rest/openehr/v1/definition/template/adl1.4").with_body("application/xml", template.text))?;
+/// Samples on their way into a repository, some at a time.
+pub struct Loading {
+    generator: Generator,
+    seed: u64,
+    /// Requests so far.
+    number: u32,
+    /// The next EHR.
+    ehr: usize,
+    /// Compositions so far.
+    done: usize,
+}
+
+impl Loading {
+    /// Nothing is loaded yet.
+    pub fn new(ehrs: usize, compositions: usize, seed: u64) -> Loading {
+        Loading { generator: Generator::new(seed, ehrs, compositions), seed, number: 0, ehr: 0, done: 0 }
     }
-    for guide in guides() {
-        loader.send(Request::new("POST", "/v1/definition/gdl").with_body("application/json", guide.text))?;
+
+    /// Compositions so far.
+    pub fn done(&self) -> usize {
+        self.done
     }
-    let generator = Generator::new(seed, ehrs, compositions);
-    for at in 0..generator.ehrs() {
-        let ehr = generator.ehr(at);
-        let mut lines = status(&ehr, &loader.uuid());
-        for index in generator.compositions_of(at) {
-            let sample = generator.composition(index);
+
+    /// Loads templates and guides the first time, then whole EHRs until at least so many compositions more are there. True while EHRs are left.
+    ///
+    /// # Errors
+    /// The answer of the interface to the first request that it refused.
+    pub fn step(&mut self, service: &Service<Memory>, compositions: usize) -> Result<bool, String> {
+        if self.number == 0 {
+            self.define(service)?;
+        }
+        let enough = self.done + compositions;
+        while self.ehr < self.generator.ehrs() && self.done < enough {
+            self.load_ehr(service)?;
+        }
+        Ok(self.ehr < self.generator.ehrs())
+    }
+
+    fn define(&mut self, service: &Service<Memory>) -> Result<(), String> {
+        for template in templates() {
+            self.send(service, Request::new("POST", "/rest/openehr/v1/definition/template/adl1.4").with_body("application/xml", template.text))?;
+        }
+        for guide in guides() {
+            self.send(service, Request::new("POST", "/v1/definition/gdl").with_body("application/json", guide.text))?;
+        }
+        Ok(())
+    }
+
+    fn load_ehr(&mut self, service: &Service<Memory>) -> Result<(), String> {
+        let ehr = self.generator.ehr(self.ehr);
+        let mut lines = status(&ehr, &self.uuid());
+        for index in self.generator.compositions_of(self.ehr) {
+            let sample = self.generator.composition(index);
             let uid = &sample.uid;
             lines += &format!("\n{{\"ehr_id\":\"{}\",\"version_uid\":\"{uid}::{SYSTEM}::1\",\"data\":{}}}", ehr.ehr_id, sample.json);
+            self.done += 1;
         }
-        loader.send(Request::new("POST", "/v1/admin/load").with_body("application/x-ndjson", lines))?;
+        self.ehr += 1;
+        self.send(service, Request::new("POST", "/v1/admin/load").with_body("application/x-ndjson", lines))
     }
-    Ok(())
+
+    /// The moment of the next request.
+    fn moment(&self) -> Replayed {
+        Replayed::new(COMMITTED + f64::from(self.number), &format!("{}/{}", self.seed, self.number))
+    }
+
+    /// An identifier of the next request that it does not use itself.
+    fn uuid(&self) -> String {
+        Replayed::new(COMMITTED, &format!("{}/{}/status", self.seed, self.number)).new_uuid()
+    }
+
+    fn send(&mut self, service: &Service<Memory>, request: Request) -> Result<(), String> {
+        let answer = block_on(service.handle(&request, &mut self.moment())).map_err(|waits| waits.to_string())?;
+        self.number += 1;
+        if answer.status < 300 {
+            return Ok(());
+        }
+        Err(format!("{} {} was answered with {}: {}", request.method, request.path, answer.status, String::from_utf8_lossy(&answer.body)))
+    }
 }
 
 /// The line that creates an EHR.
@@ -54,31 +109,4 @@ fn status(ehr: &EhrSample, uid: &str) -> String {
         "is_modifiable": true,
     });
     json!({ "ehr_id": ehr.ehr_id, "version_uid": format!("{uid}::{SYSTEM}::1"), "data": data }).to_string()
-}
-
-struct Loader<'a> {
-    service: &'a Service<Memory>,
-    seed: u64,
-    number: u32,
-}
-
-impl Loader<'_> {
-    /// The moment of the next request.
-    fn moment(&self) -> Replayed {
-        Replayed::new(COMMITTED + f64::from(self.number), &format!("{}/{}", self.seed, self.number))
-    }
-
-    /// An identifier of the next request that it does not use itself.
-    fn uuid(&self) -> String {
-        Replayed::new(COMMITTED, &format!("{}/{}/status", self.seed, self.number)).new_uuid()
-    }
-
-    fn send(&mut self, request: Request) -> Result<(), String> {
-        let answer = block_on(self.service.handle(&request, &mut self.moment())).map_err(|waits| waits.to_string())?;
-        self.number += 1;
-        if answer.status < 300 {
-            return Ok(());
-        }
-        Err(format!("{} {} was answered with {}: {}", request.method, request.path, answer.status, String::from_utf8_lossy(&answer.body)))
-    }
 }
