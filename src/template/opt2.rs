@@ -1,12 +1,14 @@
 //! Operational templates of ADL 2 (AOM 2 XML) read into the constraint tree.
 //!
 //! Both published forms are read: that with multiplicities as elements and that with multiplicities as texts
-//! (`P_ARCHETYPE`). A definition with something that the tree cannot say (tuples, references, several ranges of one value)
-//! is kept opaque: the template has its names and its root class, and documents are checked by the Reference Model alone.
+//! (`P_ARCHETYPE`). A definition with something that the tree cannot say (references, several ranges of one value, tuples
+//! of other classes than quantities, ordinals and scales) is kept opaque: the template has its names and its root class, and documents are checked by the Reference Model alone.
 
 use super::opt::{class_named, term};
 use super::pattern::Pattern;
-use super::tree::{ArchetypeRoot, Attribute, Cardinality, Constraint, Interval, Multiplicity, Node, Template, Term, Validity, semantic};
+use super::tree::{
+    ArchetypeRoot, Attribute, Cardinality, Constraint, Interval, Multiplicity, Node, OrdinalItem, QuantityItem, Template, Term, Validity, semantic,
+};
 use super::xml::{Document, Xml};
 use crate::diag::Diagnostic;
 use crate::rm::class::{Attr, Cls};
@@ -152,9 +154,13 @@ impl<'d> Reader<'d> {
             Some(id) => self.used(id),
             None => outer,
         };
-        let constraint = self.constraint(xml, kind);
-        if let Some(tuple) = xml.child("attribute_tuples") {
-            self.unknown(tuple, "a tuple of attributes");
+        let mut constraint = self.constraint(xml, kind);
+        let mut attributes: Vec<Attribute> = xml.all("attributes").map(|a| self.attribute(a, root)).collect();
+        for tuple in xml.all("attribute_tuples") {
+            match tupled(class, tuple, &mut attributes) {
+                Some(together) => constraint = together,
+                None => self.unknown(tuple, "a tuple of attributes"),
+            }
         }
         Node {
             class,
@@ -163,7 +169,7 @@ impl<'d> Reader<'d> {
             archetype_id: used,
             occurrences: self.multiplicity(xml, "occurrences").unwrap_or(Multiplicity::ANY),
             root,
-            attributes: xml.all("attributes").map(|a| self.attribute(a, root)).collect(),
+            attributes,
             constraint,
             class_text,
         }
@@ -212,8 +218,14 @@ impl<'d> Reader<'d> {
                 Constraint::Boolean { true_valid: allows("true"), false_valid: allows("false") }
             }
             "C_STRING" => self.text(xml),
-            "C_INTEGER" => Constraint::Integer { range: self.range(xml), list: Vec::new() },
-            "C_REAL" => Constraint::Real { range: self.range(xml), list: Vec::new() },
+            "C_INTEGER" => match points(xml) {
+                Some(list) => Constraint::Integer { range: None, list },
+                None => Constraint::Integer { range: self.range(xml), list: Vec::new() },
+            },
+            "C_REAL" => match points(xml) {
+                Some(list) => Constraint::Real { range: None, list },
+                None => Constraint::Real { range: self.range(xml), list: Vec::new() },
+            },
             "C_TERMINOLOGY_CODE" => self.code(xml),
             "C_DATE" => self.temporal(xml, TemporalKind::Date),
             "C_TIME" => self.temporal(xml, TemporalKind::Time),
@@ -263,13 +275,18 @@ impl<'d> Reader<'d> {
         Constraint::Temporal { kind, pattern, range: self.range(xml), fraction: Validity::Optional, zone: Validity::Optional }
     }
 
-    fn range<T: FromStr>(&mut self, xml: Xml<'d>) -> Option<Interval<T>> {
+    /// The range of a value; a lower limit alone, not said to be unbounded above, is the one value.
+    fn range<T: FromStr + Clone>(&mut self, xml: Xml<'d>) -> Option<Interval<T>> {
         let mut all = xml.all("constraint");
         let first = all.next()?;
         if let Some(second) = all.next() {
             self.unknown(second, "a value with several ranges");
         }
-        self.interval(first)
+        let mut range = self.interval::<T>(first)?;
+        if range.upper.is_none() && is_point(first) {
+            range.upper.clone_from(&range.lower);
+        }
+        Some(range)
     }
 
     fn interval<T: FromStr>(&mut self, xml: Xml<'d>) -> Option<Interval<T>> {
@@ -310,6 +327,73 @@ impl<'d> Reader<'d> {
             }
         }
         patterns
+    }
+}
+
+/// One value: a lower limit without an upper one, which is not said to be unbounded, or twice the same.
+fn is_point(range: Xml<'_>) -> bool {
+    let said = |name: &str| range.attribute(name).or_else(|| range.text_along(&[name])).filter(|t| !t.is_empty());
+    match (said("lower"), said("upper")) {
+        (Some(_), None) => said("upper_unbounded") != Some("true"),
+        (lower, upper) => lower.is_some() && lower == upper,
+    }
+}
+
+/// Several single numbers; `None` where there is one range at most, or one that is not a single number.
+fn points<T: FromStr>(xml: Xml<'_>) -> Option<Vec<T>> {
+    let all: Vec<Xml<'_>> = xml.all("constraint").collect();
+    let number = |range: &Xml<'_>| range.text_along(&["lower"]).filter(|_| is_point(*range))?.parse().ok();
+    if all.len() < 2 { None } else { all.iter().map(number).collect() }
+}
+
+/// Attributes that are constrained together, row by row: the units of a quantity with magnitude and precision, the values
+/// of an ordinal or scale with their symbols. They leave the attributes that are constrained one by one.
+fn tupled(class: Option<Cls>, tuple: Xml<'_>, attributes: &mut Vec<Attribute>) -> Option<Constraint> {
+    let names: Vec<&str> = tuple.all("members").map(Xml::text).collect();
+    let (members, others): (Vec<Attribute>, Vec<Attribute>) = std::mem::take(attributes).into_iter().partition(|a| names.contains(&a.name.as_str()));
+    *attributes = others;
+    let count = members.first()?.children.len();
+    let is_known =
+        |known: &[&str]| members.len() == names.len() && members.iter().all(|m| known.contains(&m.name.as_str()) && m.children.len() == count);
+    let cell = |name: &str, row: usize| members.iter().find(|m| m.name == name).and_then(|m| m.children.get(row));
+    match class? {
+        Cls::DV_QUANTITY if is_known(&["units", "magnitude", "precision"]) => {
+            let item = |row| {
+                let range = |name: &str| cell(name, row).and_then(|node| range_of(&node.constraint));
+                let units = cell("units", row).and_then(|node| only_text(&node.constraint))?;
+                Some(QuantityItem { units, magnitude: range("magnitude"), precision: range("precision") })
+            };
+            Some(Constraint::Quantity { property: None, list: (0..count).map(item).collect::<Option<_>>()? })
+        }
+        Cls::DV_ORDINAL | Cls::DV_SCALE if is_known(&["value", "symbol"]) => {
+            let item = |row| {
+                let range = cell("value", row).and_then(|node| range_of(&node.constraint))?;
+                let value = range.lower.filter(|lower| range.upper == Some(*lower))?;
+                match &cell("symbol", row)?.constraint {
+                    Constraint::Code { terminology, codes } => match codes.as_slice() {
+                        [code] => Some(OrdinalItem { value, terminology: terminology.clone(), code: code.clone() }),
+                        _ => None,
+                    },
+                    _ => None,
+                }
+            };
+            Some(Constraint::Ordinal { list: (0..count).map(item).collect::<Option<_>>()? })
+        }
+        _ => None,
+    }
+}
+
+fn range_of(constraint: &Constraint) -> Option<Interval<f64>> {
+    match constraint {
+        Constraint::Integer { range, .. } | Constraint::Real { range, .. } => range.clone(),
+        _ => None,
+    }
+}
+
+fn only_text(constraint: &Constraint) -> Option<String> {
+    match constraint {
+        Constraint::Text { pattern: None, list, .. } if list.len() == 1 => list.first().cloned(),
+        _ => None,
     }
 }
 
@@ -361,6 +445,62 @@ mod tests {
         assert!(codes(&coded("at2"), &template).is_empty());
         assert_eq!(codes(&coded("at3"), &template), ["TPL0507"]);
         assert_eq!(codes(r#"{"_type":"DV_TEXT","value":"x"}"#, &template), ["TPL0504"]);
+    }
+
+    /// The template with another class of value, its attributes and the tuple of them.
+    fn with_tuple(class: &str, columns: &[(&str, &str, &[&str])]) -> Template {
+        let cells = |kind: &str, cells: &[&str]| {
+            let cell = |text: &&str| format!(r#"<children xsi:type="{kind}" rm_type_name="x"><constraint>{text}</constraint></children>"#);
+            cells.iter().map(cell).collect::<String>()
+        };
+        let attributes: String = columns
+            .iter()
+            .map(|(name, kind, texts)| format!(r#"<attributes rm_attribute_name="{name}">{}</attributes>"#, cells(kind, texts)))
+            .collect();
+        let members: String = columns.iter().map(|(name, ..)| format!("<members>{name}</members>")).collect();
+        let (start, end) =
+            (SMALL.find("<children rm_type_name=\"DV_COUNT\"").unwrap(), SMALL.find("<children rm_type_name=\"DV_CODED_TEXT\"").unwrap());
+        let value =
+            format!(r#"<children rm_type_name="{class}" node_id="id9">{attributes}<attribute_tuples>{members}</attribute_tuples></children>"#);
+        Template::parse_opt2(&format!("{}{value}{}", &SMALL[..start], &SMALL[end..])).unwrap()
+    }
+
+    #[test]
+    fn quantities_are_tuples_of_unit_magnitude_and_precision() {
+        let rows: [(&str, &str, &[&str]); 3] = [
+            ("magnitude", "P_C_REAL", &["<lower>125.0</lower><upper>16000.0</upper>", "<lower>0.125</lower><upper>16.0</upper>"]),
+            ("units", "P_C_STRING", &["Hz", "kHz"]),
+            ("precision", "P_C_INTEGER", &["<lower>0</lower>", "<lower>3</lower>"]),
+        ];
+        let template = with_tuple("DV_QUANTITY", &rows);
+        assert!(!template.is_opaque, "{:?}", template.warnings);
+        let sent = |magnitude: &str, units: &str, precision: u8| {
+            codes(&format!(r#"{{"_type":"DV_QUANTITY","magnitude":{magnitude},"units":"{units}","precision":{precision}}}"#), &template)
+        };
+        assert!(sent("500", "Hz", 0).is_empty() && sent("0.500", "kHz", 3).is_empty());
+        assert_eq!((sent("500", "kHz", 3), sent("500", "Hz", 3), sent("500", "MHz", 0)), (vec!["TPL0506"], vec!["TPL0506"], vec!["TPL0508"]));
+    }
+
+    #[test]
+    fn ordinals_are_tuples_of_value_and_symbol() {
+        let rows: [(&str, &str, &[&str]); 2] =
+            [("value", "P_C_INTEGER", &["<lower>0</lower>", "<lower>2</lower>"]), ("symbol", "P_C_TERMINOLOGY_CODE", &["at7", "at8"])];
+        let template = with_tuple("DV_ORDINAL", &rows);
+        assert!(!template.is_opaque, "{:?}", template.warnings);
+        let sent = |value: u8, code: &str| {
+            let symbol =
+                format!(r#"{{"_type":"DV_CODED_TEXT","value":"x","defining_code":{{"terminology_id":{{"value":"local"}},"code_string":"{code}"}}}}"#);
+            codes(&format!(r#"{{"_type":"DV_ORDINAL","value":{value},"symbol":{symbol}}}"#), &template)
+        };
+        assert!(sent(0, "at7").is_empty() && sent(2, "at8").is_empty());
+        assert_eq!((sent(1, "at8"), sent(2, "at7")), (vec!["TPL0509"], vec!["TPL0509"]));
+    }
+
+    #[test]
+    fn tuples_of_other_classes_are_opaque() {
+        let rows: [(&str, &str, &[&str]); 2] = [("numerator", "P_C_REAL", &["<lower>1</lower>"]), ("denominator", "P_C_REAL", &["<lower>2</lower>"])];
+        assert!(with_tuple("DV_PROPORTION", &rows).is_opaque);
+        assert!(with_tuple("DV_QUANTITY", &[("magnitude", "P_C_REAL", &["<lower>1</lower>"])]).is_opaque, "no units");
     }
 
     #[test]

@@ -59,7 +59,12 @@ const TASKS: [Task; 10] = [
         run: gdl_test::run_task,
     },
     Task { name: "gen-rm", usage: "gen-rm\n      the class table from its TSV", run: |_| gen_rm::run() },
-    Task { name: "soak", usage: "soak [--minutes 10]\n      the long things: kill test, fuzzing", run: soak::run_task },
+    Task {
+        name: "soak",
+        usage: "soak [--minutes 10] [--only kill|TARGET] [--corpus DIR]
+      the long things, so many minutes each: the kill test, then every fuzz target",
+        run: soak::run_task,
+    },
     Task { name: "build", usage: "build\n      the worker and the page into dist/, as far as they changed", run: |_| bundle::all() },
     Task { name: "greet", usage: "", run: serve::greet },
 ];

@@ -2,37 +2,116 @@
 
 use crate::bundle;
 use crate::options::Options;
-use crate::process::{cargo, command, find, root, run};
+use crate::process::{command, output_of, root, run};
+use crate::tools;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
+/// What one input may cost: seconds, and megabytes in all and in one allocation.
+const LIMITS: [&str; 3] = ["-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_mb=512"];
+
+/// The kill test, then every fuzz target for so many minutes each; `--only` names one of them.
 pub fn run_task(args: &[String]) -> Result<(), String> {
-    let options = Options::read(args, &["minutes"], &[])?;
-    let minutes: u32 = options.value("minutes", "10").parse().map_err(|_| "`--minutes` needs a number".to_owned())?;
-    bundle::all()?;
-    run(command("node", &["tests/e2e/kill.mjs"]).env("MINUTES", minutes.to_string()))?;
-    fuzz(minutes)
+    let options = Options::read(args, &["minutes", "only", "corpus"], &[])?;
+    let minutes: u64 = options.value("minutes", "10").parse().map_err(|_| "`--minutes` needs a number".to_owned())?;
+    let only = options.given("only");
+    let targets: Vec<String> = targets()?.into_iter().filter(|target| only.is_none_or(|only| only == target)).collect();
+    if let Some(only) = only.filter(|only| *only != "kill" && targets.is_empty()) {
+        return Err(format!("there is no fuzz target `{only}`; there are: kill, {}", self::targets()?.join(", ")));
+    }
+    let corpus = corpus(options.given("corpus"));
+    let mut outcomes = Vec::new();
+    if only.is_none_or(|only| only == "kill") {
+        outcomes.push(("kill".to_owned(), kill(minutes)));
+    }
+    if !targets.is_empty() {
+        let fuzzer = Fuzzer::new()?;
+        outcomes.extend(targets.into_iter().map(|target| (target.clone(), fuzzer.run(&target, minutes, corpus.as_deref()))));
+    }
+    summary(minutes, &outcomes)
 }
 
-/// Every fuzz target for its share of the time; says so when there is nothing to run.
-fn fuzz(minutes: u32) -> Result<(), String> {
-    let targets: Vec<String> = std::fs::read_dir(root().join("fuzz/fuzz_targets"))
-        .map(|entries| entries.flatten().filter_map(|e| e.path().file_stem().map(|s| s.to_string_lossy().into_owned())).collect())
-        .unwrap_or_default();
-    if targets.is_empty() {
-        println!("no fuzz targets: nothing fuzzed");
-        return Ok(());
+/// Servers that are killed while they write.
+fn kill(minutes: u64) -> Result<(), String> {
+    bundle::all()?;
+    run(command("node", &["tests/e2e/kill.mjs"]).env("MINUTES", minutes.to_string()))
+}
+
+/// One line each; an error when one of them failed.
+fn summary(minutes: u64, outcomes: &[(String, Result<(), String>)]) -> Result<(), String> {
+    println!("\nsoak, {minutes} minutes each:");
+    for (name, outcome) in outcomes {
+        let told = outcome.as_ref().map_or_else(|why| format!("FAILED: {why}"), |()| "nothing found".to_owned());
+        println!("  {name:<10} {told}");
     }
-    if find("cargo-fuzz").is_none() {
-        return Err("fuzz targets exist, but cargo-fuzz does not: run `cargo install cargo-fuzz`".to_owned());
+    match outcomes.iter().filter(|(_, outcome)| outcome.is_err()).count() {
+        0 => Ok(()),
+        count => Err(format!("{count} of {} found something; inputs lie in fuzz/artifacts", outcomes.len())),
     }
-    let seconds = u64::from(minutes) * 60 / targets.len() as u64;
-    for target in targets {
+}
+
+/// The names of the fuzz targets, sorted.
+fn targets() -> Result<Vec<String>, String> {
+    let entries = std::fs::read_dir(root().join("fuzz/fuzz_targets")).map_err(|e| format!("fuzz/fuzz_targets: {e}"))?;
+    let mut names: Vec<String> = entries.flatten().filter_map(|e| e.path().file_stem().map(|s| s.to_string_lossy().into_owned())).collect();
+    names.sort();
+    Ok(names)
+}
+
+/// The external corpus, when it is there: its files are seeds too.
+fn corpus(named: Option<&str>) -> Option<PathBuf> {
+    let named = named.map(str::to_owned).or_else(|| std::env::var("AQLITE_CORPUS").ok()).unwrap_or_else(|| "../shared/corpus".to_owned());
+    Some(root().join(named)).filter(|path| path.is_dir())
+}
+
+/// Folders with texts of the kind that a target reads.
+fn seeds(target: &str, corpus: Option<&Path>) -> Vec<PathBuf> {
+    let own = [format!("fuzz/seeds/{target}"), "www/samples".to_owned(), format!("tests/cases/{target}")].map(|folder| root().join(folder));
+    let of_corpus: &[&str] = match target {
+        "json" => &["rm/composition_json", "rm/ehr_status", "rm/folder", "rm/contribution", "rm/invalid_composition"],
+        "xml" => &["rm/composition_xml", "rm/version"],
+        "opt" => &["rm/opt", "rm/opt_variants", "rm/opt_invalid", "rm/reference/xsd/v1_Release-1.0.2v2/components/AOM2/examples"],
+        "gdl" => &["gdl/guides", "gdl/gdl1"],
+        _ => &[],
+    };
+    let foreign = of_corpus.iter().filter_map(|folder| Some(corpus?.join(folder)));
+    own.into_iter().chain(foreign).filter(|folder| folder.is_dir()).collect()
+}
+
+/// cargo-fuzz with a compiler that instruments.
+struct Fuzzer {
+    program: PathBuf,
+    /// Without a nightly toolchain the stable one is told to act like it.
+    is_nightly: bool,
+}
+
+impl Fuzzer {
+    fn new() -> Result<Fuzzer, String> {
+        let is_nightly = output_of(&mut command("rustup", &["run", "nightly", "rustc", "--version"])).is_some();
+        if !is_nightly {
+            println!("no nightly toolchain: fuzzing with the stable one and RUSTC_BOOTSTRAP=1");
+        }
+        Ok(Fuzzer { program: tools::cargo_fuzz()?, is_nightly })
+    }
+
+    fn run(&self, target: &str, minutes: u64, corpus: Option<&Path>) -> Result<(), String> {
         let found = format!("fuzz/corpus/{target}");
         std::fs::create_dir_all(root().join(&found)).map_err(|e| e.to_string())?;
-        let seeds = [format!("fuzz/seeds/{target}"), "www/samples".to_owned(), format!("tests/cases/{target}")];
-        let seeds = seeds.iter().filter(|folder| root().join(folder).is_dir()).map(String::as_str);
-        let limits = [format!("-max_total_time={seconds}"), "-timeout=10".to_owned()];
-        let args: Vec<&str> = ["+nightly", "fuzz", "run", &target, &found].into_iter().chain(seeds).chain(["--", &limits[0], &limits[1]]).collect();
-        run(&mut cargo(&args))?;
+        let time = format!("-max_total_time={}", minutes * 60);
+        let mut fuzz = self.cargo();
+        fuzz.args(["run", target, &found]).args(seeds(target, corpus)).arg("--").arg(time).args(LIMITS);
+        run(&mut fuzz)
     }
-    Ok(())
+
+    /// `cargo fuzz`, as cargo would call it.
+    fn cargo(&self) -> Command {
+        let mut fuzz = command(&self.program, &["fuzz"]);
+        match self.is_nightly {
+            true => fuzz.env("RUSTUP_TOOLCHAIN", "nightly"),
+            false => fuzz.env("RUSTC_BOOTSTRAP", "1"),
+        };
+        // What cargo told this program about its own toolchain is not for another one.
+        fuzz.env_remove("CARGO").env_remove("RUSTC");
+        fuzz
+    }
 }

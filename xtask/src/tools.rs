@@ -32,6 +32,18 @@ pub fn wasm_bindgen() -> Result<PathBuf, String> {
     Ok(folder.join("bin"))
 }
 
+/// `cargo-fuzz`, of the version that was tried.
+pub fn cargo_fuzz() -> Result<PathBuf, String> {
+    const VERSION: &str = "0.13.1";
+    let folder = root().join(format!("target/tools/cargo-fuzz-{VERSION}"));
+    let program = folder.join("bin/cargo-fuzz");
+    if !program.is_file() {
+        println!("cargo-fuzz {VERSION} is missing: building it, once");
+        run(&mut cargo(&["install", "--quiet", "cargo-fuzz", "--version", VERSION, "--root", &folder.to_string_lossy()]))?;
+    }
+    Ok(program)
+}
+
 fn locked_version(package: &str) -> Result<String, String> {
     let lock = fs::read_to_string(root().join("Cargo.lock")).map_err(|e| format!("Cargo.lock: {e}"))?;
     let name = format!("name = \"{package}\"");
