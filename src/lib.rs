@@ -14,3 +14,8 @@ pub mod template;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// The examples of docs/reference-model.md, likewise.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/reference-model.md")]
+struct ReferenceModel;

@@ -11,6 +11,8 @@ use crate::diag::Severity;
 pub(super) struct Invariant {
     pub cls: Cls,
     pub name: &'static str,
+    /// What it asks for, in words.
+    pub expected: &'static str,
     pub holds: fn(NodeRef<'_>) -> bool,
     pub severity: Severity,
 }
@@ -23,13 +25,13 @@ pub(super) struct Coded {
     pub group: &'static CodeGroup,
 }
 
-const fn rule(cls: Cls, name: &'static str, holds: fn(NodeRef<'_>) -> bool) -> Invariant {
-    Invariant { cls, name, holds, severity: Severity::Error }
+const fn rule(cls: Cls, name: &'static str, expected: &'static str, holds: fn(NodeRef<'_>) -> bool) -> Invariant {
+    Invariant { cls, name, expected, holds, severity: Severity::Error }
 }
 
 /// A rule that sound systems break so often that breaking it is only worth a warning.
-const fn advice(cls: Cls, name: &'static str, holds: fn(NodeRef<'_>) -> bool) -> Invariant {
-    Invariant { cls, name, holds, severity: Severity::Warning }
+const fn advice(cls: Cls, name: &'static str, expected: &'static str, holds: fn(NodeRef<'_>) -> bool) -> Invariant {
+    Invariant { cls, name, expected, holds, severity: Severity::Warning }
 }
 
 const fn coded(cls: Cls, attr: Attr, name: &'static str, group: &'static CodeGroup) -> Coded {
@@ -43,61 +45,95 @@ const FRACTION: f64 = 3.0;
 const INTEGER_FRACTION: f64 = 4.0;
 
 pub(super) static INVARIANTS: &[Invariant] = &[
-    rule(Cls::DV_INTERVAL, "Lower_included_valid", |n| !(is_true(n, Attr::LOWER_UNBOUNDED) && is_true(n, Attr::LOWER_INCLUDED))),
-    rule(Cls::DV_INTERVAL, "Upper_included_valid", |n| !(is_true(n, Attr::UPPER_UNBOUNDED) && is_true(n, Attr::UPPER_INCLUDED))),
-    rule(Cls::DV_INTERVAL, "Lower_unbounded_valid", |n| !is_false(n, Attr::LOWER_UNBOUNDED) || has(n, Attr::LOWER)),
-    rule(Cls::DV_INTERVAL, "Upper_unbounded_valid", |n| !is_false(n, Attr::UPPER_UNBOUNDED) || has(n, Attr::UPPER)),
-    rule(Cls::DV_INTERVAL, "Limits_comparable", |n| both(n, Attr::LOWER, Attr::UPPER).is_none_or(|(l, u)| are_comparable(l, u))),
-    rule(Cls::DV_INTERVAL, "Limits_consistent", |n| both(n, Attr::LOWER, Attr::UPPER).and_then(|(l, u)| compare(l, u)).is_none_or(|o| o.is_le())),
-    rule(Cls::DV_PROPORTION, "Type_validity", |n| number(n, Attr::TYPE).is_none_or(|t| (0.0..=INTEGER_FRACTION).contains(&t))),
-    rule(Cls::DV_PROPORTION, "Valid_denominator", |n| number(n, Attr::DENOMINATOR) != Some(0.0)),
-    rule(Cls::DV_PROPORTION, "Unitary_validity", |n| !is_proportion(n, UNITARY) || number(n, Attr::DENOMINATOR) == Some(1.0)),
-    rule(Cls::DV_PROPORTION, "Percent_validity", |n| !is_proportion(n, PERCENT) || number(n, Attr::DENOMINATOR) == Some(100.0)),
-    rule(Cls::DV_PROPORTION, "Is_integral_validity", |n| !(is_proportion(n, FRACTION) || is_proportion(n, INTEGER_FRACTION)) || is_integral(n)),
-    rule(Cls::DV_PROPORTION, "Fraction_validity", |n| {
+    rule(Cls::DV_INTERVAL, "Lower_included_valid", "a limit, or `lower_included` false", |n| {
+        !(is_true(n, Attr::LOWER_UNBOUNDED) && is_true(n, Attr::LOWER_INCLUDED))
+    }),
+    rule(Cls::DV_INTERVAL, "Upper_included_valid", "a limit, or `upper_included` false", |n| {
+        !(is_true(n, Attr::UPPER_UNBOUNDED) && is_true(n, Attr::UPPER_INCLUDED))
+    }),
+    rule(Cls::DV_INTERVAL, "Lower_unbounded_valid", "a lower limit, or `lower_unbounded` true", |n| {
+        !is_false(n, Attr::LOWER_UNBOUNDED) || has(n, Attr::LOWER)
+    }),
+    rule(Cls::DV_INTERVAL, "Upper_unbounded_valid", "an upper limit, or `upper_unbounded` true", |n| {
+        !is_false(n, Attr::UPPER_UNBOUNDED) || has(n, Attr::UPPER)
+    }),
+    rule(Cls::DV_INTERVAL, "Limits_comparable", "limits of one class and, of dates and times, none within the other", |n| {
+        both(n, Attr::LOWER, Attr::UPPER).is_none_or(|(l, u)| are_comparable(l, u))
+    }),
+    rule(Cls::DV_INTERVAL, "Limits_consistent", "a lower limit that is not above the upper one", |n| {
+        both(n, Attr::LOWER, Attr::UPPER).and_then(|(l, u)| compare(l, u)).is_none_or(|o| o.is_le())
+    }),
+    rule(Cls::DV_PROPORTION, "Type_validity", "a type from 0 to 4", |n| number(n, Attr::TYPE).is_none_or(|t| (0.0..=INTEGER_FRACTION).contains(&t))),
+    rule(Cls::DV_PROPORTION, "Valid_denominator", "a denominator other than 0", |n| number(n, Attr::DENOMINATOR) != Some(0.0)),
+    rule(Cls::DV_PROPORTION, "Unitary_validity", "a denominator of 1, for the type is 1 (unitary)", |n| {
+        !is_proportion(n, UNITARY) || number(n, Attr::DENOMINATOR) == Some(1.0)
+    }),
+    rule(Cls::DV_PROPORTION, "Percent_validity", "a denominator of 100, for the type is 2 (percent)", |n| {
+        !is_proportion(n, PERCENT) || number(n, Attr::DENOMINATOR) == Some(100.0)
+    }),
+    rule(Cls::DV_PROPORTION, "Is_integral_validity", "whole numbers, for the type is a fraction", |n| {
+        !(is_proportion(n, FRACTION) || is_proportion(n, INTEGER_FRACTION)) || is_integral(n)
+    }),
+    rule(Cls::DV_PROPORTION, "Fraction_validity", "a precision of 0, for the type is a fraction", |n| {
         !(is_proportion(n, FRACTION) || is_proportion(n, INTEGER_FRACTION)) || number(n, Attr::PRECISION).is_none_or(|p| p <= 0.0)
     }),
-    rule(Cls::DV_PROPORTION, "Precision_validity", |n| number(n, Attr::PRECISION) != Some(0.0) || is_integral(n)),
-    rule(Cls::DV_ORDERED, "Normal_range_and_status_consistency", normal_status_agrees),
-    rule(Cls::DV_QUANTIFIED, "Magnitude_status_valid", |n| one_of(n, Attr::MAGNITUDE_STATUS, &["=", "<", ">", "<=", ">=", "~"])),
-    rule(Cls::DV_AMOUNT, "Accuracy_validity", |n| {
+    rule(Cls::DV_PROPORTION, "Precision_validity", "whole numbers, for the precision is 0", |n| {
+        number(n, Attr::PRECISION) != Some(0.0) || is_integral(n)
+    }),
+    rule(Cls::DV_ORDERED, "Normal_range_and_status_consistency", "the status N within the normal range, another one outside", normal_status_agrees),
+    rule(Cls::DV_QUANTIFIED, "Magnitude_status_valid", "one of = < > <= >= ~", |n| {
+        one_of(n, Attr::MAGNITUDE_STATUS, &["=", "<", ">", "<=", ">=", "~"])
+    }),
+    rule(Cls::DV_AMOUNT, "Accuracy_validity", "an accuracy from 0 to 100, for it is a percentage", |n| {
         !is_true(n, Attr::ACCURACY_IS_PERCENT) || number(n, Attr::ACCURACY).is_none_or(|a| (0.0..=100.0).contains(&a))
     }),
-    rule(Cls::DV_QUANTITY, "Precision_valid", |n| number(n, Attr::PRECISION).is_none_or(|p| p >= -1.0)),
-    rule(Cls::DV_IDENTIFIER, "Id_valid", |n| not_empty(n, Attr::ID)),
-    rule(Cls::CODE_PHRASE, "Code_string_valid", |n| not_empty(n, Attr::CODE_STRING)),
-    rule(Cls::DV_TEXT, "Value_valid", |n| not_empty(n, Attr::VALUE)),
-    rule(Cls::DV_EHR_URI, "Scheme_valid", |n| n.text_at(Attr::VALUE).is_none_or(|v| v.get(..4).is_some_and(|s| s.eq_ignore_ascii_case("ehr:")))),
-    rule(Cls::DV_MULTIMEDIA, "Not_empty", |n| has(n, Attr::DATA) || has(n, Attr::URI)),
-    rule(Cls::DV_MULTIMEDIA, "Size_valid", |n| number(n, Attr::SIZE).is_none_or(|s| s >= 0.0)),
-    rule(Cls::DV_MULTIMEDIA, "Integrity_check_validity", |n| !has(n, Attr::INTEGRITY_CHECK) || has(n, Attr::INTEGRITY_CHECK_ALGORITHM)),
-    rule(Cls::DV_PARSABLE, "Formalism_validity", |n| not_empty(n, Attr::FORMALISM)),
-    rule(Cls::TERM_MAPPING, "Match_valid", |n| one_of(n, Attr::MATCH, &[">", "=", "<", "?"])),
-    rule(Cls::ELEMENT, "Inv_null_flavour_indicated", |n| has(n, Attr::VALUE) != has(n, Attr::NULL_FLAVOUR)),
-    rule(Cls::ELEMENT, "Inv_no_null_reason", |n| !has(n, Attr::NULL_REASON) || has(n, Attr::NULL_FLAVOUR)),
-    rule(Cls::HISTORY, "Events_valid", |n| n.values(Attr::EVENTS).next().is_some() || has(n, Attr::SUMMARY)),
-    rule(Cls::ITEM_TABLE, "Valid_structure", |n| {
+    rule(Cls::DV_QUANTITY, "Precision_valid", "a precision of -1 or more", |n| number(n, Attr::PRECISION).is_none_or(|p| p >= -1.0)),
+    rule(Cls::DV_IDENTIFIER, "Id_valid", "an id that is not empty", |n| not_empty(n, Attr::ID)),
+    rule(Cls::CODE_PHRASE, "Code_string_valid", "a code that is not empty", |n| not_empty(n, Attr::CODE_STRING)),
+    rule(Cls::DV_TEXT, "Value_valid", "a value that is not empty", |n| not_empty(n, Attr::VALUE)),
+    rule(Cls::DV_EHR_URI, "Scheme_valid", "a URI that begins with `ehr:`", |n| {
+        n.text_at(Attr::VALUE).is_none_or(|v| v.get(..4).is_some_and(|s| s.eq_ignore_ascii_case("ehr:")))
+    }),
+    rule(Cls::DV_MULTIMEDIA, "Not_empty", "`data` or a `uri`", |n| has(n, Attr::DATA) || has(n, Attr::URI)),
+    rule(Cls::DV_MULTIMEDIA, "Size_valid", "a size of 0 or more", |n| number(n, Attr::SIZE).is_none_or(|s| s >= 0.0)),
+    rule(Cls::DV_MULTIMEDIA, "Integrity_check_validity", "an `integrity_check_algorithm` with the check", |n| {
+        !has(n, Attr::INTEGRITY_CHECK) || has(n, Attr::INTEGRITY_CHECK_ALGORITHM)
+    }),
+    rule(Cls::DV_PARSABLE, "Formalism_validity", "a formalism that is not empty", |n| not_empty(n, Attr::FORMALISM)),
+    rule(Cls::TERM_MAPPING, "Match_valid", "one of > = < ?", |n| one_of(n, Attr::MATCH, &[">", "=", "<", "?"])),
+    rule(Cls::ELEMENT, "Inv_null_flavour_indicated", "either a value or a `null_flavour`", |n| has(n, Attr::VALUE) != has(n, Attr::NULL_FLAVOUR)),
+    rule(Cls::ELEMENT, "Inv_no_null_reason", "a `null_flavour` with the reason", |n| !has(n, Attr::NULL_REASON) || has(n, Attr::NULL_FLAVOUR)),
+    rule(Cls::HISTORY, "Events_valid", "events or a summary", |n| n.values(Attr::EVENTS).next().is_some() || has(n, Attr::SUMMARY)),
+    rule(Cls::ITEM_TABLE, "Valid_structure", "rows of one width", |n| {
         let mut widths = n.values(Attr::ROWS).map(|row| row.values(Attr::ITEMS).count());
         let first = widths.next();
         widths.all(|width| Some(width) == first)
     }),
-    rule(Cls::EVENT_CONTEXT, "Location_valid", |n| not_empty(n, Attr::LOCATION)),
-    rule(Cls::PARTY_IDENTIFIED, "Basic_validity", |n| {
+    rule(Cls::EVENT_CONTEXT, "Location_valid", "a location that is not empty", |n| not_empty(n, Attr::LOCATION)),
+    rule(Cls::PARTY_IDENTIFIED, "Basic_validity", "a name, an identifier or an `external_ref`", |n| {
         n.class() == Cls::PARTY_RELATED || has(n, Attr::NAME) || has(n, Attr::EXTERNAL_REF) || n.values(Attr::IDENTIFIERS).next().is_some()
     }),
-    rule(Cls::PARTY_IDENTIFIED, "Name_valid", |n| not_empty(n, Attr::NAME)),
-    rule(Cls::PARTY_REF, "Type_validity", |n| one_of(n, Attr::TYPE, &["PERSON", "ORGANISATION", "GROUP", "AGENT", "ROLE", "PARTY", "ACTOR", "ANY"])),
-    rule(Cls::OBJECT_REF, "Namespace_valid", |n| n.text_at(Attr::NAMESPACE).is_none_or(is_namespace)),
-    rule(Cls::AUDIT_DETAILS, "System_id_valid", |n| not_empty(n, Attr::SYSTEM_ID)),
-    rule(Cls::FEEDER_AUDIT_DETAILS, "System_id_valid", |n| not_empty(n, Attr::SYSTEM_ID)),
-    rule(Cls::ARCHETYPED, "Rm_version_validity", |n| not_empty(n, Attr::RM_VERSION)),
-    rule(Cls::OBJECT_ID, "Value_valid", |n| not_empty(n, Attr::VALUE)),
-    rule(Cls::OBJECT_VERSION_ID, "Version_id_valid", |n| n.text_at(Attr::VALUE).is_none_or(|v| ObjectVersionId::parse(v).is_some())),
-    advice(Cls::HIER_OBJECT_ID, "Root_valid", |n| n.text_at(Attr::VALUE).is_none_or(is_hier_object_id)),
-    rule(Cls::ARCHETYPE_ID, "Archetype_id_valid", |n| n.text_at(Attr::VALUE).is_none_or(is_archetype_id)),
-    rule(Cls::LOCATABLE, "Archetype_node_id_valid", |n| not_empty(n, Attr::ARCHETYPE_NODE_ID)),
-    rule(Cls::LOCATABLE, "Archetype_details_valid", |n| archetype_of(n).is_none_or(|(node_id, details)| details.is_none_or(|d| d == node_id))),
-    advice(Cls::LOCATABLE, "Archetyped_valid", |n| match archetype_of(n) {
+    rule(Cls::PARTY_IDENTIFIED, "Name_valid", "a name that is not empty", |n| not_empty(n, Attr::NAME)),
+    rule(Cls::PARTY_REF, "Type_validity", "one of PERSON, ORGANISATION, GROUP, AGENT, ROLE, PARTY, ACTOR, ANY", |n| {
+        one_of(n, Attr::TYPE, &["PERSON", "ORGANISATION", "GROUP", "AGENT", "ROLE", "PARTY", "ACTOR", "ANY"])
+    }),
+    rule(Cls::OBJECT_REF, "Namespace_valid", "a letter, then letters, digits and _.:/&?=+-", |n| n.text_at(Attr::NAMESPACE).is_none_or(is_namespace)),
+    rule(Cls::AUDIT_DETAILS, "System_id_valid", "a system id that is not empty", |n| not_empty(n, Attr::SYSTEM_ID)),
+    rule(Cls::FEEDER_AUDIT_DETAILS, "System_id_valid", "a system id that is not empty", |n| not_empty(n, Attr::SYSTEM_ID)),
+    rule(Cls::ARCHETYPED, "Rm_version_validity", "a version that is not empty", |n| not_empty(n, Attr::RM_VERSION)),
+    rule(Cls::OBJECT_ID, "Value_valid", "a value that is not empty", |n| not_empty(n, Attr::VALUE)),
+    rule(Cls::OBJECT_VERSION_ID, "Version_id_valid", "object::system::version, such as 1 or 1.2.3", |n| {
+        n.text_at(Attr::VALUE).is_none_or(|v| ObjectVersionId::parse(v).is_some())
+    }),
+    advice(Cls::HIER_OBJECT_ID, "Root_valid", "a UUID, an OID or an internet name", |n| n.text_at(Attr::VALUE).is_none_or(is_hier_object_id)),
+    rule(Cls::ARCHETYPE_ID, "Archetype_id_valid", "an archetype id such as openEHR-EHR-OBSERVATION.weight.v2", |n| {
+        n.text_at(Attr::VALUE).is_none_or(is_archetype_id)
+    }),
+    rule(Cls::LOCATABLE, "Archetype_node_id_valid", "a node id that is not empty", |n| not_empty(n, Attr::ARCHETYPE_NODE_ID)),
+    rule(Cls::LOCATABLE, "Archetype_details_valid", "the archetype id that is the node id", |n| {
+        archetype_of(n).is_none_or(|(node_id, details)| details.is_none_or(|d| d == node_id))
+    }),
+    advice(Cls::LOCATABLE, "Archetyped_valid", "`archetype_details` at the root of an archetype, and there only", |n| match archetype_of(n) {
         Some((_, details)) => details.is_some(),
         None => !has(n, Attr::ARCHETYPE_DETAILS),
     }),

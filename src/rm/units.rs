@@ -42,6 +42,16 @@ pub fn measures(units: &str, property: &str) -> Option<bool> {
 }
 
 /// A magnitude in another unit of the same property; `None` where one of them is unknown or the table has no factor.
+///
+/// Units go by UCUM code or by the text of the table; the digits are those of a double.
+///
+/// ```
+/// use aqlite::rm::units::convert;
+///
+/// assert_eq!(convert(2.0, "h", "min"), Some(120.0));
+/// assert_eq!(convert(0.0, "K", "Cel"), Some(-273.15));
+/// assert_eq!(convert(1.0, "kg", "m"), None);
+/// ```
 pub fn convert(magnitude: f64, from: &str, to: &str) -> Option<f64> {
     let pairs = all().filter(|unit| unit.is(from)).flat_map(|a| all().filter(move |b| b.is(to) && b.property == a.property).map(move |b| (a, b)));
     pairs.filter_map(|(a, b)| Some((magnitude * a.factor? + a.offset - b.offset) / b.factor?)).next()

@@ -4,7 +4,7 @@
 //! Codes of findings tell what kind of fault it is: RM01xx cannot be read as what it claims to be (a bad date), RM02xx
 //! can be read but breaks a rule. Messages about invariants use the wording that clients of other servers match on.
 
-use super::build::{Step, path_text};
+use super::build::{Step, path_text, shorten};
 use super::class::{Attr, AttrDef, Card, Cls};
 use super::invariant::{CODED, INVARIANTS};
 use super::terminology::{self, CodeGroup};
@@ -67,7 +67,8 @@ impl Walk {
         for invariant in INVARIANTS.iter().filter(|i| cls.is_a(i.cls) && !(i.holds)(node)) {
             let shown = if cls == Cls::DV_INTERVAL { "INTERVAL" } else { cls.name() };
             let finding = Finding::error("RM0202", path_text(&self.path), format!("Invariant {} failed on type {shown}", invariant.name));
-            self.findings.push(Finding { severity: invariant.severity, ..finding });
+            let finding = finding.expected(invariant.expected);
+            self.findings.push(Finding { severity: invariant.severity, found: values_of(node), ..finding });
         }
         for rule in CODED.iter().filter(|r| cls.is_a(r.cls)) {
             if let Some(code) = node.get(rule.attr).and_then(code_of).filter(|code| !in_group(code, rule.group)) {
@@ -85,7 +86,8 @@ impl Walk {
         let multiplicity = if def.card == Card::List1 { "1..*" } else { "1..1" };
         let message = format!("Attribute {} of class {} does not match existence {multiplicity}", def.attr, node.class());
         self.path.push(Step::Attr(def.attr));
-        self.findings.push(Finding::error("RM0201", path_text(&self.path), message));
+        let found = found.map_or("nothing", |_| "no member");
+        self.findings.push(Finding::error("RM0201", path_text(&self.path), message).expected(multiplicity).found(found));
         self.path.pop();
     }
 
@@ -181,6 +183,13 @@ fn is_base64(text: &str) -> bool {
     digits.count() % 4 == 0 && body.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'+' || b == b'/' || b.is_ascii_whitespace())
 }
 
+/// The numbers, flags and short texts of an object, by attribute; nothing where it has only objects.
+fn values_of(node: NodeRef<'_>) -> Option<String> {
+    let told = |leaf: NodeRef<'_>| Some(format!("{} {}", leaf.attr()?, shorten(leaf.text())));
+    let values: Vec<String> = node.children().filter(|child| child.is_leaf()).filter_map(told).take(4).collect();
+    (!values.is_empty()).then(|| values.join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::json;
@@ -196,8 +205,8 @@ mod tests {
         assert_eq!(
             problems(r#"{"_type":"CLUSTER","archetype_node_id":"at1","name":{"_type":"DV_TEXT"},"items":[]}"#),
             [
-                "/items: Attribute items of class CLUSTER does not match existence 1..* (RM0201)",
-                "/name/value: Attribute value of class DV_TEXT does not match existence 1..1 (RM0201)",
+                "/items: Attribute items of class CLUSTER does not match existence 1..*; expected 1..*, found no member (RM0201)",
+                "/name/value: Attribute value of class DV_TEXT does not match existence 1..1; expected 1..1, found nothing (RM0201)",
             ]
         );
     }

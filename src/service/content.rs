@@ -83,7 +83,10 @@ impl<R: Repository> Service<R> {
             findings.insert(0, without_template(template_id.as_deref()));
             return Err(Failure::invalid(call.dialect, COMPOSITION, &findings));
         };
-        findings.extend(tree.root().map(|root| template::validate(root, &compiled.template)).unwrap_or_default());
+        if let Some(root) = tree.root() {
+            findings.extend(template::validate(root, &compiled.template));
+            template::label_findings(root, &compiled.template, &mut findings);
+        }
         Ok((Checked { tree, template_id, known: Rc::clone(&compiled.known) }, findings))
     }
 }

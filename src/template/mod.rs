@@ -18,3 +18,4 @@ pub use example::{ExampleKind, example};
 pub use tree::Template;
 pub use validate::validate;
 pub use web::WebTemplate;
+pub use validate::{label_findings, validate};

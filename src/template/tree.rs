@@ -270,6 +270,13 @@ impl Template {
         found.or_else(|| terms.get(&self.language)?.get(code))
     }
 
+    /// The text of a code of an archetype that the template uses, in a language or else in the template's own.
+    pub(super) fn term_of(&self, archetype: &str, language: &str, code: &str) -> Option<&str> {
+        let uses = || self.roots.iter().filter(|root| root.archetype_id == archetype);
+        let term = |language: &str| uses().find_map(|root| root.terms.get(language)?.get(code));
+        term(language).or_else(|| term(&self.language)).map(|term| term.text.as_str())
+    }
+
     /// Every text that the template itself knows: names, terms, codes, units, terminologies, languages and ids. A leaf of
     /// a document with such a text may be a constant of its shape; any other text is the patient's.
     pub fn texts(&self) -> BTreeSet<&str> {

@@ -8,6 +8,7 @@ use super::leaf;
 use super::tree::{Attribute, Constraint, Multiplicity, Node, Template};
 use crate::diag::{Finding, Severity};
 use crate::rm::class::{Attr, Cls};
+use crate::rm::id::is_archetype_id;
 use crate::rm::tree::{Kind, NodeRef};
 use std::fmt::Write;
 
@@ -28,6 +29,39 @@ pub fn validate(document: NodeRef<'_>, template: &Template) -> Vec<Finding> {
         _ => check.foreign(document),
     }
     check.findings
+}
+
+/// Gives findings without a label, such as those of the Reference Model, the clinical name of the node at which they stand,
+/// or of the nearest one around it, in the language of the document where the template has it.
+pub fn label_findings(document: NodeRef<'_>, template: &Template, findings: &mut [Finding]) {
+    let language = document.text_along(&[Attr::LANGUAGE, Attr::CODE_STRING]).unwrap_or(&template.language);
+    for finding in findings.iter_mut().filter(|f| f.label.is_none()) {
+        finding.label = label_at(document, template, language, &finding.path).map(str::to_owned);
+    }
+}
+
+fn label_at<'t>(document: NodeRef<'_>, template: &'t Template, language: &str, path: &str) -> Option<&'t str> {
+    let (mut node, mut archetype, mut label) = (document, "", None);
+    let mut steps = path.split('/').skip(1);
+    loop {
+        if let Some(id) = node.text_at(Attr::ARCHETYPE_NODE_ID) {
+            let is_root = is_archetype_id(id);
+            if is_root {
+                archetype = node.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE]).unwrap_or(id);
+            }
+            label = template.term_of(archetype, language, if is_root { "at0000" } else { id }).or(label);
+        }
+        match steps.next().and_then(|step| step_into(node, step)) {
+            Some(inner) => node = inner,
+            None => return label,
+        }
+    }
+}
+
+/// The node at `attribute` or `attribute[index]`.
+fn step_into<'a>(node: NodeRef<'a>, step: &str) -> Option<NodeRef<'a>> {
+    let (name, index) = step.split_once('[').unwrap_or((step, "0]"));
+    node.values(Attr::parse(name)?).nth(index.trim_end_matches(']').parse().ok()?)
 }
 
 /// The state of one walk.
@@ -271,6 +305,19 @@ mod tests {
         include_str!("../../www/samples/laboratory_report.opt"),
         include_str!("../../www/samples/problem_list.opt"),
     ];
+
+    #[test]
+    fn findings_of_the_model_get_the_label_around_them() {
+        let template = Template::parse(include_str!("../../tests/cases/template/small.opt")).unwrap();
+        let text = r#"{"_type":"COMPOSITION","archetype_node_id":"openEHR-EHR-COMPOSITION.encounter.v1","language":{"code_string":"sv"},"content":[
+            {"_type":"OBSERVATION","archetype_node_id":"openEHR-EHR-OBSERVATION.body_weight.v2","data":{"archetype_node_id":"at9999"}}]}"#;
+        let tree = crate::rm::json::read(text, Cls::COMPOSITION).unwrap();
+        let mut findings =
+            ["/content[0]/data/name", "/content[0]/subject", "/composer", "/content[7]", "/nowhere"].map(|path| Finding::error("X", path, ""));
+        label_findings(tree.root().unwrap(), &template, &mut findings);
+        let labels = findings.map(|f| f.label.unwrap_or_default());
+        assert_eq!(labels, ["Kroppsvikt", "Kroppsvikt", "Encounter", "Encounter", "Encounter"]);
+    }
 
     #[test]
     fn whatever_is_sent_gets_an_answer() {

@@ -39,14 +39,14 @@ impl<'a> Document<'a> {
     /// Reads a text: one problem at most, for nothing behind it can be trusted.
     pub(crate) fn parse(source: &'a str) -> Result<Document<'a>, Diagnostic> {
         if source.len() > MAX_BYTES {
-            return Err(Diagnostic::error("TPL0104", Span::default(), format!("the template has {} bytes", source.len()))
+            return Err(Diagnostic::error("TPL0104", Span::new(0, source.len()), format!("the template has {} bytes", source.len()))
                 .with_help(format!("a template may have at most {MAX_BYTES} bytes")));
         }
         let body = source.trim_start_matches('\u{feff}');
         let mut builder = Builder { source, base: source.len() - body.len(), reader: Reader::from_str(body), elements: Vec::new(), open: Vec::new() };
         builder.run()?;
         if builder.elements.is_empty() {
-            return Err(Diagnostic::error("TPL0101", Span::default(), "the text has no XML element")
+            return Err(Diagnostic::error("TPL0101", Span::new(0, source.len()), "the text has no XML element")
                 .with_help("send an operational template (OPT 1.4): XML with the root element `template`"));
         }
         Ok(Document { elements: builder.elements })

@@ -3,6 +3,7 @@
 
 use crate::corpus::{Corpus, text_of};
 use crate::report::Case;
+use aqlite::diag::Diagnostic;
 use aqlite::template::Template;
 use serde_json::Value;
 
@@ -33,11 +34,20 @@ fn template(corpus: &Corpus, entry: &Value) -> Option<Case> {
         let text = corpus.text(&format!("rm/{file}"))?;
         match (Template::parse(&text), is_good) {
             (Ok(template), true) => is_named(&template, text_of(entry, "template_id")),
-            (Err(errors), false) if !errors.is_empty() => Ok(()),
+            (Err(errors), false) if !errors.is_empty() => are_placed(&errors, &text),
             (Ok(_), false) => Err("it was accepted".to_owned()),
             (Err(errors), _) => Err(errors.iter().map(|e| e.one_line(&text)).collect::<Vec<_>>().join("; ")),
         }
     }))
+}
+
+/// Each reason has a place in the text, of which line and column are told.
+fn are_placed(errors: &[Diagnostic], text: &str) -> Result<(), String> {
+    let is_placed = |error: &&Diagnostic| text.is_empty() || (error.span.start < error.span.end && error.span.end <= text.len());
+    match errors.iter().find(|error| !is_placed(error)) {
+        Some(error) => Err(format!("no place is told: {}", error.one_line(text))),
+        None => Ok(()),
+    }
 }
 
 fn is_named(template: &Template, id: &str) -> Result<(), String> {

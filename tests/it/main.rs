@@ -9,6 +9,7 @@ mod notation;
 mod property;
 mod reference;
 mod rest;
+mod rm;
 mod rows;
 mod samples;
 mod sql;

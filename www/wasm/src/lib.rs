@@ -49,6 +49,13 @@ pub struct Repository {
     templates: RefCell<Vec<Template>>,
 }
 
+/// A magnitude in another unit of the same property, by UCUM code or text; `undefined` where the table of openEHR has no way
+/// between them.
+#[wasm_bindgen]
+pub fn convert(magnitude: f64, from: &str, to: &str) -> Option<f64> {
+    aqlite::rm::units::convert(magnitude, from, to)
+}
+
 #[wasm_bindgen]
 impl Repository {
     /// An empty repository. `base_url` is what stands in front of `/v1` in the addresses of the interface.
