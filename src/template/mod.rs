@@ -16,6 +16,5 @@ mod xml;
 pub use describe::{Description, describe};
 pub use example::{ExampleKind, example};
 pub use tree::Template;
-pub use validate::validate;
-pub use web::WebTemplate;
 pub use validate::{label_findings, validate};
+pub use web::WebTemplate;

@@ -1,3 +1,5 @@
+//! Web templates by authored examples and random trees.
+
 use super::*;
 
 #[test]
