@@ -70,6 +70,7 @@ mod versioned;
 
 pub use http::{Request, Response};
 pub use terminology::{Answers, Reply, TerminologyServer, Unreachable};
+pub use route::{needs_leave, operation};
 
 use crate::document::Shapes;
 use crate::store::repository::Repository;
@@ -150,6 +151,8 @@ pub struct Config {
     pub admin: bool,
     /// What a request may cost.
     pub limits: Limits,
+    /// Members of `/.well-known/smart-configuration` that the issuer of tokens decides; without any there is no such document.
+    pub smart: Vec<(String, String)>,
     /// Result sets carry `_executed_aql` and what was ignored.
     pub debug: bool,
     /// Origins whose pages may call the service; `*` means every one.
@@ -165,6 +168,7 @@ impl Default for Config {
             log: true,
             admin: false,
             limits: Limits::default(),
+            smart: Vec::new(),
             debug: false,
             origins: Vec::new(),
         }
@@ -225,9 +229,15 @@ impl<R: Repository> Service<R> {
         self.finish(request, response)
     }
 
+    /// Answers a request that is not served at all.
+    pub fn refuse(&self, request: &Request, denied: &Denied) -> Response {
+        self.finish(request, denied.failure().into_response(request))
+    }
+
     async fn answer(&self, request: &Request, caller: Result<&Caller, &Denied>, trail: &Trail, moment: &mut dyn Moment) -> Result<Response, Failure> {
         let matched = match route::find(request)? {
             Matched::Health => return Ok(root::health()),
+            Matched::Smart => return self.smart(),
             Matched::Options { dialect, allow } => return Ok(self.options(request, dialect, &allow)),
             Matched::Operation(found) => found,
         };

@@ -1,14 +1,17 @@
 //! What is not about a resource: health, the conformance manifest, Allow, CORS.
 
 use super::dialect::Dialect;
+use super::error::Failure;
 use super::route::ENDPOINTS;
 use super::{Request, Response, Service};
 use crate::store::repository::Repository;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Response headers that a page of another origin may read.
 const EXPOSED: &str = "ETag, Location, Last-Modified, WWW-Authenticate, Allow, Preference-Applied, Retry-After, X-Request-Id, openehr-uri, openehr-item-tag, openehr-version-item-tag";
+/// Scopes that an application may ask for, in each compartment; narrower patterns are taken too.
+const SCOPES: [&str; 3] = ["composition-*.cruds", "template-*.cruds", "aql-*.cruds"];
 /// How long a browser may remember a preflight answer, in seconds.
 const PREFLIGHT_AGE: &str = "3600";
 
@@ -51,6 +54,27 @@ impl<R: Repository> Service<R> {
                 "endpoints": endpoints,
             }),
         )
+    }
+
+    /// GET /.well-known/smart-configuration
+    pub(super) fn smart(&self) -> Result<Response, Failure> {
+        if self.config.smart.is_empty() {
+            return Err(Failure::missing("the service takes no tokens, so there is no SMART configuration"));
+        }
+        let base = &self.config.base_url;
+        let openehr = json!({
+            "baseUrl": format!("{base}{}", Dialect::Its.mount()),
+            "description": "openEHR REST API",
+            "documentation": format!("{base}/api.html"),
+            "openapi": format!("{base}/openapi.json"),
+        });
+        let scopes: Vec<String> =
+            ["patient", "user", "system"].iter().flat_map(|whose| SCOPES.iter().map(move |scope| format!("{whose}/{scope}"))).collect();
+        let mut body: Map<String, Value> = self.config.smart.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
+        body.insert(String::from("services"), json!({ "org.openehr.rest": openehr }));
+        body.insert(String::from("capabilities"), json!(["context-openehr-ehr", "launch-openehr-ehr", "openehr-permission-v1"]));
+        body.insert(String::from("scopes_supported"), json!(scopes));
+        Ok(Response::json(200, Value::Object(body)))
     }
 
     /// What every answer carries: nothing may be kept by caches on the way, and pages of allowed origins may read it.

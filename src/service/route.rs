@@ -218,6 +218,8 @@ const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "
 pub(crate) enum Matched {
     /// Outside the mounts: is the service there?
     Health,
+    /// What an application of SMART on openEHR must know.
+    Smart,
     /// What a path allows; the manifest for the root of a mount (`allow` lists every method there).
     Options { dialect: Option<Dialect>, allow: String },
     /// An operation with the path parameters in order.
@@ -256,6 +258,9 @@ pub(crate) fn find(request: &Request) -> Result<Matched, Failure> {
     if method == "GET" && ["/health", "/status", "/rest/status"].contains(&path) {
         return Ok(Matched::Health);
     }
+    if method == "GET" && path == "/.well-known/smart-configuration" {
+        return Ok(Matched::Smart);
+    }
     let mount = Dialect::ALL
         .into_iter()
         .find_map(|d| path.strip_prefix(d.mount()).filter(|rest| rest.is_empty() || rest.starts_with('/')).map(|rest| (d, rest)));
@@ -270,6 +275,19 @@ pub(crate) fn find(request: &Request) -> Result<Matched, Failure> {
         };
     };
     find_in_mount(dialect, method, rest)
+}
+
+/// The operation that a request leads to, as logs may name it: the method and the pattern of the path.
+pub fn operation(request: &Request) -> Option<String> {
+    match find(request) {
+        Ok(Matched::Operation(found)) => Some(format!("{} {}", found.route.method, found.route.pattern)),
+        _ => None,
+    }
+}
+
+/// True when only somebody who has leave is answered.
+pub fn needs_leave(request: &Request) -> bool {
+    matches!(find(request), Ok(Matched::Operation(_)))
 }
 
 fn find_in_mount(dialect: Dialect, method: &str, rest: &str) -> Result<Matched, Failure> {

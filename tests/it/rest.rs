@@ -118,6 +118,7 @@ impl Run {
             log: true,
             admin: !option("admin: off"),
             limits: Limits { body: 200_000, template: 150_000, ..Limits::default() },
+            smart: Vec::new(),
             debug: false,
             origins: vec![String::from("https://page.example")],
         });

@@ -1,37 +1,97 @@
-//! The Cloudflare host of aqlite: events, D1, KV, clock and random numbers around the core's service. No domain logic lives here.
+//! The Cloudflare host of aqlite: events, D1, KV, clock, random numbers, keys and logs around the core's service. No domain
+//! logic lives here.
 
 mod cached;
+mod config;
 mod d1;
 mod http;
+mod keys;
 mod terminology;
 
-use aqlite::service::{Auth, Config, Moment, Service};
+use aqlite::service::auth::{Denied, Gate, KeyRing};
+use aqlite::service::{self, Auth, Moment, Service};
 use aqlite::store::sql::{Catalogue, Sql, SqlRepository, Statement};
 use cached::Cached;
 use d1::D1;
+use serde_json::json;
 use std::cell::RefCell;
 use std::rc::Rc;
 use terminology::Fhir;
-use worker::{Context, Date, Env, Request, Response, Result, ScheduleContext, ScheduledEvent, console_error, event};
+use worker::{Context, Date, Env, Request, Response, Result, ScheduleContext, ScheduledEvent, console_error, console_log, event};
 
 /// The binding of the database in wrangler.toml.
 const DATABASE: &str = "DB";
 /// The binding of the KV namespace.
 const BLOBS: &str = "BLOBS";
+/// The binding of a rate limit, which a deployment may have.
+const RATE_LIMIT: &str = "RATE_LIMIT";
 
-/// What the service stands on here.
-type Host = Cached<SqlRepository<D1>>;
+/// What answers requests to one address of this deployment.
+struct House {
+    service: Service<Cached<SqlRepository<D1>>>,
+    gate: Gate,
+    ring: KeyRing,
+}
 
 thread_local! {
-    /// The service of this instance, with its caches; made anew for another configuration.
-    static SERVICE: RefCell<Option<Rc<Service<Host>>>> = const { RefCell::new(None) };
+    /// The house of this instance, with its caches; made anew for another address.
+    static HOUSE: RefCell<Option<Rc<House>>> = const { RefCell::new(None) };
 }
 
 #[event(fetch)]
 async fn fetch(mut request: Request, env: Env, _context: Context) -> Result<Response> {
-    let service = service(&env, http::origin(&request.inner().url()))?;
-    let read = http::read(&mut request, service.config().limits.body).await?;
-    http::write(service.handle(&read, &mut Runtime).await)
+    let started = Date::now().as_millis();
+    let house = house(&env, http::origin(&request.inner().url()))?;
+    let mut read = http::read(&mut request, house.service.config().limits.body).await?;
+    if read.id().is_empty() {
+        read.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("X-Request-Id"));
+        read = read.with_header("X-Request-Id", &Runtime.new_uuid());
+    }
+    let response = house.answer(&read, &env).await;
+    tell(&read, &response, Date::now().as_millis().saturating_sub(started));
+    http::write(response)
+}
+
+impl House {
+    async fn answer(&self, request: &service::Request, env: &Env) -> service::Response {
+        let known = self.service.config().auth == Auth::Known && service::needs_leave(request);
+        let caller = match known {
+            true => self.gate.recognise(request, &self.ring, &keys::WebCrypto, Runtime.now() / 1_000_000).await,
+            false => Err(Denied::nobody(self.gate.challenge())),
+        };
+        let address = || request.header("CF-Connecting-IP").unwrap_or_default();
+        if limited(env, caller.as_ref().map_or_else(|_| address(), |caller| caller.name.as_str())).await {
+            return self.service.refuse(request, &Denied::too_many());
+        }
+        self.service.serve(request, caller.as_ref(), &mut Runtime).await
+    }
+}
+
+/// True when a rate limit is bound and this key is over it.
+async fn limited(env: &Env, key: &str) -> bool {
+    let Ok(limiter) = env.rate_limiter(RATE_LIMIT) else { return false };
+    match limiter.limit(key.to_owned()).await {
+        Ok(outcome) => !outcome.success,
+        Err(error) => {
+            console_error!("rate limit: {error}");
+            false
+        }
+    }
+}
+
+/// One line of JSON a request. It names the operation, never the path, the query string or the body.
+fn tell(request: &service::Request, response: &service::Response, millis: u64) {
+    let problem = (response.status >= 500).then(|| String::from_utf8_lossy(&response.body).chars().take(500).collect::<String>());
+    let line = json!({
+        "level": if problem.is_some() { "error" } else { "info" },
+        "request_id": request.id(),
+        "method": request.method,
+        "operation": service::operation(request),
+        "status": response.status,
+        "ms": millis,
+        "problem": problem,
+    });
+    if problem.is_some() { console_error!("{line}") } else { console_log!("{line}") }
 }
 
 /// Lets the database refresh the statistics that its query planner uses.
@@ -46,36 +106,22 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
     }
 }
 
-/// The service for this configuration: the one that stands, if it has the same.
-fn service(env: &Env, base_url: String) -> Result<Rc<Service<Host>>> {
-    let config = configuration(env, base_url);
-    let standing = SERVICE.with_borrow(|service| service.as_ref().filter(|s| *s.config() == config).map(Rc::clone));
-    if let Some(service) = standing {
-        return Ok(service);
+/// The house for an address: the one that stands, if it has the same.
+fn house(env: &Env, base_url: String) -> Result<Rc<House>> {
+    let standing = HOUSE.with_borrow(|house| house.as_ref().filter(|h| h.service.config().base_url == base_url).map(Rc::clone));
+    if let Some(house) = standing {
+        return Ok(house);
     }
+    let config::Setup { config, gate } = config::read(env);
     let database = SqlRepository::new(D1::new(env.d1(DATABASE)?), Rc::new(Catalogue::default()));
-    let service = Service::new(Cached::new(database, env.kv(BLOBS)?), config);
+    let service = Service::new(Cached::new(database, env.kv(BLOBS)?), service::Config { base_url, ..config });
     let service = match env.var("TERMINOLOGY_URL") {
         Ok(base) => service.with_terminology(Box::new(Fhir::new(&base.to_string(), env.kv(BLOBS)?))),
         Err(_) => service,
     };
-    let service = Rc::new(service);
-    SERVICE.replace(Some(Rc::clone(&service)));
-    Ok(service)
-}
-
-/// The variables of the deployment. An unknown value of AUTH refuses, as none does.
-fn configuration(env: &Env, base_url: String) -> Config {
-    let variable = |name: &str| env.var(name).ok().map(|value| value.to_string());
-    let standard = Config::default();
-    Config {
-        system_id: variable("SYSTEM_ID").unwrap_or_else(|| standard.system_id.clone()),
-        base_url,
-        auth: if variable("AUTH").as_deref() == Some("none") { Auth::Open } else { Auth::Refuse },
-        log: variable("AUTH").as_deref() != Some("none"),
-        admin: variable("ADMIN").as_deref() == Some("true"),
-        ..standard
-    }
+    let house = Rc::new(House { service, gate, ring: KeyRing::default() });
+    HOUSE.replace(Some(Rc::clone(&house)));
+    Ok(house)
 }
 
 /// The runtime's clock and random numbers.

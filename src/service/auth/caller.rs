@@ -49,12 +49,15 @@ pub(crate) enum Reach {
     One(String),
 }
 
+/// When to ask again, in seconds.
+const RETRY: &str = "10";
+
 /// Why a caller was not recognised.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Denied {
     status: u16,
     message: String,
-    /// The value of WWW-Authenticate.
+    /// The value of WWW-Authenticate, with status 401.
     challenge: String,
 }
 
@@ -69,12 +72,38 @@ impl Denied {
         Denied::with("the request names no caller: send credentials", challenge)
     }
 
+    /// The bearer token is not believed.
+    pub(crate) fn token(why: &str) -> Denied {
+        let challenge = format!("Bearer realm=\"aqlite\", error=\"invalid_token\", error_description=\"{why}\"");
+        Denied::with(&format!("the token is not accepted: {why}"), &challenge)
+    }
+
+    /// Name and password do not fit.
+    pub(crate) fn password(challenge: &str) -> Denied {
+        Denied::with("there is no user with this name and password", challenge)
+    }
+
+    /// The issuer of the token does not tell its keys.
+    pub(crate) fn unavailable() -> Denied {
+        let message = "the keys of the issuer of the token cannot be fetched; try again";
+        Denied { status: 503, message: message.to_owned(), challenge: String::new() }
+    }
+
+    /// The caller asks too often.
+    pub fn too_many() -> Denied {
+        Denied { status: 429, message: String::from("too many requests: try again later"), challenge: String::new() }
+    }
+
     fn with(message: &str, challenge: &str) -> Denied {
         Denied { status: 401, message: message.to_owned(), challenge: challenge.to_owned() }
     }
 
     pub(crate) fn failure(&self) -> Failure {
-        Failure::new(self.status, self.message.as_str()).header("WWW-Authenticate", self.challenge.as_str())
+        let failure = Failure::new(self.status, self.message.as_str());
+        match self.status {
+            401 => failure.header("WWW-Authenticate", self.challenge.as_str()),
+            _ => failure.header("Retry-After", RETRY),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! | step | file |
 //! |---|---|
+//! | credentials of a request → caller | `gate`; `token` for JSON Web Tokens, `users` for passwords |
 //! | what must hold before anything is read | `admit` |
 //! | what is needed for an operation; scopes and roles, which grant it | `scope` |
 //! | who did what, when, to which EHR | `log` |
@@ -12,10 +13,16 @@
 
 mod admit;
 mod caller;
+mod gate;
 mod log;
 mod scope;
+mod token;
+mod users;
 
 pub use caller::{Caller, Denied};
 pub(crate) use caller::{Reach, Subject, refused};
+pub use gate::{Gate, Issuer, KeyRing, Keys};
 pub(crate) use log::Trail;
 pub(crate) use scope::{Act, Need, Resource};
+pub use token::Algorithm;
+pub use users::Users;

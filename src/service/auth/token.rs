@@ -1,0 +1,203 @@
+//! JSON Web Tokens: reading one, choosing its key, and deciding whether it is to be believed. Signatures are the host's to verify.
+//!
+//! Only RS256 and ES256 are believed: an algorithm with a shared secret, or none, would let a caller sign with what is public.
+
+use super::caller::Denied;
+use serde_json::Value;
+
+/// The longest token that is read, in bytes.
+const LONGEST: usize = 16_384;
+/// How far the clocks of issuer and service may be apart, in seconds.
+const SKEW: i64 = 60;
+
+/// An algorithm of signatures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Algorithm {
+    /// RSASSA-PKCS1-v1_5 with SHA-256.
+    Rs256,
+    /// ECDSA with P-256 and SHA-256; the signature is `r` and `s`, 32 bytes each.
+    Es256,
+}
+
+impl Algorithm {
+    fn of(name: &str) -> Option<Algorithm> {
+        match name {
+            "RS256" => Some(Algorithm::Rs256),
+            "ES256" => Some(Algorithm::Es256),
+            _ => None,
+        }
+    }
+
+    /// Its name in headers of tokens.
+    pub fn name(self) -> &'static str {
+        match self {
+            Algorithm::Rs256 => "RS256",
+            Algorithm::Es256 => "ES256",
+        }
+    }
+}
+
+/// A token that can be read; nothing in it is to be believed yet.
+pub(crate) struct Token<'t> {
+    pub algorithm: Algorithm,
+    pub key_id: String,
+    pub claims: Value,
+    /// What is signed.
+    pub signed: &'t [u8],
+    pub signature: Vec<u8>,
+}
+
+impl<'t> Token<'t> {
+    /// Reads a token in its compact form.
+    pub fn read(text: &'t str) -> Result<Token<'t>, Denied> {
+        let malformed = || Denied::token("it is not a JSON Web Token of three parts");
+        if text.len() > LONGEST {
+            return Err(Denied::token("it is too long"));
+        }
+        let (signed, signature) = text.rsplit_once('.').ok_or_else(malformed)?;
+        let (header, claims) = signed.split_once('.').ok_or_else(malformed)?;
+        let object = |part: &str| base64url(part).and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok()).filter(Value::is_object);
+        let (header, claims) = (object(header).ok_or_else(malformed)?, object(claims).ok_or_else(malformed)?);
+        if header.get("crit").is_some() {
+            return Err(Denied::token("its header has `crit`, and no extension is understood"));
+        }
+        let text = |key: &str| header.get(key).and_then(Value::as_str).unwrap_or_default();
+        let algorithm = Algorithm::of(text("alg")).ok_or_else(|| Denied::token("its algorithm is neither RS256 nor ES256"))?;
+        let key_id = Some(text("kid").to_owned()).filter(|id| !id.is_empty()).ok_or_else(|| Denied::token("its header names no key (`kid`)"))?;
+        let signature = base64url(signature).filter(|s| !s.is_empty()).ok_or_else(malformed)?;
+        Ok(Token { algorithm, key_id, claims, signed: signed.as_bytes(), signature })
+    }
+
+    /// Its key in a JWK set: of this id, made for this algorithm and for signatures.
+    pub fn key<'k>(&self, keys: &'k [Value]) -> Option<&'k Value> {
+        let (family, curve) = match self.algorithm {
+            Algorithm::Rs256 => ("RSA", None),
+            Algorithm::Es256 => ("EC", Some("P-256")),
+        };
+        keys.iter().find(|key| {
+            let text = |name: &str| key.get(name).and_then(Value::as_str);
+            text("kid") == Some(&self.key_id)
+                && text("kty") == Some(family)
+                && text("crv") == curve
+                && text("use").is_none_or(|u| u == "sig")
+                && text("alg").is_none_or(|a| a == self.algorithm.name())
+        })
+    }
+
+    /// Makes sure that it is from this issuer, for this audience, and valid now (seconds since 1970).
+    pub fn check(&self, issuer: &str, audience: &str, now: i64) -> Result<(), Denied> {
+        let time = |name: &str| self.claims.get(name).map(|v| v.as_f64().map(|seconds| seconds as i64));
+        if self.claims.get("iss").and_then(Value::as_str) != Some(issuer) {
+            return Err(Denied::token("it is from another issuer"));
+        }
+        let for_us = match self.claims.get("aud") {
+            Some(Value::String(one)) => one == audience,
+            Some(Value::Array(all)) => all.iter().any(|a| a.as_str() == Some(audience)),
+            _ => false,
+        };
+        match (time("exp"), time("nbf")) {
+            _ if !for_us => Err(Denied::token("it is for another audience")),
+            (Some(Some(until)), _) if until.saturating_add(SKEW) <= now => Err(Denied::token("it has expired")),
+            (_, Some(Some(from))) if from.saturating_sub(SKEW) > now => Err(Denied::token("it is not valid yet")),
+            (Some(Some(_)), None | Some(Some(_))) => Ok(()),
+            _ => Err(Denied::token("it does not say until when it is valid")),
+        }
+    }
+}
+
+/// The keys of a JWK set.
+pub(crate) fn keys_of(text: &str) -> Option<Vec<Value>> {
+    let set: Value = serde_json::from_str(text).ok()?;
+    set.get("keys")?.as_array().cloned()
+}
+
+/// Undoes base64url without padding (RFC 7515, section 2).
+pub(crate) fn base64url(text: &str) -> Option<Vec<u8>> {
+    let digit = |c: u8| match c {
+        b'A'..=b'Z' => Some(c - b'A'),
+        b'a'..=b'z' => Some(c - b'a' + 26),
+        b'0'..=b'9' => Some(c - b'0' + 52),
+        b'-' => Some(62),
+        b'_' => Some(63),
+        _ => None,
+    };
+    let (mut out, mut bits, mut held) = (Vec::with_capacity(text.len() * 3 / 4), 0_u32, 0);
+    for c in text.bytes() {
+        bits = (bits << 6) | u32::from(digit(c)?);
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            out.push(u8::try_from((bits >> held) & 0xff).ok()?);
+        }
+        bits &= 0xffff;
+    }
+    let whole = text.len() % 4 != 1 && bits & ((1 << held) - 1) == 0;
+    whole.then_some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const NOW: i64 = 1_796_000_000;
+
+    fn token(claims: Value) -> Token<'static> {
+        Token { algorithm: Algorithm::Es256, key_id: String::from("k1"), claims, signed: b"", signature: vec![0] }
+    }
+
+    #[test]
+    fn base64url_is_strict() {
+        assert_eq!(base64url("AQID_-8").unwrap(), [1, 2, 3, 255, 239]);
+        assert_eq!(base64url("").unwrap(), Vec::<u8>::new());
+        for bad in ["A", "AQ==", "A+B/", "AB", "AAAAA", "Ä"] {
+            assert_eq!(base64url(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn only_the_two_algorithms_are_read() {
+        let of = |header: &str| Token::read(header).map(|t| t.algorithm).map_err(|d| d.failure().message);
+        // {"alg":"ES256","kid":"k"} and {"alg":"none","kid":"k"} and {"alg":"HS256","kid":"k"}
+        assert_eq!(of("eyJhbGciOiJFUzI1NiIsImtpZCI6ImsifQ.e30.AQID"), Ok(Algorithm::Es256));
+        for refused in [
+            "eyJhbGciOiJub25lIiwia2lkIjoiayJ9.e30.AQID",
+            "eyJhbGciOiJIUzI1NiIsImtpZCI6ImsifQ.e30.AQID",
+            "eyJhbGciOiJFUzI1NiIsImtpZCI6ImsifQ.e30.",
+            "a.b",
+            "",
+        ] {
+            assert!(of(refused).is_err(), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_for_us_and_for_now() {
+        let good = json!({ "iss": "https://id", "aud": ["other", "cdr"], "exp": NOW + 300 });
+        let with = |key: &str, value: Value| {
+            let mut claims = good.clone();
+            claims[key] = value;
+            token(claims).check("https://id", "cdr", NOW).is_ok()
+        };
+        assert!(with("aud", json!("cdr")) && with("nbf", json!(NOW + 59)) && with("exp", json!(NOW - 59)));
+        assert!(!with("iss", json!("https://id/")) && !with("aud", json!("cd")) && !with("aud", json!([])));
+        assert!(!with("exp", json!(NOW - 60)) && !with("nbf", json!(NOW + 61)) && !with("exp", Value::Null) && !with("exp", json!("9999999999")));
+        assert!(!with("nbf", json!("soon")));
+    }
+
+    #[test]
+    fn a_key_is_made_for_its_algorithm() {
+        let key = |more: Value| {
+            let mut key = json!({ "kid": "k1", "kty": "EC", "crv": "P-256" });
+            for (name, value) in more.as_object().unwrap() {
+                key[name] = value.clone();
+            }
+            token(json!({})).key(&[key]).is_some()
+        };
+        assert!(key(json!({})) && key(json!({ "use": "sig", "alg": "ES256" })));
+        for wrong in [json!({ "kty": "RSA" }), json!({ "crv": "P-384" }), json!({ "use": "enc" }), json!({ "alg": "RS256" }), json!({ "kid": "k2" })]
+        {
+            assert!(!key(wrong.clone()), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Users with passwords (RFC 7617), for development: a list without default, in a secret of the deployment.
+//!
+//! A line a user: `name:iterations:salt:hash:role,role`, salt and hash in base64url; the hash is PBKDF2 with HMAC-SHA-256, 32 bytes.
+
+use super::caller::{Caller, Denied};
+use super::gate::Keys;
+use super::scope::ROLES;
+use super::token::base64url;
+
+/// Fewer iterations protect nothing; more than 100,000 the runtime of Cloudflare does not do.
+const ITERATIONS: std::ops::RangeInclusive<u32> = 10_000..=100_000;
+const CHALLENGE: &str = "Basic realm=\"aqlite\", charset=\"UTF-8\"";
+
+/// Users, as the deployment lists them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Users(Vec<User>);
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct User {
+    name: String,
+    iterations: u32,
+    salt: Vec<u8>,
+    hash: Vec<u8>,
+    roles: Vec<String>,
+}
+
+impl Users {
+    /// Reads the list.
+    ///
+    /// # Errors
+    /// When it is empty or a line is not a user: a sentence that names the line.
+    pub fn parse(text: &str) -> Result<Users, String> {
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        let read = |(index, line): (usize, &str)| {
+            User::parse(line.trim()).ok_or_else(|| format!("line {} is not `name:iterations:salt:hash:role,role`", index + 1))
+        };
+        let users = lines.map(read).collect::<Result<Vec<_>, _>>()?;
+        if users.is_empty() { Err(String::from("it names no user")) } else { Ok(Users(users)) }
+    }
+
+    /// Recognises a user by `name:password` in base64. It takes as long for a name that is not listed.
+    pub(super) async fn recognise<K: Keys>(&self, credentials: &str, host: &K) -> Result<Caller, Denied> {
+        let refused = || Denied::password(CHALLENGE);
+        let plain = credentials.trim_end_matches('=').replace('+', "-").replace('/', "_");
+        let text = base64url(&plain).and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(refused)?;
+        let (name, password) = text.split_once(':').ok_or_else(refused)?;
+        let listed = self.0.iter().find(|user| user.name == name);
+        let measure = listed.or(self.0.first()).ok_or_else(refused)?;
+        let derived = host.derive(password, &measure.salt, measure.iterations).await.ok_or_else(refused)?;
+        match listed {
+            Some(user) if same(&derived, &user.hash) => {
+                Ok(Caller::with_roles(&user.name, "", &user.roles.iter().map(String::as_str).collect::<Vec<_>>()))
+            }
+            _ => Err(refused()),
+        }
+    }
+}
+
+impl User {
+    fn parse(line: &str) -> Option<User> {
+        let parts: Vec<&str> = line.split(':').collect();
+        let [name, iterations, salt, hash, roles] = parts.as_slice() else { return None };
+        let iterations = iterations.parse().ok().filter(|n| ITERATIONS.contains(n))?;
+        let (salt, hash) = (base64url(salt).filter(|s| s.len() >= 16)?, base64url(hash).filter(|h| h.len() == 32)?);
+        let roles: Vec<String> = roles.split(',').map(|r| r.trim().to_owned()).collect();
+        let known = roles.iter().all(|role| ROLES.iter().any(|(name, _)| name == role));
+        (known && !name.is_empty()).then(|| User { name: (*name).to_owned(), iterations, salt, hash, roles })
+    }
+}
+
+/// Compares in a time that does not depend on where they differ.
+fn same(left: &[u8], right: &[u8]) -> bool {
+    left.len() == right.len() && left.iter().zip(right).fold(0, |found, (l, r)| found | (l ^ r)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::auth::Algorithm;
+    use crate::store::ready::block_on;
+
+    /// Derives the password itself, filled up.
+    struct Fake;
+
+    impl Keys for Fake {
+        async fn fetch(&self, _: &str) -> Result<String, String> {
+            Err(String::new())
+        }
+
+        async fn verify(&self, _: Algorithm, _: &str, _: &[u8], _: &[u8]) -> bool {
+            false
+        }
+
+        async fn derive(&self, password: &str, _: &[u8], _: u32) -> Option<Vec<u8>> {
+            Some(password.bytes().chain(std::iter::repeat(0)).take(32).collect())
+        }
+    }
+
+    const SALT: &str = "AAAAAAAAAAAAAAAAAAAAAA";
+    /// `secret`, filled up.
+    const HASH: &str = "c2VjcmV0AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+
+    #[test]
+    fn users_need_a_name_a_salted_hash_and_known_roles() {
+        assert!(Users::parse(&format!("ann:50000:{SALT}:{HASH}:read,write\n\n")).is_ok());
+        let mut lines = vec![String::new(), String::from("ann:secret")];
+        lines.extend(
+            ["ann:1:S:H:read", ":50000:S:H:read", "ann:50000:AA:H:read", "ann:50000:S:AA:read", "ann:50000:S:H:owner", "ann:50000:S:H:"]
+                .map(str::to_owned),
+        );
+        for line in lines {
+            assert!(Users::parse(&line.replace(":S:", &format!(":{SALT}:")).replace(":H:", &format!(":{HASH}:"))).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_password_must_be_the_right_one() {
+        let users = Users::parse(&format!("ann:50000:{SALT}:{HASH}:read")).unwrap();
+        let ask = |credentials: &str| block_on(users.recognise(credentials, &Fake)).unwrap().is_ok();
+        assert!(ask("YW5uOnNlY3JldA=="), "ann:secret");
+        for wrong in ["YW5uOnNlY3JlVA==", "Ym9iOnNlY3JldA==", "YW5u", "%%%", ""] {
+            assert!(!ask(wrong), "{wrong}");
+        }
+    }
+}

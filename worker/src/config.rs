@@ -1,0 +1,122 @@
+//! The variables and secrets of a deployment, read once an instance.
+
+use aqlite::service::auth::{Gate, Issuer, Users};
+use aqlite::service::{Auth, Config, Limits};
+use std::collections::BTreeMap;
+use worker::Env;
+
+/// What a deployment says.
+pub struct Setup {
+    /// The service's part; its `base_url` is that of the first request.
+    pub config: Config,
+    /// Who may call.
+    pub gate: Gate,
+}
+
+struct Variables<'e>(&'e Env);
+
+impl Variables<'_> {
+    fn text(&self, name: &str) -> Option<String> {
+        self.0.var(name).ok().map(|value| value.to_string()).filter(|value| !value.trim().is_empty())
+    }
+
+    fn need(&self, name: &str) -> Result<String, String> {
+        self.text(name).ok_or_else(|| format!("the variable {name} is missing"))
+    }
+
+    fn number<T: std::str::FromStr>(&self, name: &str, otherwise: T) -> Result<T, String> {
+        let read = |text: String| text.trim().parse().map_err(|_| format!("the variable {name} is not a whole number"));
+        self.text(name).map_or(Ok(otherwise), read)
+    }
+
+    fn list(&self, name: &str) -> Vec<String> {
+        let text = self.text(name).unwrap_or_default();
+        text.split(',').map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
+    }
+}
+
+/// Reads the deployment's variables. What is wrong closes the service, and is told in the log.
+pub fn read(env: &Env) -> Setup {
+    let variables = Variables(env);
+    let (auth, gate, limits) = match access(&variables).and_then(|(auth, gate)| Ok((auth, gate, limits(&variables)?))) {
+        Ok(found) => found,
+        Err(problem) => {
+            worker::console_error!("the service stays closed: {problem}");
+            (Auth::Refuse, Gate::default(), Limits::default())
+        }
+    };
+    let standard = Config::default();
+    let config = Config {
+        system_id: variables.text("SYSTEM_ID").unwrap_or(standard.system_id),
+        auth,
+        log: auth != Auth::Open || variables.text("ACCESS_LOG").as_deref() == Some("on"),
+        admin: variables.text("ADMIN").as_deref() == Some("true"),
+        debug: variables.text("DEBUG").as_deref() == Some("true"),
+        origins: variables.list("ORIGINS"),
+        smart: smart(&variables, &gate),
+        limits,
+        base_url: String::new(),
+    };
+    Setup { config, gate }
+}
+
+fn access(variables: &Variables<'_>) -> Result<(Auth, Gate), String> {
+    let mut gate = Gate::default();
+    let ways = variables.list("AUTH");
+    for way in &ways {
+        match way.as_str() {
+            "none" if ways.len() == 1 => return Ok((Auth::Open, gate)),
+            "jwt" => gate.issuers.push(tokens(variables)?),
+            "access" => gate.issuers.push(cloudflare_access(variables)?),
+            "basic" => gate.users = Some(Users::parse(&variables.need("USERS")?).map_err(|e| format!("the secret USERS: {e}"))?),
+            other => return Err(format!("AUTH has `{other}`, expected `jwt`, `access`, `basic`, or `none` alone")),
+        }
+    }
+    Ok((if ways.is_empty() { Auth::Refuse } else { Auth::Known }, gate))
+}
+
+fn tokens(variables: &Variables<'_>) -> Result<Issuer, String> {
+    let (name, audience, keys) = (variables.need("JWT_ISSUER")?, variables.need("JWT_AUDIENCE")?, variables.need("JWT_KEYS")?);
+    issuer(variables, "Authorization", name, audience, keys)
+}
+
+fn cloudflare_access(variables: &Variables<'_>) -> Result<Issuer, String> {
+    let team = variables.need("ACCESS_TEAM")?.trim_end_matches('/').to_owned();
+    let keys = format!("{team}/cdn-cgi/access/certs");
+    issuer(variables, "Cf-Access-Jwt-Assertion", team, variables.need("ACCESS_AUDIENCE")?, keys)
+}
+
+fn issuer(variables: &Variables<'_>, header: &'static str, name: String, audience: String, keys: String) -> Result<Issuer, String> {
+    let local = ["http://127.0.0.1:", "http://localhost:"].iter().any(|start| keys.starts_with(start));
+    if !keys.starts_with("https://") && !local {
+        return Err(format!("`{keys}` is not an address with https"));
+    }
+    let roles: BTreeMap<String, Vec<String>> = match variables.text("ROLES") {
+        None => BTreeMap::new(),
+        Some(text) => serde_json::from_str(&text).map_err(|_| String::from("the variable ROLES is not a JSON object of lists of roles"))?,
+    };
+    let claim = |name: &str, otherwise: &str| variables.text(name).unwrap_or_else(|| otherwise.to_owned());
+    Ok(Issuer { header, name, audience, keys, roles, roles_claim: claim("ROLES_CLAIM", "roles"), ehr_claim: claim("EHR_CLAIM", "ehrId") })
+}
+
+/// What an application must know to ask the issuer for a token.
+fn smart(variables: &Variables<'_>, gate: &Gate) -> Vec<(String, String)> {
+    let Some(issuer) = gate.issuers.iter().find(|issuer| issuer.header == "Authorization") else { return Vec::new() };
+    let known = [("issuer", Some(issuer.name.clone())), ("jwks_uri", Some(issuer.keys.clone()))];
+    let told = [("authorization_endpoint", variables.text("AUTHORIZATION_ENDPOINT")), ("token_endpoint", variables.text("TOKEN_ENDPOINT"))];
+    known.into_iter().chain(told).filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}
+
+fn limits(variables: &Variables<'_>) -> Result<Limits, String> {
+    let standard = Limits::default();
+    Ok(Limits {
+        body: variables.number("LIMIT_BODY", standard.body)?,
+        template: variables.number("LIMIT_TEMPLATE", standard.template)?,
+        aql: variables.number("LIMIT_AQL", standard.aql)?,
+        fetch_default: variables.number("LIMIT_FETCH_DEFAULT", standard.fetch_default)?,
+        fetch_maximum: variables.number("LIMIT_FETCH", standard.fetch_maximum)?,
+        query_time: variables.number::<i64>("LIMIT_QUERY_MS", standard.query_time / 1000)?.saturating_mul(1000),
+        result: variables.number("LIMIT_RESULT", standard.result)?,
+        guide_ehrs: variables.number("LIMIT_GUIDE_EHRS", standard.guide_ehrs)?,
+    })
+}
