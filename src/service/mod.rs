@@ -69,8 +69,8 @@ mod value_set;
 mod versioned;
 
 pub use http::{Request, Response};
-pub use terminology::{Answers, Reply, TerminologyServer, Unreachable};
 pub use route::{needs_leave, operation};
+pub use terminology::{Answers, Reply, TerminologyServer, Unreachable};
 
 use crate::document::Shapes;
 use crate::store::repository::Repository;
