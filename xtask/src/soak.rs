@@ -26,6 +26,7 @@ pub fn run_task(args: &[String]) -> Result<(), String> {
     }
     if !targets.is_empty() {
         let fuzzer = Fuzzer::new()?;
+        targets.iter().try_for_each(|target| fuzzer.build(target))?;
         outcomes.extend(targets.into_iter().map(|target| (target.clone(), fuzzer.run(&target, minutes, corpus.as_deref()))));
     }
     summary(minutes, &outcomes)
@@ -41,8 +42,7 @@ fn kill(minutes: u64) -> Result<(), String> {
 fn summary(minutes: u64, outcomes: &[(String, Result<(), String>)]) -> Result<(), String> {
     println!("\nsoak, {minutes} minutes each:");
     for (name, outcome) in outcomes {
-        let told = outcome.as_ref().map_or_else(|why| format!("FAILED: {why}"), |()| "nothing found".to_owned());
-        println!("  {name:<10} {told}");
+        println!("  {name:<10} {}", if outcome.is_ok() { "nothing found" } else { "FAILED, see above" });
     }
     match outcomes.iter().filter(|(_, outcome)| outcome.is_err()).count() {
         0 => Ok(()),
@@ -92,6 +92,10 @@ impl Fuzzer {
             println!("no nightly toolchain: fuzzing with the stable one and RUSTC_BOOTSTRAP=1");
         }
         Ok(Fuzzer { program: tools::cargo_fuzz()?, is_nightly })
+    }
+
+    fn build(&self, target: &str) -> Result<(), String> {
+        run(self.cargo().args(["build", target]))
     }
 
     fn run(&self, target: &str, minutes: u64, corpus: Option<&Path>) -> Result<(), String> {
