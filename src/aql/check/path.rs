@@ -21,6 +21,10 @@ impl Checker<'_> {
         let (mut path, end) = self.resolved(path)?;
         let bare = |attr| Step { attr, predicate: None };
         let declared = end.declared();
+        // A path that may end at a text is compared as it stands.
+        if declared.iter().any(|c| c.is_primitive()) {
+            return Some(self.register(path));
+        }
         if declared.contains(&Cls::CODE_PHRASE) {
             path.steps.push(bare(Attr::CODE_STRING));
         } else if declared.iter().any(|c| Cls::DV_CODED_TEXT.is_a(*c)) {
