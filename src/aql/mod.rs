@@ -7,6 +7,7 @@ mod check;
 mod classes;
 mod complete;
 mod eval;
+mod explain;
 mod facts;
 mod hint;
 mod hover;
@@ -27,7 +28,8 @@ mod trie;
 
 pub use check::{CheckOptions, Parameter, Parameters, check, examine};
 pub use complete::{Completion, CompletionKind, complete, diagnose};
-pub use eval::{Budget, QueryError, Run};
+pub use eval::{Budget, QueryError, Run, Touched, TouchedShape};
+pub use explain::{Explanation, Part, explain};
 pub use hover::{Hover, hover};
 pub use labels::{Label, LabelStep, Labels, NoLabels, TemplateLabels};
 pub use parse::{NESTING_LIMIT, TEXT_LIMIT, parse};

@@ -128,21 +128,7 @@ impl Printer<'_> {
     }
 
     fn class(&mut self, class: &ClassExpr, indent: usize) {
-        self.out.push_str(&class.class.text);
-        if let Some(variable) = &class.variable {
-            let _ = write!(self.out, " {}", variable.text);
-        }
-        match &class.predicate {
-            None => {}
-            Some(ClassPredicate::LatestVersion) => self.out.push_str("[LATEST_VERSION]"),
-            Some(ClassPredicate::AllVersions) => self.out.push_str("[ALL_VERSIONS]"),
-            Some(ClassPredicate::Node(node)) => {
-                if class.variable.is_none() {
-                    self.out.push(' ');
-                }
-                brackets(&mut self.out, Some(node));
-            }
-        }
+        class_head(&mut self.out, class);
         let Some(contains) = &class.contains else { return };
         self.line(indent, contains.at.0.start);
         self.out.push_str(if contains.negated { "NOT CONTAINS " } else { "CONTAINS " });
@@ -184,6 +170,25 @@ impl Printer<'_> {
     }
 }
 
+/// A class expression without what it contains.
+pub(super) fn class_head(out: &mut String, class: &ClassExpr) {
+    out.push_str(&class.class.text);
+    if let Some(variable) = &class.variable {
+        let _ = write!(out, " {}", variable.text);
+    }
+    match &class.predicate {
+        None => {}
+        Some(ClassPredicate::LatestVersion) => out.push_str("[LATEST_VERSION]"),
+        Some(ClassPredicate::AllVersions) => out.push_str("[ALL_VERSIONS]"),
+        Some(ClassPredicate::Node(node)) => {
+            if class.variable.is_none() {
+                out.push(' ');
+            }
+            brackets(out, Some(node));
+        }
+    }
+}
+
 /// True when a CONTAINS at the end would take what is written behind it.
 fn open_to_the_right(containment: &Containment) -> bool {
     match containment {
@@ -200,7 +205,7 @@ fn containment_start(containment: &Containment) -> usize {
     }
 }
 
-fn condition_start(condition: &Condition) -> usize {
+pub(super) fn condition_start(condition: &Condition) -> usize {
     match condition {
         Condition::And(all) | Condition::Or(all) => all.first().map_or(0, condition_start),
         Condition::Not(inner) => condition_start(inner),
@@ -216,7 +221,7 @@ fn condition_start(condition: &Condition) -> usize {
 }
 
 /// The start of the last condition within.
-fn condition_end(condition: &Condition) -> usize {
+pub(super) fn condition_end(condition: &Condition) -> usize {
     match condition {
         Condition::And(all) | Condition::Or(all) => all.last().map_or(0, condition_end),
         Condition::Not(inner) => condition_end(inner),
@@ -224,7 +229,7 @@ fn condition_end(condition: &Condition) -> usize {
     }
 }
 
-fn condition(out: &mut String, whole: &Condition) {
+pub(super) fn condition(out: &mut String, whole: &Condition) {
     match whole {
         Condition::And(all) => joined(out, all, " AND ", |out, c| operand(out, c, true)),
         Condition::Or(any) => joined(out, any, " OR ", |out, c| operand(out, c, false)),
@@ -280,7 +285,7 @@ fn operand(out: &mut String, inner: &Condition, tight: bool) {
     }
 }
 
-fn expr(out: &mut String, value: &Expr) {
+pub(super) fn expr(out: &mut String, value: &Expr) {
     match value {
         Expr::Path(value) => out.push_str(&path(value)),
         Expr::Literal(value) => literal(out, value),
@@ -294,7 +299,7 @@ fn expr(out: &mut String, value: &Expr) {
     }
 }
 
-fn aggregate(out: &mut String, value: &Aggregate) {
+pub(super) fn aggregate(out: &mut String, value: &Aggregate) {
     let argument = value.path.as_ref().map_or_else(|| "*".to_owned(), path);
     let _ = write!(out, "{}({}{argument})", value.function.text(), if value.distinct { "DISTINCT " } else { "" });
 }
@@ -392,7 +397,7 @@ fn literal(out: &mut String, literal: &Literal) {
     }
 }
 
-fn operator(op: CompareOp) -> &'static str {
+pub(super) fn operator(op: CompareOp) -> &'static str {
     match op {
         CompareOp::Eq => "=",
         CompareOp::Ne => "!=",

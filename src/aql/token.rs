@@ -63,6 +63,30 @@ pub enum TokenKind {
     End,
 }
 
+impl TokenKind {
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            TokenKind::Keyword(_) => "keyword",
+            TokenKind::Identifier => "name",
+            TokenKind::Parameter => "parameter",
+            TokenKind::Code => "code",
+            TokenKind::Archetype => "archetype",
+            TokenKind::Term => "term",
+            TokenKind::Uri => "address",
+            TokenKind::Regex => "regular expression",
+            TokenKind::Text => "text",
+            TokenKind::Integer | TokenKind::Real => "number",
+            TokenKind::Boolean => "boolean",
+            TokenKind::Comparison => "comparison",
+            TokenKind::Sign(_) => "sign",
+            TokenKind::Comment => "comment",
+            TokenKind::Invalid => "invalid",
+            TokenKind::End => "end",
+        }
+    }
+}
+
 macro_rules! keywords {
     ($($name:ident $text:literal),* $(,)?) => {
         /// The reserved words; they cannot name a variable or an alias.

@@ -29,6 +29,18 @@ pub enum ObjectKind {
     Party,
 }
 
+impl ObjectKind {
+    /// The class of its documents.
+    pub fn class(self) -> Cls {
+        match self {
+            ObjectKind::Composition => Cls::COMPOSITION,
+            ObjectKind::EhrStatus => Cls::EHR_STATUS,
+            ObjectKind::Folder => Cls::FOLDER,
+            ObjectKind::Party => Cls::PARTY,
+        }
+    }
+}
+
 /// What a batch knows of an EHR.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EhrRow {

@@ -251,12 +251,7 @@ pub(crate) fn reference(id_class: &str, id: &str, referred: &str) -> String {
 
 /// The class name of the documents of a kind.
 pub(crate) fn class_name(kind: ObjectKind) -> &'static str {
-    match kind {
-        ObjectKind::Composition => "COMPOSITION",
-        ObjectKind::EhrStatus => "EHR_STATUS",
-        ObjectKind::Folder => "FOLDER",
-        ObjectKind::Party => "PARTY",
-    }
+    kind.class().name()
 }
 
 fn contribution_json(uid: &str, audit: &str, changes: &[Change]) -> String {

@@ -11,7 +11,7 @@
 //! | the few differences of the mounts | `dialect` |
 //! | whose documents a path is about | `owner` |
 //! | one file a resource | `ehr`, `controlled`, `contribution`, `versioned`, `template`, `stored_query`, `query`, `gdl`, `admin`, `root` |
-//! | one file a resource | `ehr`, `ehr_status`, `composition`, `directory`, `contribution`, `versioned`, `template`, `stored_query`, `query`, `value_set`, `gdl`, `admin`, `root` |
+//! | one file a resource | `ehr`, `ehr_status`, `composition`, `directory`, `contribution`, `versioned`, `template`, `stored_query`, `query`, `explain`, `value_set`, `gdl`, `admin`, `root` |
 //! | what a query asks of terminologies → answers | `terminology`, `fhir` |
 //! | one file a resource | `ehr`, `controlled`, `contribution`, `tag`, `versioned`, `template`, `stored_query`, `query`, `gdl`, `admin`, `root` |
 //! | body → checked document | `content` |
@@ -48,6 +48,7 @@ mod controlled;
 mod dialect;
 mod ehr;
 mod error;
+mod explain;
 mod fhir;
 mod gdl;
 mod http;
@@ -276,6 +277,7 @@ impl<R: Repository> Service<R> {
             Operation::QueryStore => self.query_store(call).await,
             Operation::QueryDetail => self.query_detail(call).await,
             Operation::QueryAdHoc => self.query_ad_hoc(call).await,
+            Operation::QueryExplain => self.query_explain(call).await,
             Operation::QueryStored => self.query_stored(call).await,
             Operation::ValueSetStore => self.value_set_store(call).await,
             Operation::ValueSetList => self.value_set_list(call).await,

@@ -10,7 +10,7 @@ mod random;
 use super::notation::{Document, Repository};
 use super::reference;
 use super::rows::{NOW, run};
-use aqlite::aql::{Parameters, QueryOptions, check, parse, prepare, print};
+use aqlite::aql::{Parameters, QueryOptions, check, format, parse, prepare, print};
 use query::Draft;
 use random::Random;
 
@@ -106,8 +106,8 @@ impl Case {
         let query = check(&ast, &parameters, &Default::default()).expect("it was prepared");
         let printed = print(&ast);
         let again = parse(&printed).0.and_then(|ast| check(&ast, &parameters, &Default::default()).ok());
-        if again.as_ref() != Some(&query) {
-            return Outcome::Differs(format!("printed it is another query:\n{printed}"));
+        if again.as_ref() != Some(&query) || format(&printed).ok().as_ref() != Some(&printed) {
+            return Outcome::Differs(format!("printed it is another query, or another text:\n{printed}"));
         }
         let Some(expected) = reference::rows(&query, &repository, &reference::Options { ehr: options.ehr, exact: self.exact, now: NOW }) else {
             return Outcome::TooMuch;

@@ -1,4 +1,6 @@
 //! The sample data through the engine: the six questions against the truth table, the example queries, the guides.
+//!
+//! `AQLITE_SAMPLES=10000,100000` asks them of so many EHRs and compositions; the soak does.
 
 use aqlite::aql::{Budget, Parameters, QueryOptions, Run, prepare};
 use aqlite::document::{Batch, DocRow, EhrRow, ObjectKind, Shapes, pack};
@@ -63,7 +65,9 @@ fn rows_with(batch: &Batch, query: &str, parameters: &Parameters) -> Vec<Vec<Val
 
 #[test]
 fn six_questions_have_the_answers_of_the_truth_table() {
-    let generator = Generator::new(5, 60, 1500);
+    let size = std::env::var("AQLITE_SAMPLES").unwrap_or_else(|_| String::from("1000,10000"));
+    let (ehrs, compositions) = size.split_once(',').and_then(|(e, c)| Some((e.parse().ok()?, c.parse().ok()?))).expect("EHRs,compositions");
+    let generator = Generator::new(5, ehrs, compositions);
     let batch = load(&generator);
     let id = |number: usize| generator.ehr(number).ehr_id;
     let ask = |query: &str, ehr: &str| rows(&batch, query, ehr);

@@ -61,8 +61,8 @@ const TASKS: [Task; 10] = [
     Task { name: "gen-rm", usage: "gen-rm\n      the class table from its TSV", run: |_| gen_rm::run() },
     Task {
         name: "soak",
-        usage: "soak [--minutes 10] [--only kill|TARGET] [--corpus DIR]
-      the long things, so many minutes each: the kill test, then every fuzz target",
+        usage: "soak [--minutes 10] [--only samples|kill|TARGET] [--corpus DIR]
+      the long things: 100,000 compositions; for so many minutes each the kill test and every fuzz target",
         run: soak::run_task,
     },
     Task { name: "build", usage: "build\n      the worker and the page into dist/, as far as they changed", run: |_| bundle::all() },

@@ -2,7 +2,7 @@
 
 use crate::bundle;
 use crate::options::Options;
-use crate::process::{command, output_of, root, run};
+use crate::process::{cargo, command, output_of, root, run};
 use crate::tools;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,17 +10,21 @@ use std::process::Command;
 /// What one input may cost: seconds, and megabytes in all and in one allocation.
 const LIMITS: [&str; 3] = ["-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_mb=512"];
 
-/// The kill test, then every fuzz target for so many minutes each; `--only` names one of them.
+/// The six questions on many compositions, the kill test, then every fuzz target for so many minutes each; `--only` names one of
+/// them.
 pub fn run_task(args: &[String]) -> Result<(), String> {
     let options = Options::read(args, &["minutes", "only", "corpus"], &[])?;
     let minutes: u64 = options.value("minutes", "10").parse().map_err(|_| "`--minutes` needs a number".to_owned())?;
     let only = options.given("only");
     let targets: Vec<String> = targets()?.into_iter().filter(|target| only.is_none_or(|only| only == target)).collect();
-    if let Some(only) = only.filter(|only| *only != "kill" && targets.is_empty()) {
-        return Err(format!("there is no fuzz target `{only}`; there are: kill, {}", self::targets()?.join(", ")));
+    if let Some(only) = only.filter(|only| !["samples", "kill"].contains(only) && targets.is_empty()) {
+        return Err(format!("there is no fuzz target `{only}`; there are: samples, kill, {}", self::targets()?.join(", ")));
     }
     let corpus = corpus(options.given("corpus"));
     let mut outcomes = Vec::new();
+    if only.is_none_or(|only| only == "samples") {
+        outcomes.push(("samples".to_owned(), samples()));
+    }
     if only.is_none_or(|only| only == "kill") {
         outcomes.push(("kill".to_owned(), kill(minutes)));
     }
@@ -30,6 +34,12 @@ pub fn run_task(args: &[String]) -> Result<(), String> {
         outcomes.extend(targets.into_iter().map(|target| (target.clone(), fuzzer.run(&target, minutes, corpus.as_deref()))));
     }
     summary(minutes, &outcomes)
+}
+
+/// The six questions against the truth table, on 100,000 compositions.
+fn samples() -> Result<(), String> {
+    let six = ["test", "--profile", "checked", "--test", "it", "--", "six_questions"];
+    run(cargo(&six).env("AQLITE_SAMPLES", "10000,100000"))
 }
 
 /// Servers that are killed while they write.

@@ -11,7 +11,10 @@ mod node;
 mod output;
 mod predicate;
 mod templates;
+mod touched;
 mod value;
+
+pub use touched::{Touched, TouchedShape, way};
 
 use super::plan::Plan;
 use super::result::ResultSet;

@@ -127,6 +127,19 @@ impl Repository {
         }
     }
 
+    /// Every rung of a query and what its run touches: the JSON text of `query/aql/explain`. Parameters as in [`Repository::query`].
+    ///
+    /// # Errors
+    /// When a parameter cannot be read. What is wrong with the query stands in the explanation.
+    pub fn explain(&self, q: &str, parameters: &str, now: &str) -> Result<String, JsError> {
+        let parameters = bound(parameters)?;
+        let answers = self.answers(q)?;
+        let go_on = || false;
+        let told =
+            block_on(self.service.explanation(q, &parameters, None, &answers, now, &go_on)).map_err(|waits| JsError::new(&waits.to_string()))?;
+        told.map(|told| told.to_string()).map_err(|error| JsError::new(&error.to_string()))
+    }
+
     /// What may stand at an offset (in UTF-16 units) of a query, with the names that the templates give it: JSON text
     /// `{from, to, options: [{label, kind, detail, insert}]}`, the likeliest first; what does not fit the letters before the offset is left out.
     pub fn complete(&self, q: &str, offset: usize) -> String {
@@ -150,8 +163,7 @@ impl Repository {
 
 impl Repository {
     fn run(&self, q: &str, parameters: &str, now: &str) -> Result<ResultSet, JsValue> {
-        let parameters: Map<String, Value> = serde_json::from_str(parameters).map_err(|e| JsError::new(&e.to_string()))?;
-        let parameters: Parameters = parameters.into_iter().map(|(name, value)| (name, parameter(value))).collect();
+        let parameters = bound(parameters)?;
         let answers = self.answers(q)?;
         let options = QueryOptions { terminology: Some(&answers), ..QueryOptions::default() };
         let plan = aql::prepare(q, &parameters, &options).map_err(|found| query_error(q, &found))?;
@@ -212,6 +224,12 @@ fn byte_offset(text: &str, units: usize) -> usize {
         here
     });
     found.map_or(text.len(), |(at, _)| at)
+}
+
+/// The parameters of a JSON object.
+fn bound(parameters: &str) -> Result<Parameters, JsError> {
+    let parameters: Map<String, Value> = serde_json::from_str(parameters)?;
+    Ok(parameters.into_iter().map(|(name, value)| (name, parameter(value))).collect())
 }
 
 fn parameter(value: Value) -> Parameter {

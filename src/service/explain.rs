@@ -1,0 +1,132 @@
+//! Queries explained: every rung as data, and what a run touches. `query/aql/explain`, an extension of the interface.
+//!
+//! Places are offsets in UTF-16 units, as editors in browsers count. A shape shows only what a template, an archetype or the
+//! Reference Model knows; values of patients never stand in an explanation.
+
+use super::Service;
+use super::call::Call;
+use super::error::Failure;
+use super::http::Response;
+use super::negotiate::choose;
+use super::parameters::Asked;
+use super::time::iso;
+use crate::aql::{self, Budget, Explanation, Parameters, Part, Plan, QueryOptions, Run, Terminology, Touched, TouchedShape};
+use crate::diag::{LineIndex, Severity, Span};
+use crate::document::Batch;
+use crate::store::repository::{Repository, StoreError};
+use serde_json::{Map, Value, json};
+
+impl<R: Repository> Service<R> {
+    /// GET and POST /query/aql/explain
+    pub(super) async fn query_explain(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        choose(call.request, &["application/json"])?;
+        let asked = Asked::of(call)?;
+        let q = asked.q.as_deref().filter(|q| !q.trim().is_empty()).ok_or_else(|| Failure::bad("the query text `q` is missing"))?;
+        if q.len() > self.config.limits.aql {
+            return Err(Failure::too_large("query", self.config.limits.aql));
+        }
+        if let Some(ehr) = &asked.ehr {
+            call.trail.touches(ehr);
+            self.ehr_with_id(ehr).await?;
+        }
+        let answers = match aql::parse(q).0 {
+            Some(ast) => self.answers(&ast).await?,
+            None => super::Answers::default(),
+        };
+        let until = call.now.saturating_add(self.config.limits.query_time);
+        let stopped = || call.clock() > until;
+        let told = self.explanation(q, &asked.parameters, asked.ehr.as_deref(), &answers, &iso(call.now), &stopped).await;
+        Ok(Response::json(200, told.map_err(Failure::of_store)?))
+    }
+
+    /// Every rung of a query, and what its run touches. `now` is ISO 8601 with zone.
+    ///
+    /// # Errors
+    /// When the repository fails; whatever is wrong with the query stands in the explanation.
+    pub async fn explanation(
+        &self,
+        q: &str,
+        parameters: &Parameters,
+        ehr: Option<&str>,
+        terminology: &dyn Terminology,
+        now: &str,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<Value, StoreError> {
+        let options = QueryOptions { ehr, terminology: Some(terminology), ..QueryOptions::default() };
+        let (told, plan) = aql::explain(q, parameters, &options);
+        let mut out = rungs(q, &told);
+        if let Some(plan) = plan {
+            out.insert(String::from("run"), self.explained_run(&plan, now, stopped).await?);
+        }
+        Ok(Value::Object(out))
+    }
+
+    async fn explained_run(&self, plan: &Plan, now: &str, stopped: &dyn Fn() -> bool) -> Result<Value, StoreError> {
+        let mut touched = Touched::default();
+        let mut run = Run::new(plan, now, Budget::default(), stopped);
+        let mut sink = |batch: &Batch| {
+            touched.add(plan, batch);
+            run.push(batch)
+        };
+        match self.repository.scan(plan.scan(), &mut sink).await {
+            Ok(()) | Err(StoreError::Stopped) => {}
+            Err(error) => return Err(error),
+        }
+        let outcome = run.finish();
+        Ok(json!({
+            "batches": touched.batches,
+            "bytes": touched.bytes,
+            "ehrs": touched.ehrs,
+            "documents": touched.documents,
+            "documents_scanned": touched.scanned,
+            "shapes": touched.shapes,
+            "matching": touched.matching.iter().map(shape).collect::<Value>(),
+            "rows": outcome.as_ref().ok().map(|result| result.rows.len()),
+            "error": outcome.as_ref().err().map(ToString::to_string),
+        }))
+    }
+}
+
+fn shape(shape: &TouchedShape) -> Value {
+    json!({
+        "name": shape.name,
+        "variable": shape.variable,
+        "fragments": shape.fragments,
+        "passes": shape.passes,
+        "rows": shape.rows,
+    })
+}
+
+fn rungs(q: &str, told: &Explanation) -> Map<String, Value> {
+    let index = LineIndex::new(q);
+    let place = |span: Span| (index.utf16(span.start), index.utf16(span.end));
+    let token = |(kind, span): &(&str, Span)| {
+        let (from, to) = place(*span);
+        json!({ "kind": kind, "from": from, "to": to })
+    };
+    let diagnostic = |d: &crate::diag::Diagnostic| {
+        let (from, to) = place(d.span);
+        let severity = if d.severity == Severity::Error { "error" } else { "warning" };
+        json!({ "from": from, "to": to, "severity": severity, "code": d.code, "message": d.message, "help": d.help })
+    };
+    let mut out = Map::new();
+    out.insert(String::from("tokens"), told.tokens.iter().map(token).collect());
+    for (name, rung) in [("syntax", &told.syntax), ("query", &told.query), ("plan", &told.plan)] {
+        out.insert(name.to_owned(), rung.as_ref().map_or(Value::Null, |rung| part(rung, &index)));
+    }
+    out.insert(String::from("diagnostics"), told.diagnostics.iter().map(diagnostic).collect());
+    out
+}
+
+fn part(of: &Part, index: &LineIndex<'_>) -> Value {
+    let mut out = Map::new();
+    out.insert(String::from("label"), of.label.as_str().into());
+    if let Some(span) = of.span {
+        out.insert(String::from("from"), index.utf16(span.start).into());
+        out.insert(String::from("to"), index.utf16(span.end).into());
+    }
+    if !of.parts.is_empty() {
+        out.insert(String::from("parts"), of.parts.iter().map(|p| part(p, index)).collect());
+    }
+    Value::Object(out)
+}
