@@ -15,4 +15,4 @@ pub use batch::{Batch, Container, Doc, DocRow, EhrRow, Fragment, ObjectKind, Tab
 pub use column::{Column, Leaf};
 pub use pack::{Packed, pack};
 pub use rule::{Known, NothingKnown};
-pub use shape::{Item, ItemKind, Shape, Shapes, digest_of};
+pub use shape::{Item, ItemKind, Shape, Shapes, digest_of, digest_of_text};

@@ -357,7 +357,12 @@ fn build(key: &[u8]) -> Shape {
 
 /// The SHA-256 of a document's canonical JSON, as 64 hexadecimal digits: stored beside it, checked by export and import.
 pub fn digest_of(node: NodeRef<'_>) -> String {
-    hexadecimal(Sha256::digest(json::write(node).as_bytes()).iter())
+    digest_of_text(&json::write(node))
+}
+
+/// The SHA-256 of a text, as 64 hexadecimal digits.
+pub fn digest_of_text(text: &str) -> String {
+    hexadecimal(Sha256::digest(text.as_bytes()).iter())
 }
 
 fn hexadecimal<'a>(bytes: impl Iterator<Item = &'a u8>) -> String {

@@ -5,12 +5,15 @@ use super::content::body_of;
 use super::dialect::Dialect;
 use super::error::Failure;
 use super::http::encode;
+use super::library::Compiled;
 use super::negotiate::{Format, Prefer, Return, none_match, wanted_format};
 use super::route::{Found, Operation};
 use super::{Config, Moment, Request, Response};
 use crate::rm::tree::NodeRef;
 use serde_json::json;
 use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
 
 /// A request with its operation.
 pub(crate) struct Call<'a> {
@@ -35,6 +38,8 @@ pub(crate) struct Call<'a> {
     /// True below `demographic`, where no EHR stands in the path.
     pub demographic: bool,
     params: Vec<String>,
+    /// Templates that were asked for.
+    pub templates: RefCell<HashMap<String, Option<Rc<Compiled>>>>,
     moment: RefCell<&'a mut dyn Moment>,
 }
 
@@ -76,7 +81,21 @@ impl<'a> Call<'a> {
         let Found { dialect, route, params } = found;
         let (operation, need, prefer) = (route.operation, route.need, Prefer::of(request));
         let demographic = route.pattern.starts_with("demographic/");
-        Call { request, dialect, operation, caller, need, trail, config, prefer, now, demographic, params, moment: RefCell::new(moment) }
+        Call {
+            request,
+            dialect,
+            operation,
+            caller,
+            need,
+            trail,
+            config,
+            prefer,
+            now,
+            demographic,
+            params,
+            templates: RefCell::default(),
+            moment: RefCell::new(moment),
+        }
     }
 
     /// Makes sure that the caller may do it to something with this name: 403.

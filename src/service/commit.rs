@@ -85,6 +85,18 @@ impl ChangeSet {
 impl<R: Repository> Service<R> {
     /// Packs, verifies and commits a change set.
     pub(crate) async fn commit(&self, call: &Call<'_>, set: ChangeSet) -> Result<Committed, Failure> {
+        let conditional = set.conditional;
+        let (commit, versions) = self.ready(call, set).await?;
+        let (time, contribution_uid, contribution) = (commit.time_committed.clone(), commit.contribution_uid.clone(), commit.contribution.clone());
+        match self.repository.commit(commit).await {
+            Ok(()) => Ok(Committed { time, contribution_uid, contribution, versions }),
+            Err(StoreError::Stale { latest }) if conditional => Err(stale(&latest)),
+            Err(error) => Err(Failure::of_store(error)),
+        }
+    }
+
+    /// Packs and verifies a change set, whose caller must have leave for it; and its ORIGINAL_VERSIONs, in order.
+    pub(crate) async fn ready(&self, call: &Call<'_>, set: ChangeSet) -> Result<(Commit, Vec<Tree>), Failure> {
         self.check_leave(call, &set).await?;
         let time = iso(call.now);
         let contribution_uid = set.contribution_uid.clone().unwrap_or_else(|| call.new_uuid());
@@ -108,18 +120,14 @@ impl<R: Repository> Service<R> {
         let commit = Commit {
             new_ehr,
             ehr_id: set.ehr_id.clone(),
-            contribution_uid: contribution_uid.clone(),
-            contribution: contribution.clone(),
-            time_committed: time.clone(),
+            contribution_uid,
+            contribution,
+            time_committed: time,
             versions,
             status: status.filter(|_| !set.creates_ehr),
             access: self.config.log.then(|| call.trail.commits(&set.ehr_id, &object, call.status_of_change(created, deleted))),
         };
-        match self.repository.commit(commit).await {
-            Ok(()) => Ok(Committed { time, contribution_uid, contribution, versions: trees }),
-            Err(StoreError::Stale { latest }) if set.conditional => Err(stale(&latest)),
-            Err(error) => Err(Failure::of_store(error)),
-        }
+        Ok((commit, trees))
     }
 
     fn new_ehr(&self, ehr_id: &str, time: &str, status: EhrFlags) -> Ehr {
@@ -172,7 +180,8 @@ impl<R: Repository> Service<R> {
         Ok((version, tree))
     }
 
-    fn packed(&self, tree: &Tree, known: &dyn crate::document::Known) -> Result<Packed, Failure> {
+    /// The packed form of a version, which gives back the same tree.
+    pub(crate) fn packed(&self, tree: &Tree, known: &dyn crate::document::Known) -> Result<Packed, Failure> {
         let lost = || Failure::new(500, "the version does not come back from its packed form; nothing was written");
         let root = tree.root().ok_or_else(lost)?;
         let packed = pack(root, known, &self.shapes);
@@ -295,7 +304,7 @@ fn name_version(tree: &mut Tree, uid: &str) {
 }
 
 /// What an EHR_STATUS says about its EHR; what is not said is true.
-fn flags(status: &Tree) -> EhrFlags {
+pub(crate) fn flags(status: &Tree) -> EhrFlags {
     let root = status.root();
     let says_no = |attr| root.and_then(|r| r.text_at(attr)) == Some("false");
     let reference = root.and_then(|r| r.get(Attr::SUBJECT)).and_then(|s| s.get(Attr::EXTERNAL_REF));

@@ -76,7 +76,7 @@ impl<R: Repository> Service<R> {
         let path = [Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE];
         let template_id = tree.root().and_then(|r| r.text_along(&path)).map(str::to_owned);
         let compiled = match &template_id {
-            Some(id) => self.template(id).await?,
+            Some(id) => self.template_of(call, id).await?,
             None => None,
         };
         let Some(compiled) = compiled else {

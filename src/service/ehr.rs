@@ -16,7 +16,7 @@ use crate::rm::tree::Tree;
 use crate::store::repository::{Ehr, Repository, Which};
 
 /// The EHR_STATUS of an EHR that is created without one (ITS-REST, EHR creation).
-const DEFAULT_STATUS: &str = r#"{"_type":"EHR_STATUS","archetype_node_id":"openEHR-EHR-EHR_STATUS.generic.v1",
+pub(crate) const DEFAULT_STATUS: &str = r#"{"_type":"EHR_STATUS","archetype_node_id":"openEHR-EHR-EHR_STATUS.generic.v1",
 "name":{"_type":"DV_TEXT","value":"EHR Status"},"archetype_details":{"_type":"ARCHETYPED",
 "archetype_id":{"_type":"ARCHETYPE_ID","value":"openEHR-EHR-EHR_STATUS.generic.v1"},"rm_version":"1.1.0"},
 "subject":{"_type":"PARTY_SELF"},"is_queryable":true,"is_modifiable":true}"#;

@@ -72,7 +72,7 @@ impl Failure {
     pub fn of_store(error: StoreError) -> Failure {
         let message = error.to_string();
         match error {
-            StoreError::NoSuchEhr => Failure::missing(message),
+            StoreError::NoSuchEhr | StoreError::NoSuchContribution => Failure::missing(message),
             StoreError::EhrExists
             | StoreError::SubjectExists
             | StoreError::UidExists(_)
@@ -106,9 +106,14 @@ impl Failure {
         self
     }
 
+    /// The body of the response.
+    pub fn body(&self) -> Value {
+        json!({ "error": reason(self.status), "message": self.message, "code": self.status, "errors": self.errors })
+    }
+
     /// The response, in the format that the client takes: JSON, or XML where it asks for that.
     pub fn into_response(self, request: &Request) -> Response {
-        let body = json!({ "error": reason(self.status), "message": self.message, "code": self.status, "errors": self.errors });
+        let body = self.body();
         let response = match wanted_format(request) {
             Ok(Format::Xml) => Response::new(self.status).with_body(Format::Xml.media_type(), xml("failure", &body)),
             _ => Response::json(self.status, body),

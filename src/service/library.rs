@@ -1,6 +1,7 @@
 //! What never changes once it is stored, kept in memory in its compiled form.
 
 use super::Service;
+use super::call::Call;
 use super::error::Failure;
 use super::ids::select_version;
 use crate::gdl::{self, CompiledGuide};
@@ -60,6 +61,17 @@ impl Library {
 }
 
 impl<R: Repository> Service<R> {
+    /// The latest version of a template, if there is one, as it was when the call first asked.
+    pub(crate) async fn template_of(&self, call: &Call<'_>, id: &str) -> Result<Option<Rc<Compiled>>, Failure> {
+        let known = call.templates.borrow().get(id).cloned();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let found = self.template(id).await?;
+        call.templates.borrow_mut().insert(id.to_owned(), found.clone());
+        Ok(found)
+    }
+
     /// The latest version of a template, if there is one.
     pub(crate) async fn template(&self, id: &str) -> Result<Option<Rc<Compiled>>, Failure> {
         let stored = self.versions_of(DefinitionKind::Template, id).await?;

@@ -16,6 +16,7 @@
 //! | one file a resource | `ehr`, `controlled`, `contribution`, `tag`, `versioned`, `template`, `stored_query`, `query`, `gdl`, `admin`, `root` |
 //! | body → checked document | `content` |
 //! | references → what they refer to | `resolve` |
+//! | many lines in one request | `bulk`, `transfer` |
 //! | change set → versions, contribution, one commit | `commit` |
 //! | anything wrong → status and body | `error` |
 //!
@@ -39,6 +40,7 @@
 
 mod admin;
 pub mod auth;
+mod bulk;
 mod call;
 mod commit;
 mod committal;
@@ -66,9 +68,11 @@ mod tag;
 mod template;
 mod terminology;
 mod time;
+mod transfer;
 mod value_set;
 mod versioned;
 
+pub use bulk::pieces;
 pub use http::{Request, Response};
 pub use route::{needs_leave, operation};
 pub use terminology::{Answers, Reply, TerminologyServer, Unreachable};
@@ -288,6 +292,9 @@ impl<R: Repository> Service<R> {
             Operation::GuideGet => self.guide_get(call).await,
             Operation::GuideRun => self.guide_run(call).await,
             Operation::GuideRunOn => self.guide_run_on(call).await,
+            Operation::Bulk => self.bulk(call).await,
+            Operation::Export => self.export(call).await,
+            Operation::Import => self.import(call).await,
             Operation::AdminLoad => self.admin_load(call).await,
             Operation::AdminReset => self.admin_reset().await,
             Operation::AdminDeleteEhr => self.admin_delete_ehr(call).await,

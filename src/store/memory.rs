@@ -340,7 +340,10 @@ impl Repository for Memory {
 
     async fn contributions(&self, ehr_id: Option<&str>, after: Option<&str>, limit: u64) -> Result<Vec<Contribution>, StoreError> {
         let state = self.state.borrow();
-        let behind = after.and_then(|uid| state.contributions.get(uid)).map_or(0, |c| c.place + 1);
+        let behind = match after {
+            Some(uid) => state.contributions.get(uid).ok_or(StoreError::NoSuchContribution)?.place + 1,
+            None => 0,
+        };
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let version = |(object, number): &(String, u32)| {
             let stored = state.objects.get(object)?.versions.iter().find(|s| s.version.number == *number)?;

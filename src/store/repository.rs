@@ -222,6 +222,8 @@ pub enum StoreError {
     SubjectExists,
     /// There is no such EHR.
     NoSuchEhr,
+    /// There is no such contribution to go on behind.
+    NoSuchContribution,
     /// The preceding version is not the latest one (or, for a first version, the object exists): the latest version uid.
     Stale {
         /// The latest version uid of the object; empty when there is no such object.
@@ -245,6 +247,7 @@ impl fmt::Display for StoreError {
             StoreError::EhrExists => f.write_str("an EHR with this ehr_id exists"),
             StoreError::SubjectExists => f.write_str("an EHR with this subject exists"),
             StoreError::NoSuchEhr => f.write_str("there is no EHR with this ehr_id"),
+            StoreError::NoSuchContribution => f.write_str("there is no such contribution any more: start anew"),
             StoreError::Stale { latest } => write!(f, "the latest version is {latest}"),
             StoreError::UidExists(uid) => write!(f, "the uid {uid} is in use"),
             StoreError::DirectoryExists => f.write_str("a directory already exists for this EHR"),
@@ -264,7 +267,7 @@ pub trait Repository {
     /// Commits a change set, or changes nothing.
     async fn commit(&self, commit: Commit) -> Result<(), StoreError>;
 
-    /// Commits change sets that do not depend on each other, in order; each has an outcome of its own.
+    /// Commits change sets in order; each has an outcome of its own.
     async fn commit_all(&self, commits: Vec<Commit>) -> Vec<Result<(), StoreError>>;
 
     /// The contributions of one EHR, or of all and of the demographic service, in commit order: at most `limit` that

@@ -10,7 +10,7 @@
 //! < 201                                           (or by mount: `< 400 v1, 422 its`)
 //! ETag: "{ehr}"                                   (a header; `*` stands for any value)
 //! /ehr_id/value = "{ehr}"                         (a JSON pointer into the body; `/x = *` for any value, `/x absent`)
-//! body: some text                                 (the body contains it)
+//! body: some text                                 (the body contains it; `body lacks`, `body is` likewise)
 //! uid := ETag                                     (keeps a header, without quotes, or a pointer as `{uid}`; `until ::` cuts it)
 //! ```
 
@@ -219,6 +219,10 @@ impl Run {
     fn expectation(&mut self, line: &str, response: &Response, body: &str, json: &Value) -> Option<String> {
         if let Some((name, source)) = line.split_once(" := ") {
             let (source, end) = source.split_once(" until ").unwrap_or((source, "\n"));
+            if source == "body" {
+                self.kept.insert(name.trim().to_owned(), body.trim_end().to_owned());
+                return None;
+            }
             let value = match source.starts_with('/') {
                 true => json.pointer(source).map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned)),
                 false => response.header(source).map(|v| v.trim_matches('"').to_owned()),
@@ -229,6 +233,12 @@ impl Run {
             return missing;
         }
         let line = self.filled(line);
+        if let Some(text) = line.strip_prefix("body is ") {
+            return (body.trim_end() != text).then(|| format!("the body is another one: {}", first_difference(body, text)));
+        }
+        if let Some(text) = line.strip_prefix("body lacks ") {
+            return body.contains(text).then(|| format!("the body contains `{text}`: {}", body.chars().take(600).collect::<String>()));
+        }
         if let Some(text) = line.strip_prefix("body: ") {
             return (!body.contains(text)).then(|| format!("the body does not contain `{text}`: {}", body.chars().take(600).collect::<String>()));
         }
@@ -254,4 +264,9 @@ impl Run {
         let equal = if value == "*" { found.is_some() } else { found == Some(value) };
         (!equal).then(|| format!("{name} is {found:?} instead of {value}"))
     }
+}
+
+fn first_difference(found: &str, wanted: &str) -> String {
+    let pair = found.lines().zip(wanted.lines()).enumerate().find(|(_, (a, b))| a != b);
+    pair.map_or_else(|| String::from("one of them has more lines"), |(n, (a, b))| format!("line {}: {a}\ninstead of {b}", n + 1))
 }

@@ -138,7 +138,12 @@ impl<S: Sql> SqlRepository<S> {
     }
 
     pub(super) async fn read_contributions(&self, ehr_id: Option<&str>, after: Option<&str>, limit: u64) -> Result<Vec<Contribution>, StoreError> {
-        let rows = self.rows(Statement::new(CONTRIBUTIONS).bind(ehr_id).bind(after).bind(limit)).await?;
+        let known = Statement::new("SELECT 1 AS known FROM contribution WHERE uid = ?1").bind(after);
+        let mut answers = self.batch(vec![known, Statement::new(CONTRIBUTIONS).bind(ehr_id).bind(after).bind(limit)]).await?.into_iter();
+        if answers.next().is_none_or(|known| known.is_empty()) && after.is_some() {
+            return Err(StoreError::NoSuchContribution);
+        }
+        let rows = answers.next().unwrap_or_default();
         let mut heads = rows.into_iter().map(head_of).collect::<Result<Vec<_>, StoreError>>()?;
         let owners: Vec<String> = heads.iter().map(|(found, ..)| format!("c/{}", found.uid)).collect();
         let rest = rests(self.rows(read_rests(&owners)).await?)?;
