@@ -1,5 +1,6 @@
 //! What a plan has found out about shapes, kept with it: the next document, batch and run find it again.
 
+use super::plan::PathSet;
 use crate::document::Shape;
 use hashbrown::HashMap;
 use std::cell::RefCell;
@@ -22,11 +23,18 @@ pub(super) struct ShapeFacts {
     /// Keeps the address from being used again.
     _shape: Option<Arc<Shape>>,
     candidates: RefCell<Vec<(usize, Rc<[Candidate]>)>>,
-    templates: RefCell<Vec<OfItem>>,
+    passing: RefCell<Vec<(usize, Option<bool>)>>,
+    expansions: RefCell<Vec<(Bound, Rc<Expansion>)>>,
 }
 
-/// What a variable gives when it is bound to an item.
-type OfItem = (usize, u32, Option<Rc<Template>>);
+/// A step of a variable's paths, bound to an item with the paths that are alive there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bound {
+    pub variable: usize,
+    pub step: usize,
+    pub item: u32,
+    pub alive: PathSet,
+}
 
 /// A node that may be bound, or a run of fragments to be searched.
 #[derive(Clone, Copy)]
@@ -37,9 +45,30 @@ pub(super) struct Candidate {
     pub above: Option<u32>,
 }
 
-/// The rows that a variable gives in every fragment of a shape when it is bound to one of its items: for each the filled
-/// columns and their items.
-pub(super) struct Template(pub Vec<Box<[(usize, u32)]>>);
+/// The filled columns of a row, and their items.
+pub(super) type Cells = Box<[(usize, u32)]>;
+
+/// What a step gives in every fragment of a shape.
+pub(super) enum Expansion {
+    /// These rows.
+    Rows(Vec<Cells>),
+    /// One row for each row of the parts of a run.
+    Run(OverRun),
+    /// Slots or several runs decide: each fragment is walked.
+    Walk,
+}
+
+/// The one list on the way that differs between fragments of a shape.
+pub(super) struct OverRun {
+    pub run: u32,
+    /// The step that its parts are instances of, and the paths that are alive before it.
+    pub step: usize,
+    pub alive: PathSet,
+    /// What every row has.
+    pub with: Cells,
+    /// What the one row has where no part gives any.
+    pub without: Cells,
+}
 
 impl Facts {
     /// What is known of a shape.
@@ -65,12 +94,22 @@ impl ShapeFacts {
         })
     }
 
-    /// The template of a variable bound to an item, found once; `None` where slots or parts of a fragment decide its rows.
-    pub fn template(&self, variable: usize, item: u32, find: impl FnOnce() -> Option<Template>) -> Option<Rc<Template>> {
-        let known = self.templates.borrow().iter().find(|(v, i, _)| (*v, *i) == (variable, item)).map(|(.., found)| found.clone());
+    /// Whether the root passes the predicate of a variable, found once; `None` where slots decide.
+    pub fn passes(&self, variable: usize, find: impl FnOnce() -> Option<bool>) -> Option<bool> {
+        let known = self.passing.borrow().iter().find(|(v, _)| *v == variable).map(|(_, found)| *found);
         known.unwrap_or_else(|| {
-            let found = find().map(Rc::new);
-            self.templates.borrow_mut().push((variable, item, found.clone()));
+            let found = find();
+            self.passing.borrow_mut().push((variable, found));
+            found
+        })
+    }
+
+    /// What a step gives, found once.
+    pub fn expansion(&self, bound: Bound, find: impl FnOnce() -> Expansion) -> Rc<Expansion> {
+        let known = self.expansions.borrow().iter().find(|(b, _)| *b == bound).map(|(_, found)| Rc::clone(found));
+        known.unwrap_or_else(|| {
+            let found = Rc::new(find());
+            self.expansions.borrow_mut().push((bound, Rc::clone(&found)));
             found
         })
     }

@@ -115,6 +115,7 @@ struct Run {
 pub struct Batch {
     ehrs: Vec<Option<EhrRow>>,
     docs: Vec<Doc>,
+    live: Vec<bool>,
     ehr_numbers: HashMap<String, u32>,
     ehr_fragments: Vec<Fragment>,
     by_ehr: Vec<Vec<u32>>,
@@ -175,6 +176,25 @@ impl Batch {
         if let Some(Some(row)) = self.ehrs.get_mut(ehr as usize) {
             row.is_queryable = is_queryable;
         }
+        self.set_live(ehr);
+    }
+
+    fn set_live(&mut self, ehr: u32) {
+        for number in self.by_ehr.get(ehr as usize).into_iter().flatten() {
+            let live = self.docs.get(*number as usize).is_some_and(|doc| self.lives(doc));
+            if let Some(flag) = self.live.get_mut(*number as usize) {
+                *flag = live;
+            }
+        }
+    }
+
+    fn lives(&self, doc: &Doc) -> bool {
+        doc.row.latest && !doc.row.deleted && self.ehr(doc.ehr).is_some_and(|ehr| ehr.is_queryable)
+    }
+
+    /// For each document: true for the latest version of an object, not deleted, of an EHR that takes part in population queries.
+    pub fn live(&self) -> &[bool] {
+        &self.live
     }
 
     /// Adds a packed ORIGINAL_VERSION and gives its number.
@@ -183,7 +203,9 @@ impl Batch {
         let number = self.docs.len() as u32;
         let version = self.add_part(number, packed, packed.root());
         let data = self.part_at(version, Attr::DATA);
-        self.docs.push(Doc { ehr, row, version, data });
+        let doc = Doc { ehr, row, version, data };
+        self.live.push(self.lives(&doc));
+        self.docs.push(doc);
         if let Some(documents) = self.by_ehr.get_mut(ehr as usize) {
             documents.push(number);
         }
@@ -232,6 +254,9 @@ impl Batch {
         if let Some(doc) = self.docs.get_mut(document as usize) {
             doc.row.latest = false;
         }
+        if let Some(flag) = self.live.get_mut(document as usize) {
+            *flag = false;
+        }
     }
 
     /// Takes an EHR and its documents out of every answer.
@@ -240,6 +265,7 @@ impl Batch {
         if let Some(row) = self.ehrs.get_mut(ehr as usize) {
             *row = None;
         }
+        self.set_live(ehr);
     }
 
     /// The EHRs with their numbers, in creation order, without removed ones.
@@ -250,6 +276,11 @@ impl Batch {
     /// One EHR; `None` for a removed one.
     pub fn ehr(&self, ehr: u32) -> Option<&EhrRow> {
         self.ehrs.get(ehr as usize).and_then(Option::as_ref)
+    }
+
+    /// How many fragments there are: places are numbered from 0.
+    pub fn places(&self) -> u32 {
+        self.fragments
     }
 
     /// The documents of an EHR in commit order.

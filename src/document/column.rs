@@ -2,7 +2,6 @@
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::collections::HashMap;
-use std::fmt::Write;
 use std::hash::BuildHasher;
 
 use crate::rm::tree::Kind;
@@ -128,11 +127,30 @@ impl NumberColumn {
 
     fn write(&self, row: u32, out: &mut String) {
         let (Some(value), Some(decimals)) = (self.values.get(row as usize), self.decimals.get(row as usize)) else { return };
-        match self.odd.get(&row) {
-            Some(token) => out.push_str(token),
-            None => drop(write!(out, "{value:.*}", usize::from(*decimals))),
+        match POWERS.get(usize::from(*decimals)) {
+            Some(power) => write_digits((value * power).round(), usize::from(*decimals), out),
+            None => out.push_str(self.odd.get(&row).map_or("", |token| token)),
         }
     }
+}
+
+/// Appends a whole number of at most 15 digits with a point before its last `decimals` digits.
+fn write_digits(scaled: f64, decimals: usize, out: &mut String) {
+    if scaled < 0.0 {
+        out.push('-');
+    }
+    let mut rest = scaled.abs() as u64;
+    let mut digits = [b'0'; 17];
+    let mut count = 0;
+    while rest > 0 || count <= decimals + usize::from(decimals > 0) {
+        let is_point = decimals > 0 && count == decimals;
+        if let Some(byte) = digits.iter_mut().nth_back(count) {
+            *byte = if is_point { b'.' } else { b'0' + (rest % 10) as u8 };
+        }
+        rest /= if is_point { 1 } else { 10 };
+        count += 1;
+    }
+    out.push_str(digits.get(digits.len().saturating_sub(count)..).and_then(|d| std::str::from_utf8(d).ok()).unwrap_or_default());
 }
 
 /// Value and digits behind the point of a token of at most 15 digits without exponent, whose value prints back as the token.

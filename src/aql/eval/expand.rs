@@ -2,11 +2,12 @@
 
 use super::node::{Node, View};
 use super::predicate::Tester;
-use crate::aql::facts::Template;
+use crate::aql::facts::{Bound, Cells, Expansion, OverRun};
 use crate::aql::plan::{PathSet, Plan};
 use crate::aql::trie::{Mode, Trie, TrieNode};
-use crate::document::Fragment;
+use crate::document::{Fragment, ItemKind};
 use std::cell::Cell;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// Rows of nodes, one column a path or captured step.
@@ -29,12 +30,12 @@ impl Rows {
     }
 
     /// Every row with every row of a template at a fragment.
-    fn fill(&mut self, template: &Template, fragment: Fragment, most: usize) {
-        if let ([cells], 1) = (template.0.as_slice(), self.len()) {
+    fn fill(&mut self, template: &[Cells], fragment: Fragment, most: usize) {
+        if let ([cells], 1) = (template, self.len()) {
             return self.set(0, cells, fragment);
         }
         let mut more = Rows::none(self.width);
-        for cells in &template.0 {
+        for cells in template {
             let start = more.nodes.len();
             more.nodes.resize(start + self.width, Node::NONE);
             more.set(start, cells, fragment);
@@ -51,9 +52,9 @@ impl Rows {
     }
 
     /// The rows of one fragment as those of all fragments of its shape.
-    fn to_template(&self) -> Template {
+    fn cells(&self) -> Vec<Cells> {
         let filled = |row: &[Node]| row.iter().enumerate().filter(|(_, n)| !n.is_none()).map(|(column, n)| (column, n.item)).collect();
-        Template(self.iter().map(filled).collect())
+        self.iter().map(filled).collect()
     }
 
     fn is_empty(&self) -> bool {
@@ -100,6 +101,16 @@ fn merge(row: &mut [Node], more: &[Node]) {
     }
 }
 
+/// The cells met on the way through a shape, and the run that the way goes past.
+#[derive(Default)]
+struct Way {
+    cells: Vec<(usize, u32)>,
+    /// The run, the step whose instances its parts are, and the paths alive before it.
+    run: Option<(u32, usize, PathSet)>,
+    /// The cells that vanish where no part gives a row: of the steps between the run and the step that stays.
+    below: Option<Range<usize>>,
+}
+
 /// Expands the tries of one plan over one batch.
 #[derive(Clone, Copy)]
 pub(super) struct Expander<'p, 'b> {
@@ -120,22 +131,97 @@ impl Expander<'_, '_> {
             if node.is_none() {
                 continue;
             }
-            match self.template(trie, node) {
-                Some(template) => rows.fill(&template, node.fragment, self.most),
-                None => rows.product(&self.walked(trie, node), self.most),
+            match self.expansion(trie, node).as_deref() {
+                Some(Expansion::Rows(template)) => rows.fill(template, node.fragment, self.most),
+                _ => rows.product(&self.walked(trie, node), self.most),
             }
         }
         rows
     }
 
-    /// The rows that a variable gives in every fragment of a shape; `None` where the fragment decides them.
-    fn template(self, trie: &Trie, node: Node) -> Option<Rc<Template>> {
+    /// What a variable gives in every fragment of a shape when it is bound to this item; nothing is known without templates.
+    pub fn expansion(self, trie: &Trie, node: Node) -> Option<Rc<Expansion>> {
         let table = self.view.table(node).filter(|_| !self.plain)?;
-        self.plan.facts.of(table.shape()).template(trie.variable, node.item, || {
+        let bound = Bound { variable: trie.variable, step: 0, item: node.item, alive: PathSet::default() };
+        Some(self.plan.facts.of(table.shape()).expansion(bound, || {
             let differs = Cell::new(false);
             let rows = Expander { view: self.view.watched(&differs), ..self }.walked(trie, node);
-            (!differs.get()).then(|| rows.to_template())
-        })
+            if !differs.get() {
+                return Expansion::Rows(rows.cells());
+            }
+            self.over_run(trie, node).map_or(Expansion::Walk, Expansion::Run)
+        }))
+    }
+
+    /// What the part of a run gives in every fragment of its shape.
+    pub fn of_part(self, trie: &Trie, over: &OverRun, part: Fragment) -> Option<Rc<Expansion>> {
+        let bound = Bound { variable: trie.variable, step: over.step, item: 0, alive: over.alive };
+        let node = Node::root(part);
+        Some(self.plan.facts.of(self.view.table(node)?.shape()).expansion(bound, || {
+            let differs = Cell::new(false);
+            let watched = Expander { view: self.view.watched(&differs), ..self };
+            let passing = trie.nodes.get(over.step).and_then(|step| watched.passing(step, node, &over.alive));
+            let rows = passing.map_or(Vec::new(), |passing| watched.expand(trie, over.step, node, &passing).cells());
+            if differs.get() { Expansion::Walk } else { Expansion::Rows(rows) }
+        }))
+    }
+
+    /// The way to the one run on which the rows depend, when each other step has at most one instance.
+    fn over_run(self, trie: &Trie, node: Node) -> Option<OverRun> {
+        let differs = Cell::new(false);
+        let watched = Expander { view: self.view.watched(&differs), ..self };
+        let mut way = Way::default();
+        let exists = watched.descend(trie, 0, node, &watched.alive(trie, node), &mut way)?;
+        let (run, step, alive) = way.run.filter(|_| exists && !differs.get())?;
+        let below = way.below.unwrap_or_default();
+        let without = [way.cells.get(..below.start)?, way.cells.get(below.end..)?].concat().into();
+        Some(OverRun { run, step, alive, with: way.cells.into(), without })
+    }
+
+    /// Like [`Expander::fill`], but on the shape, past one run. `None`: more than that decides.
+    fn descend(self, trie: &Trie, at: usize, node: Node, alive: &PathSet, way: &mut Way) -> Option<bool> {
+        let step = trie.nodes.get(at)?;
+        for kid in &step.kids {
+            let (start, known) = (way.cells.len(), way.run.is_some());
+            let below = match self.run_at(trie, *kid, node) {
+                Some(_) if known => return None,
+                Some(run) => {
+                    way.run = Some((run?, *kid, *alive));
+                    true
+                }
+                None => match self.only(trie, *kid, node, alive)? {
+                    Some((instance, passing)) => self.descend(trie, *kid, instance, &passing, way)?,
+                    None => false,
+                },
+            };
+            if !below && step.mode == Mode::Chain {
+                return Some(false);
+            }
+            if !known && way.run.is_some() && step.mode == Mode::Left && way.below.is_none() {
+                way.below = Some(start..way.cells.len());
+            }
+        }
+        let columns = step.ends.iter().filter(|p| alive.contains(**p)).chain(&step.capture);
+        way.cells.extend(columns.map(|column| (*column, node.item)));
+        Some(true)
+    }
+
+    /// The run that all instances of a step below a node are in; `Some(None)` when only some are.
+    fn run_at(self, trie: &Trie, kid: usize, node: Node) -> Option<Option<u32>> {
+        let shape = self.view.table(node)?.shape();
+        let child = shape.child(node.item, trie.nodes.get(kid)?.attr)?;
+        let run_of = |item: u32| match shape.item(item).map(|i| i.kind) {
+            Some(ItemKind::Parts(run)) => Some(run),
+            _ => None,
+        };
+        let elements: Vec<u32> = match shape.item(child)?.kind {
+            ItemKind::List => shape.children(child).collect(),
+            _ => vec![child],
+        };
+        match elements.as_slice() {
+            [only] => run_of(*only).map(Some),
+            several => several.iter().any(|e| run_of(*e).is_some()).then_some(None),
+        }
     }
 
     /// The rows of one variable, bound to a node, found by walking from it.

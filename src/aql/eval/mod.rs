@@ -3,13 +3,16 @@
 //! Push-based: the host pushes batches as it reads them, then asks for the result; it can stop at any time. Documents
 //! are never unpacked: nodes are items of shapes, values are slots.
 
+mod anchors;
 mod bind;
+mod block;
 mod condition;
 mod expand;
 mod function;
 mod node;
 mod output;
 mod predicate;
+mod sum;
 mod templates;
 mod touched;
 mod value;
@@ -19,6 +22,7 @@ pub use touched::{Touched, TouchedShape, way};
 use super::plan::Plan;
 use super::result::ResultSet;
 use crate::document::{Batch, Doc};
+use anchors::Anchors;
 use bind::{Binder, LastEhr, Parent, Watch};
 use condition::Judge;
 use expand::Expander;
@@ -26,7 +30,7 @@ use node::{Node, View};
 use output::Output;
 use std::fmt;
 use std::ops::ControlFlow;
-use templates::{Anchors, ByTemplate};
+use templates::ByTemplate;
 
 /// What one run may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,9 @@
 //! After WHERE: groups and aggregates, order, distinct, window.
 
+use super::block::Block;
 use super::condition::Judge;
 use super::node::{Node, View};
+use super::sum::Sum;
 use super::value::Value;
 use crate::aql::query::{Aggregate, ColumnValue, Expr, Literal, OrderBy, OrderKey, Query, Window};
 use crate::aql::result::{Cell, ResultColumn, ResultSet};
@@ -46,7 +48,7 @@ struct Group {
 #[derive(Default)]
 struct Tally {
     count: u64,
-    sum: f64,
+    sum: Sum,
     best: Option<(SortKey, Cell, Order)>,
     seen: HashSet<String>,
     unordered: bool,
@@ -117,6 +119,45 @@ impl Output {
         self.rows.truncate(wanted);
     }
 
+    /// True for a query whose one group takes rows in any order: aggregates only.
+    pub fn folds(&self, query: &Query) -> bool {
+        self.grouped && !has_keys(query)
+    }
+
+    /// Takes all rows of a block into the one group.
+    pub fn fold<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, block: &Block<'b, '_>, scratch: &mut [Node]) {
+        let start = self.taken;
+        let query = &judge.plan.query;
+        for (column, tally) in query.select.iter().zip(self.only_sums(query)) {
+            if let ColumnValue::Aggregate(aggregate) = &column.value {
+                tally.add_block(aggregate, judge.view, block, start, scratch);
+            }
+        }
+    }
+
+    /// Takes one row, which stands at a place of its batch, into the one group.
+    pub fn fold_row<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, row: &[Node], place: (u32, u64)) {
+        let order = order_at(self.taken, place);
+        let query = &judge.plan.query;
+        for (column, tally) in query.select.iter().zip(self.only_sums(query)) {
+            if let ColumnValue::Aggregate(aggregate) = &column.value {
+                tally.add(aggregate, judge.view, row, order);
+            }
+        }
+    }
+
+    /// Says that a batch was folded.
+    pub fn folded(&mut self, places: u64) {
+        self.taken = self.taken.saturating_add(places);
+    }
+
+    fn only_sums(&mut self, query: &Query) -> &mut [Tally] {
+        if self.groups.is_empty() {
+            self.groups.push(empty_group(query));
+        }
+        self.groups.first_mut().map_or(&mut [], |group| &mut group.sums)
+    }
+
     fn add_to_group<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, row: &[Node], keys: Vec<SortKey>, order: Order) {
         let query = &judge.plan.query;
         let cells: Vec<Cell> = query.select.iter().map(|c| plain_cell(judge, &c.value, row)).collect();
@@ -163,11 +204,8 @@ impl Output {
     }
 
     fn close_groups(&mut self, query: &Query) {
-        let has_keys = query.select.iter().any(|c| matches!(c.value, ColumnValue::Expr(Expr::Path(_) | Expr::Call(..))));
-        if self.groups.is_empty() && !has_keys {
-            let sums = query.select.iter().map(|_| Tally::default()).collect();
-            let cells = query.select.iter().map(|c| constant_cell(&c.value)).collect();
-            self.groups.push(Group { cells, keys: query.order.iter().map(|_| SortKey::Null).collect(), order: (0, 0), sums });
+        if self.groups.is_empty() && !has_keys(query) {
+            self.groups.push(empty_group(query));
         }
         for mut group in std::mem::take(&mut self.groups) {
             for ((column, tally), cell) in query.select.iter().zip(&group.sums).zip(&mut group.cells) {
@@ -188,7 +226,57 @@ impl Output {
     }
 }
 
+/// True when the groups of a query have keys: columns that are no aggregates and no literals.
+fn has_keys(query: &Query) -> bool {
+    query.select.iter().any(|c| matches!(c.value, ColumnValue::Expr(Expr::Path(_) | Expr::Call(..))))
+}
+
+/// The one group of a query without keys, before any row.
+fn empty_group(query: &Query) -> Group {
+    let cells = query.select.iter().map(|c| constant_cell(&c.value)).collect();
+    let sums = query.select.iter().map(|_| Tally::default()).collect();
+    Group { cells, keys: query.order.iter().map(|_| SortKey::Null).collect(), order: (0, 0), sums }
+}
+
+/// The order of a row by its place in a batch.
+fn order_at(start: u64, (place, order): (u32, u64)) -> Order {
+    (u128::from(start.saturating_add(u64::from(place))) << 64 | u128::from(order), 0)
+}
+
 impl Tally {
+    /// Adds all rows of a block: whole columns where the aggregate is of numbers, else row by row.
+    fn add_block(&mut self, aggregate: &Aggregate, view: View<'_>, block: &Block<'_, '_>, start: u64, scratch: &mut [Node]) {
+        let numbers = match aggregate {
+            Aggregate::Sum(path) | Aggregate::Avg(path) | Aggregate::Min(path) | Aggregate::Max(path) => block.numbers(*path),
+            _ => None,
+        };
+        let number = |i: usize| block.rows.get(i).and_then(|row| numbers?.get(*row as usize)).copied();
+        match (aggregate, numbers) {
+            (Aggregate::CountRows, _) => self.count += block.rows.len() as u64,
+            (Aggregate::Sum(_) | Aggregate::Avg(_), Some(values)) => {
+                self.count += block.rows.len() as u64;
+                block.rows.iter().filter_map(|row| values.get(*row as usize)).for_each(|v| self.sum.add(*v));
+            }
+            (Aggregate::Min(_) | Aggregate::Max(_), Some(_)) => {
+                let wanted = if matches!(aggregate, Aggregate::Min(_)) { Ordering::Less } else { Ordering::Greater };
+                let best = (0..block.rows.len()).reduce(|best, i| {
+                    match number(i).map(without_sign_of_zero).partial_cmp(&number(best).map(without_sign_of_zero)) {
+                        Some(Ordering::Equal) if block.place(i) < block.place(best) => i,
+                        Some(found) if found == wanted => i,
+                        _ => best,
+                    }
+                });
+                best.into_iter().for_each(|i| self.add_at(aggregate, view, block, i, start, scratch));
+            }
+            _ => (0..block.rows.len()).for_each(|i| self.add_at(aggregate, view, block, i, start, scratch)),
+        }
+    }
+
+    fn add_at(&mut self, aggregate: &Aggregate, view: View<'_>, block: &Block<'_, '_>, i: usize, start: u64, scratch: &mut [Node]) {
+        block.fill(i, scratch);
+        self.add(aggregate, view, scratch, order_at(start, block.place(i)));
+    }
+
     fn add(&mut self, aggregate: &Aggregate, view: View<'_>, row: &[Node], order: Order) {
         let at = |path: &usize| row.get(*path).copied().filter(|n| !n.is_none());
         match aggregate {
@@ -204,7 +292,7 @@ impl Tally {
             Aggregate::Sum(path) | Aggregate::Avg(path) => {
                 if let Some(number) = at(path).and_then(|n| view.value(n).as_number()) {
                     self.count += 1;
-                    self.sum += number;
+                    self.sum.add(number);
                 }
             }
             Aggregate::Min(path) => self.improve(view, at(path), Ordering::Less, order),
@@ -233,8 +321,8 @@ impl Tally {
         match aggregate {
             Aggregate::CountRows | Aggregate::Count(_) => Cell::Number(self.count.to_string()),
             Aggregate::CountDistinct(_) => Cell::Number(self.seen.len().to_string()),
-            Aggregate::Sum(_) if self.count > 0 => Cell::of_number(self.sum),
-            Aggregate::Avg(_) if self.count > 0 => Cell::of_number(self.sum / self.count as f64),
+            Aggregate::Sum(_) if self.count > 0 => Cell::of_number(self.sum.value()),
+            Aggregate::Avg(_) if self.count > 0 => Cell::of_number(self.sum.value() / self.count as f64),
             Aggregate::Min(_) | Aggregate::Max(_) if !self.unordered => self.best.as_ref().map_or(Cell::Null, |(_, cell, _)| cell.clone()),
             _ => Cell::Null,
         }

@@ -3,7 +3,7 @@
 use super::expand::Expander;
 use super::node::{Node, View};
 use super::predicate::Tester;
-use super::templates::Anchors;
+use super::anchors::Anchors;
 use crate::aql::plan::Plan;
 use crate::aql::query::{ClassExpr, Contains, Source};
 use crate::document::{Batch, Fragment, ItemKind, Table};

@@ -111,8 +111,8 @@ fn aggregated<'a>(world: &World<'a>, aggregate: &Aggregate, rows: &[&Row<'a>]) -
             all.dedup();
             of_number(all.len() as f64)
         }
-        Aggregate::Sum(path) if !numbers(path).is_empty() => of_number(numbers(path).iter().sum()),
-        Aggregate::Avg(path) if !numbers(path).is_empty() => of_number(numbers(path).iter().sum::<f64>() / numbers(path).len() as f64),
+        Aggregate::Sum(path) if !numbers(path).is_empty() => of_number(sum(&numbers(path))),
+        Aggregate::Avg(path) if !numbers(path).is_empty() => of_number(sum(&numbers(path)) / numbers(path).len() as f64),
         Aggregate::Sum(_) | Aggregate::Avg(_) => null(),
         Aggregate::Min(path) => best(world, &present(path), Ordering::Less),
         Aggregate::Max(path) => best(world, &present(path), Ordering::Greater),
@@ -223,4 +223,19 @@ fn deep(node: NodeRef<'_>) -> String {
         Kind::Object => format!("{}{{{}}}", node.class(), children.collect::<Vec<_>>().join(",")),
         Kind::List => format!("[{}]", children.collect::<Vec<_>>().join(",")),
     }
+}
+
+/// The exact sum, rounded once: numbers as whole multiples of the finest unit among them.
+fn sum(numbers: &[f64]) -> f64 {
+    let parts = |n: f64| {
+        let exponent = ((n.to_bits() >> 52) & 0x7ff) as i32;
+        let digits = (n.to_bits() & ((1 << 52) - 1)) as i128 | if exponent > 0 { 1 << 52 } else { 0 };
+        (if n < 0.0 { -digits } else { digits }, exponent.max(1) - 1075)
+    };
+    let unit = numbers.iter().filter(|n| **n != 0.0).map(|n| parts(*n).1).min().unwrap_or(0);
+    let whole = numbers.iter().filter(|n| **n != 0.0).try_fold(0_i128, |sum, n| {
+        let (digits, exponent) = parts(*n);
+        (exponent - unit < 64).then(|| sum + (digits << (exponent - unit)))
+    });
+    whole.map_or_else(|| numbers.iter().sum(), |whole| whole as f64 * 2_f64.powi(unit))
 }

@@ -1,0 +1,193 @@
+//! Blocks: rows of one row template, tested and folded column by column.
+
+use super::anchors::Conjunct;
+use super::condition::Judge;
+use super::node::Node;
+use super::value::holds;
+use crate::aql::facts::Cells;
+use crate::aql::query::{CompareOp, Condition, Expr, Literal};
+use crate::document::{Column, Fragment, ItemKind, Table};
+
+/// Rows of which each has the same cells, in a fragment of its own.
+pub(super) struct Block<'b, 't> {
+    /// The table of the fragments, and its number.
+    pub table: &'b Table,
+    pub number: u32,
+    pub cells: &'t Cells,
+    /// The fragments.
+    pub rows: Vec<u32>,
+    /// Of the template's rows the how manieth.
+    pub order: u32,
+    /// For parts of a run: what has them.
+    pub over: Option<Over<'t>>,
+}
+
+/// The fragments that have the parts of a block.
+pub(super) struct Over<'t> {
+    /// What they have in common, by number.
+    pub wholes: &'t [Whole<'t>],
+    /// For each row of the block: the number of what is common, and the row in its table.
+    pub of: Vec<(u32, u32)>,
+}
+
+/// A table with parts of its fragments elsewhere.
+pub(super) struct Whole<'t> {
+    pub table: &'t Table,
+    pub number: u32,
+    pub cells: &'t Cells,
+}
+
+/// What of a block a conjunct depends on.
+enum Reads<'b> {
+    /// Nothing that differs between rows.
+    Nothing,
+    /// One column of words.
+    Words(&'b [u32], usize),
+    /// Anything.
+    Anything,
+}
+
+impl<'b> Block<'b, '_> {
+    /// Keeps the rows for which a conjunct is true.
+    pub fn retain<'p: 'b>(&mut self, conjunct: &Conjunct<'p>, judge: Judge<'p, 'b>, scratch: &mut [Node]) {
+        if let Some((values, op, limit)) = self.number_test(conjunct.condition) {
+            let passes = |row: u32| values.get(row as usize).is_some_and(|v| v.partial_cmp(&limit).is_some_and(|o| holds(op, o)));
+            return self.keep(|_, row| passes(row));
+        }
+        match self.reads(conjunct) {
+            Reads::Nothing => {
+                if self.rows.is_empty() || !self.is_true(0, conjunct, judge, scratch) {
+                    self.rows.clear();
+                }
+            }
+            Reads::Words(ids, count) => {
+                let mut known: Vec<Option<bool>> = vec![None; count];
+                let flags: Vec<bool> = (0..self.rows.len())
+                    .map(|i| {
+                        let word = self.rows.get(i).and_then(|row| ids.get(*row as usize)).map_or(0, |id| *id as usize);
+                        let truth = known.get(word).copied().flatten().unwrap_or_else(|| self.is_true(i, conjunct, judge, scratch));
+                        if let Some(slot) = known.get_mut(word) {
+                            *slot = Some(truth);
+                        }
+                        truth
+                    })
+                    .collect();
+                self.keep(|i, _| flags.get(i).copied().unwrap_or(false));
+            }
+            Reads::Anything => {
+                let flags: Vec<bool> = (0..self.rows.len()).map(|i| self.is_true(i, conjunct, judge, scratch)).collect();
+                self.keep(|i, _| flags.get(i).copied().unwrap_or(false));
+            }
+        }
+    }
+
+    /// Keeps rows by their number in the block and their fragment.
+    pub fn keep(&mut self, wanted: impl Fn(usize, u32) -> bool) {
+        if let Some(over) = &mut self.over {
+            let mut kept = self.rows.iter().enumerate().map(|(i, row)| wanted(i, *row));
+            over.of.retain(|_| kept.next().unwrap_or(false));
+        }
+        let mut i = 0;
+        self.rows.retain(|row| {
+            i += 1;
+            wanted(i - 1, *row)
+        });
+    }
+
+    fn is_true<'p: 'b>(&self, i: usize, conjunct: &Conjunct<'p>, judge: Judge<'p, 'b>, scratch: &mut [Node]) -> bool {
+        self.fill(i, scratch);
+        judge.truth(conjunct.condition, scratch, &mut conjunct.exists.clone()) == Some(true)
+    }
+
+    /// Writes the nodes of a row.
+    pub fn fill(&self, i: usize, scratch: &mut [Node]) {
+        scratch.fill(Node::NONE);
+        if let Some((whole, (_, row))) = self.over.as_ref().and_then(|over| over.whole(i)) {
+            set_cells(scratch, whole.cells, Fragment { table: whole.number, row });
+        }
+        if let Some(row) = self.rows.get(i) {
+            set_cells(scratch, self.cells, Fragment { table: self.number, row: *row });
+        }
+    }
+
+    /// Where a row stands: the place of the fragment that was looked for, then the order of the row within it.
+    pub fn place(&self, i: usize) -> (u32, u64) {
+        let row = self.rows.get(i).map_or(0, |row| *row as usize);
+        let own = self.table.places().get(row).copied().unwrap_or(0);
+        match self.over.as_ref().and_then(|over| over.whole(i)) {
+            Some((whole, (_, row))) => (whole.table.places().get(row as usize).copied().unwrap_or(0), (u64::from(own) << 32) | u64::from(self.order)),
+            None => (own, u64::from(self.order)),
+        }
+    }
+
+    /// The document of a row.
+    pub fn doc(&self, i: usize) -> u32 {
+        self.rows.get(i).and_then(|row| self.table.docs().get(*row as usize)).copied().unwrap_or(u32::MAX)
+    }
+
+    fn item_of(&self, path: usize) -> Option<u32> {
+        self.cells.iter().find(|(column, _)| *column == path).map(|(_, item)| *item)
+    }
+
+    /// The column of a path that ends in a slot of the fragments.
+    pub fn column(&self, path: usize) -> Option<&'b Column> {
+        match self.table.shape().item(self.item_of(path)?)?.kind {
+            ItemKind::Slot(_, slot) => self.table.column(slot),
+            _ => None,
+        }
+    }
+
+    /// The numbers of a path, one a fragment.
+    pub fn numbers(&self, path: usize) -> Option<&'b [f64]> {
+        match self.column(path)? {
+            Column::Number(numbers) => Some(numbers.values()),
+            _ => None,
+        }
+    }
+
+    /// A comparison of numbers with a number: the column, and what its values are compared with.
+    fn number_test(&self, condition: &Condition) -> Option<(&'b [f64], CompareOp, f64)> {
+        let Condition::Compare(Expr::Path(path), op, Expr::Literal(Literal::Number(token))) = condition else { return None };
+        Some((self.numbers(*path)?, *op, token.parse().ok()?))
+    }
+
+    fn reads(&self, conjunct: &Conjunct<'_>) -> Reads<'b> {
+        let Some(paths) = conjunct.paths.as_ref() else { return Reads::Anything };
+        let mut found = Reads::Nothing;
+        for path in paths {
+            let Some(item) = self.item_of(*path) else {
+                if self.has_whole(*path) {
+                    return Reads::Anything;
+                }
+                continue;
+            };
+            found = match (self.table.shape().item(item).map(|i| i.kind), self.column(*path), found) {
+                (Some(ItemKind::Constant(..)), _, found) => found,
+                (_, Some(Column::Text(texts)), Reads::Nothing) => Reads::Words(texts.ids(), texts.words().len()),
+                (_, Some(Column::Text(texts)), Reads::Words(ids, count)) if std::ptr::eq(texts.ids(), ids) => Reads::Words(ids, count),
+                _ => return Reads::Anything,
+            };
+        }
+        found
+    }
+
+    fn has_whole(&self, path: usize) -> bool {
+        self.over.as_ref().is_some_and(|over| over.wholes.iter().any(|w| w.cells.iter().any(|(column, _)| *column == path)))
+    }
+}
+
+impl<'t> Over<'t> {
+    fn whole(&self, i: usize) -> Option<(&'t Whole<'t>, (u32, u32))> {
+        let of = *self.of.get(i)?;
+        Some((self.wholes.get(of.0 as usize)?, of))
+    }
+}
+
+/// Writes the cells of a fragment into a row.
+pub(super) fn set_cells(row: &mut [Node], cells: &Cells, fragment: Fragment) {
+    for (column, item) in cells {
+        if let Some(cell) = row.get_mut(*column) {
+            *cell = Node { fragment, item: *item };
+        }
+    }
+}
