@@ -1,9 +1,9 @@
 //! What a run touches of a batch, for people who ask why a query is slow or gives nothing.
 
+use super::anchors::Anchors;
 use super::expand::Expander;
 use super::node::{Node, View};
 use super::predicate::Tester;
-use super::anchors::Anchors;
 use crate::aql::plan::Plan;
 use crate::aql::query::{ClassExpr, Contains, Source};
 use crate::document::{Batch, Fragment, ItemKind, Table};
