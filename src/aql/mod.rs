@@ -25,6 +25,7 @@ mod table;
 mod terminology;
 mod token;
 mod trie;
+mod whereabouts;
 
 pub use check::{CheckOptions, Parameter, Parameters, check, examine};
 pub use complete::{Completion, CompletionKind, complete, diagnose};
@@ -40,3 +41,4 @@ pub use result::{Cell, ResultColumn, ResultSet};
 pub use signature::{SIGNATURES, Signature, signature};
 pub use table::CsvOptions;
 pub use terminology::{Terminology, TerminologyAnswer, TerminologyCall, TerminologyError, terminology_calls};
+pub use whereabouts::document_query;

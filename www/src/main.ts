@@ -9,11 +9,12 @@ import { examples, type Example } from "./examples";
 import type { Diagnostic, Progress } from "./protocol";
 import { ResultView } from "./results";
 import { SourceChoice } from "./source";
+import { TemplateView } from "./templates";
 import { offerUpdates } from "./update";
 
 declare const WORKER_URL: string;
 
-const VIEWS = ["query", "guide", "data"] as const;
+const VIEWS = ["query", "templates", "guide", "data"] as const;
 const ISSUES = "https://github.com/aqlite/aqlite/issues/new";
 const apple = /Mac|iP(hone|ad)/.test(navigator.platform);
 const count = new Intl.NumberFormat("en");
@@ -31,6 +32,14 @@ const history = new History((q) => {
   void run();
 });
 const guide = new GuideView(byId("view-guide"), engine);
+const templateView = new TemplateView(byId("view-templates"), engine, {
+  ask: (q) => {
+    openView("query");
+    editor.text = q;
+    void run();
+  },
+  changed: () => void refresh(),
+});
 const data = new DataView(byId("view-data"), engine, (what) => state("busy", what), () => void refresh());
 const source = new SourceChoice(
   engine,
@@ -89,7 +98,7 @@ async function refresh(): Promise<void> {
     elsewhere = contents.place !== null;
     data.show(contents, templates, patients);
     state("ready", `${count.format(contents.ehrs)} patients`, ` · ${count.format(contents.compositions)} compositions`);
-    await guide.load();
+    await Promise.all([guide.load(), templateView.load(templates, patients)]);
   } catch (error) {
     state("bad", error instanceof Error ? error.message : "not available");
   }

@@ -87,6 +87,10 @@ export interface Calls {
   connect: { takes: Server | null; gives: Contents };
   contents: { takes: null; gives: Contents };
   templates: { takes: null; gives: string[] };
+  /** A template as a web template (JSON text). */
+  webTemplate: { takes: string; gives: string };
+  /** Commits a composition in the format FLAT; gives its version uid. */
+  addFlat: { takes: { ehr: string; template: string; text: string }; gives: string };
   query: { takes: { q: string; parameters: Record<string, unknown> }; gives: Result };
   diagnose: { takes: { q: string }; gives: Diagnostic[] };
   complete: { takes: { q: string; offset: number }; gives: Completions };

@@ -53,7 +53,7 @@ export class Remote {
     const response = await this.#send(method, path, content, headers);
     const text = await response.text();
     if (response.ok) return text;
-    throw new Error(refusal(response, text));
+    throw new Error(refusal(response.status, text));
   }
 
   /** The result set as text, and how long it took with the way there and back. */
@@ -82,12 +82,16 @@ export class Remote {
   }
 }
 
-function refusal(response: Response, text: string): string {
-  const why = response.status === 401 ? "the server wants to know who asks: give it a token" : response.status === 403 ? "the server does not allow this with the given token" : "";
+/** A refusal in the server's own words, a line a finding, with what helps against it. */
+export function refusal(status: number, text: string): string {
+  const helps: Record<number, string> = { 401: "the server wants to know who asks: give it a token", 403: "the server does not allow this with the given token" };
+  let said: { message?: string; errors?: { value?: string }[] } = {};
   try {
-    const { message } = JSON.parse(text) as { message?: string };
-    return [message ?? `status ${response.status}`, why].filter(Boolean).join("; ");
+    said = JSON.parse(text) as typeof said;
   } catch {
-    return why || `the server answered with status ${response.status}`;
+    // Not an answer of this interface.
   }
+  const first = [said.message ?? `answered with status ${status}`, helps[status]].filter(Boolean).join("; ");
+  const findings = (said.errors ?? []).map(({ value }) => value ?? "").filter((value) => value !== "" && !first.includes(value));
+  return [first, ...findings].join("\n");
 }

@@ -2,7 +2,7 @@
 import { diagnose, format } from "aqlite-wasm";
 import { indexResult } from "./json";
 import { Local, type Watch } from "./local";
-import { Remote } from "./remote";
+import { refusal, Remote } from "./remote";
 import type { Calls, Cancel, Completions, Diagnostic, Failure, Guide, Hover, Patient, Reply, Request, Result } from "./protocol";
 
 declare const WASM_URL: string;
@@ -37,8 +37,7 @@ async function rest(local: Local, method: string, path: string, body = "", heade
   if (remote) return remote.rest(method, path, body, headers);
   const answer = await local.handle(method, new URL(`v1/${path}`, base).href, headers, body);
   if (answer.status < 300) return answer.body;
-  const said = JSON.parse(answer.body || "{}") as { message?: string };
-  throw new Error(said.message ?? `answered with status ${answer.status}`);
+  throw new Error(refusal(answer.status, answer.body));
 }
 
 /** The result set of a query as text, and the time in the engine (of a server: with the way there and back). */
@@ -94,6 +93,12 @@ const handlers: Handlers = {
   templates: async (_, local) => {
     const listed = JSON.parse(await rest(local, "GET", "definition/template")) as { template_id: string }[];
     return listed.map(({ template_id }) => template_id);
+  },
+  webTemplate: (id, local) => rest(local, "GET", `definition/template/${encodeURIComponent(id)}/webtemplate`),
+  addFlat: async ({ ehr, template, text }, local) => {
+    const headers = { "content-type": "application/openehr.wt.flat+json", accept: "application/json", prefer: "return=identifier" };
+    const answer = await rest(local, "POST", `ehr/${ehr}/composition?templateId=${encodeURIComponent(template)}`, text, headers);
+    return (JSON.parse(answer) as { uid: string }).uid;
   },
   query: async ({ q, parameters }, local) => {
     const { text, milliseconds } = await ask(local, q, parameters);

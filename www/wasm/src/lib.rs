@@ -215,6 +215,16 @@ pub fn format(q: &str) -> Result<String, JsValue> {
     aql::format(q).map_err(|found| query_error(q, &found))
 }
 
+/// The query for the document in which a cell stands (column and row from 0): one row, the whole COMPOSITION in its last column. `undefined` where
+/// a cell stands in none.
+///
+/// # Errors
+/// An `Error` with `diagnostics` when the text is not a query.
+#[wasm_bindgen(js_name = documentQuery)]
+pub fn document_query(q: &str, column: usize, row: u32) -> Result<Option<String>, JsValue> {
+    aql::document_query(q, column, row.into()).map_err(|found| query_error(q, &found))
+}
+
 /// The byte offset of an offset in UTF-16 units.
 fn byte_offset(text: &str, units: usize) -> usize {
     let mut left = units;

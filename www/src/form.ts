@@ -1,0 +1,136 @@
+// Forms made from web templates: the right control for each input, and what was entered as FLAT.
+import { h } from "./dom";
+import { label, meaning, type WebInput, type WebNode, type WebOption, type WebTemplate } from "./web-template";
+
+/** What was entered: keys and values of the format FLAT. */
+export type Flat = Record<string, string | number | boolean>;
+
+/** A control for one input. */
+export interface Control {
+  element: HTMLInputElement | HTMLSelectElement;
+  /** What was entered; `null` for nothing. */
+  value(): string | number | boolean | null;
+}
+
+/** The types whose only input is a choice without a suffix of its own. */
+const CODED = new Set(["DV_ORDINAL", "DV_SCALE", "DV_CODED_TEXT", "DV_STATE"]);
+
+let last = 0;
+
+function choice(options: WebOption[], language: string): Control {
+  const words = (option: WebOption) => [option.ordinal, option.localizedLabels?.[language] ?? option.label ?? option.value].filter((part) => part !== undefined).join(" · ");
+  const element = h("select", {}, h("option", { value: "" }, ""), ...options.map((option) => h("option", { value: option.value }, words(option))));
+  return { element, value: () => element.value || null };
+}
+
+function field(attributes: Record<string, string | number>, read: (text: string) => string | number = (text) => text): Control {
+  const element = h("input", { ...attributes, autocomplete: "off" });
+  return { element, value: () => (element.value.trim() === "" ? null : read(element.value.trim())) };
+}
+
+/** The zone of this browser at a local time: `+02:00`. */
+function zone(local: string): string {
+  const minutes = -new Date(local).getTimezoneOffset();
+  const two = (number: number) => String(Math.trunc(number)).padStart(2, "0");
+  return `${minutes < 0 ? "-" : "+"}${two(Math.abs(minutes) / 60)}:${two(Math.abs(minutes) % 60)}`;
+}
+
+function bounded(input: WebInput): Record<string, number> {
+  const { min, max } = input.validation?.range ?? {};
+  return { ...(typeof min === "number" ? { min } : {}), ...(typeof max === "number" ? { max } : {}) };
+}
+
+/** The control that fits an input. */
+export function control(input: WebInput, language: string): Control {
+  if (input.list?.length && !input.listOpen) return choice(input.list, language);
+  if (input.type === "BOOLEAN") return { ...choice([{ value: "true", label: "yes" }, { value: "false", label: "no" }], language) };
+  if (input.type === "DECIMAL") return field({ type: "number", step: "any", inputmode: "decimal", ...bounded(input) }, Number);
+  if (input.type === "INTEGER") return field({ type: "number", step: 1, inputmode: "numeric", ...bounded(input) }, Number);
+  if (input.type === "DATE") return field({ type: "date" });
+  if (input.type === "TIME") return field({ type: "time", step: 1 });
+  if (input.type === "DATETIME") return field({ type: "datetime-local", step: 1 }, (text) => `${text.length === 16 ? `${text}:00` : text}${zone(text)}`);
+  return field({ type: "text", ...(input.list?.length ? { placeholder: input.list.map((option) => option.label ?? option.value).join(", ") } : {}) });
+}
+
+/** The key of an input below the key of its node. */
+function keyOf(node: WebNode, input: WebInput, key: string): string {
+  const suffix = input.suffix ?? (CODED.has(node.rmType) ? "code" : "");
+  return suffix ? `${key}|${suffix}` : key;
+}
+
+/** A form for a template. */
+export class Form {
+  readonly element: HTMLElement;
+  readonly #language: string;
+  /** What each value of the form adds to the keys. */
+  readonly #values: (() => Flat)[] = [];
+
+  constructor({ tree }: WebTemplate, language: string) {
+    this.#language = language;
+    this.element = h("div", { class: "form" }, ...this.#children(tree, tree.id));
+  }
+
+  /** What was entered. */
+  flat(): Flat {
+    return Object.assign({}, ...this.#values.map((read) => read())) as Flat;
+  }
+
+  #children(node: WebNode, key: string): HTMLElement[] {
+    return (node.children ?? []).filter((child) => !child.inContext).map((child) => this.#node(child, `${key}/${child.id}`));
+  }
+
+  /** A node with as many instances as are wanted. */
+  #node(node: WebNode, key: string): HTMLElement {
+    const draw = (at: number) => this.#instance(node, node.max === 1 ? key : `${key}:${at}`);
+    if (node.max === 1) return draw(0);
+    let number = 1;
+    const more = h("button", { type: "button", class: "link more" }, `Another ${label(node, this.#language)}`);
+    const box = h("div", { class: "form-list" }, draw(0), more);
+    more.addEventListener("click", () => {
+      more.before(draw(number));
+      number += 1;
+      if (node.max > 0 && number >= node.max) more.remove();
+    });
+    return box;
+  }
+
+  #instance(node: WebNode, key: string): HTMLElement {
+    return node.inputs?.length ? this.#value(node, key) : this.#group(node, key);
+  }
+
+  /** Groups open when somebody wants them: a template has hundreds of fields. */
+  #group(node: WebNode, key: string): HTMLElement {
+    const body = h("div", { class: "form-group" });
+    const details = h("details", { open: node.min > 0 }, h("summary", { title: meaning(node, this.#language) }, label(node, this.#language), required(node)), body);
+    const fill = () => {
+      if (details.open && !body.hasChildNodes()) body.append(...this.#children(node, key));
+    };
+    details.addEventListener("toggle", fill);
+    fill();
+    return details;
+  }
+
+  #value(node: WebNode, key: string): HTMLElement {
+    const name = label(node, this.#language);
+    const controls = (node.inputs ?? []).map((input) => ({ input, control: control(input, this.#language) }));
+    // Units with one choice need no choosing.
+    for (const { input, control: { element } } of controls) if (input.suffix === "unit" && element instanceof HTMLSelectElement && element.options.length === 2) element.selectedIndex = 1;
+    const id = `field-${(last += 1)}`;
+    controls.forEach(({ input, control: { element } }, at) => {
+      if (at === 0) element.id = id;
+      else element.setAttribute("aria-label", `${name}, ${input.suffix ?? input.type.toLowerCase()}`);
+      if (input.suffix && controls.length > 1 && element instanceof HTMLInputElement && !element.placeholder) element.placeholder = input.suffix.replaceAll("_", " ");
+    });
+    this.#values.push(() => {
+      const entered = controls.map(({ input, control: { value } }) => [input, value()] as const).filter(([, value]) => value !== null);
+      // A unit alone is no value.
+      if (entered.every(([input]) => input.suffix === "unit")) return {};
+      return Object.fromEntries(entered.map(([input, value]) => [keyOf(node, input, key), input.type === "BOOLEAN" ? value === "true" : (value as string | number)]));
+    });
+    return h("p", { class: "form-field", title: meaning(node, this.#language) }, h("label", { for: id }, name, required(node)), h("span", { class: "form-controls" }, ...controls.map(({ control: { element } }) => element)));
+  }
+}
+
+function required({ min }: WebNode): HTMLElement | null {
+  return min > 0 ? h("span", { class: "required", title: "must be there" }, " *") : null;
+}

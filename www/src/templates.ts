@@ -1,0 +1,216 @@
+// The templates view: what a template holds, a query from each of its nodes, and a form to try it.
+import { h, rove } from "./dom";
+import type { Engine } from "./engine";
+import { Form } from "./form";
+import type { Patient } from "./protocol";
+import { kind, label, meaning, occurrences, query, asked, type WebNode, type WebTemplate } from "./web-template";
+
+/** So many places of what is searched for are shown. */
+const FOUND = 60;
+
+/** What the view asks of the page. */
+export interface TemplateHost {
+  /** Runs a query in the query view. */
+  ask(q: string): void;
+  /** Hears that the repository holds something new. */
+  changed(): void;
+}
+
+/** The view. */
+export class TemplateView {
+  readonly #engine: Engine;
+  readonly #host: TemplateHost;
+  readonly #templates = h("select", { id: "template" });
+  readonly #language = h("select", { id: "template-language" });
+  readonly #search = h("input", { id: "template-search", type: "search", placeholder: "Systolic, diagnosis, at0004 …", autocomplete: "off" });
+  readonly #tree = h("div", { id: "template-tree", class: "nodes" });
+  readonly #form = h("div", { id: "template-form" });
+  readonly #patient = h("select", { id: "form-patient" });
+  readonly #composer = h("input", { id: "form-composer", value: "Playground", autocomplete: "off" });
+  readonly #territory = h("input", { id: "form-territory", value: new Intl.Locale(navigator.language).region ?? "GB", size: 3, maxlength: 2, autocomplete: "off" });
+  readonly #outcome = h("div", { id: "form-outcome", class: "told", "aria-live": "polite" });
+  readonly #panes: Record<string, HTMLElement>;
+  #web: WebTemplate | undefined;
+  #entered: Form | undefined;
+
+  constructor(root: HTMLElement, engine: Engine, host: TemplateHost) {
+    this.#engine = engine;
+    this.#host = host;
+    this.#panes = { tree: this.#drawTreePane(), form: this.#drawFormPane() };
+    root.append(this.#drawHead(), ...Object.values(this.#panes));
+    this.#templates.addEventListener("change", () => void this.#open());
+    this.#language.addEventListener("change", () => this.#draw());
+    this.#search.addEventListener("input", () => this.#drawTree());
+  }
+
+  #drawHead(): HTMLElement {
+    const choice = h("div", { class: "segmented", role: "radiogroup", "aria-label": "Show the template as" }, h("button", { role: "radio", id: "template-tree-tab", type: "button", "aria-checked": "true" }, "Tree"), h("button", { role: "radio", id: "template-form-tab", type: "button", "aria-checked": "false", tabindex: -1 }, "Form"));
+    rove(choice, (button) => this.#show(button.id === "template-form-tab" ? "form" : "tree"));
+    return h(
+      "div",
+      { class: "card template-head" },
+      h("p", { class: "field" }, h("label", { for: "template" }, "Template"), this.#templates),
+      h("p", { class: "field" }, h("label", { for: "template-language" }, "Language"), this.#language),
+      choice,
+    );
+  }
+
+  #drawTreePane(): HTMLElement {
+    return h(
+      "section",
+      { class: "card template-pane", "aria-label": "Nodes of the template" },
+      h("p", { class: "field" }, h("label", { for: "template-search" }, "Find"), this.#search),
+      h("p", { class: "quiet" }, "“Query” asks for a node in every document of this template. A path can also be dragged into the query."),
+      this.#tree,
+    );
+  }
+
+  #drawFormPane(): HTMLElement {
+    const form = h(
+      "form",
+      { class: "card template-pane", hidden: true, "aria-label": "Form of the template" },
+      h(
+        "div",
+        { class: "fields" },
+        h("p", { class: "field" }, h("label", { for: "form-patient" }, "Patient"), this.#patient),
+        h("p", { class: "field" }, h("label", { for: "form-composer" }, "Composer"), this.#composer),
+        h("p", { class: "field" }, h("label", { for: "form-territory" }, "Territory"), this.#territory),
+      ),
+      this.#form,
+      h("div", { class: "actions" }, h("button", { id: "form-save", class: "primary" }, "Save the document"), h("button", { id: "form-flat", type: "button", onclick: () => this.#showFlat() }, "Show as FLAT")),
+      this.#outcome,
+    );
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      void this.#save();
+    });
+    return form;
+  }
+
+  #show(pane: string): void {
+    for (const [name, element] of Object.entries(this.#panes)) element.hidden = name !== pane;
+    for (const name of ["tree", "form"]) {
+      const tab = document.getElementById(`template-${name}-tab`);
+      tab?.setAttribute("aria-checked", String(name === pane));
+      if (tab) tab.tabIndex = name === pane ? 0 : -1;
+    }
+  }
+
+  /** Shows what the repository holds now. */
+  async load(templates: string[], patients: Patient[]): Promise<void> {
+    const [before, patient] = [this.#templates.value, this.#patient.value];
+    this.#templates.replaceChildren(...templates.map((id) => h("option", { value: id, selected: id === before }, id)));
+    this.#patient.replaceChildren(...patients.map(({ ehr, label: name }) => h("option", { value: ehr, selected: ehr === patient }, name)));
+    if (!this.#web || this.#web.templateId !== this.#templates.value) await this.#open();
+  }
+
+  async #open(): Promise<void> {
+    const id = this.#templates.value;
+    this.#web = undefined;
+    if (!id) return this.#say("No templates here", "Add an operational template (.opt) in the Data view, or make sample patients there.");
+    try {
+      const web = JSON.parse(await this.#engine.call("webTemplate", id)) as WebTemplate;
+      if (this.#templates.value !== id) return;
+      this.#web = web;
+      this.#language.replaceChildren(...web.languages.map((language) => h("option", { value: language, selected: language === web.defaultLanguage }, language)));
+      this.#draw();
+    } catch (error) {
+      this.#say("This template cannot be shown", error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  #say(title: string, about: string): void {
+    this.#tree.replaceChildren(h("div", { class: "empty" }, h("h3", {}, title), h("p", {}, about)));
+    this.#form.replaceChildren();
+  }
+
+  #draw(): void {
+    if (!this.#web) return;
+    this.#outcome.replaceChildren();
+    this.#entered = new Form(this.#web, this.#language.value);
+    this.#form.replaceChildren(this.#entered.element);
+    this.#drawTree();
+  }
+
+  #drawTree(): void {
+    const web = this.#web;
+    if (!web) return;
+    const wanted = this.#search.value.trim().toLowerCase();
+    if (wanted === "") this.#tree.replaceChildren(this.#branch(web.tree, true));
+    else this.#tree.replaceChildren(...this.#found(web, wanted));
+  }
+
+  #found({ tree }: WebTemplate, wanted: string): HTMLElement[] {
+    const found: HTMLElement[] = [];
+    const look = (node: WebNode, above: string) => {
+      const name = label(node, this.#language.value);
+      const place = above ? `${above} › ${name}` : name;
+      if (found.length < FOUND && `${name} ${node.nodeId ?? ""} ${node.id}`.toLowerCase().includes(wanted)) found.push(h("div", { class: "node-found" }, h("small", {}, above), this.#line(node)));
+      for (const child of node.children ?? []) look(child, place);
+    };
+    look(tree, "");
+    return found.length > 0 ? found : [h("p", { class: "quiet" }, "No node is called that.")];
+  }
+
+  #branch(node: WebNode, open: boolean): HTMLElement {
+    if (!node.children?.length) return this.#line(node);
+    const children = h("div", { class: "t-children" });
+    const details = h("details", {}, h("summary", {}, this.#line(node)), children);
+    const fill = () => {
+      if (!children.hasChildNodes()) children.append(...(node.children ?? []).map((child) => this.#branch(child, open && (node.children ?? []).length === 1)));
+    };
+    details.addEventListener("toggle", fill);
+    if (open) {
+      fill();
+      details.open = true;
+    }
+    return details;
+  }
+
+  #line(node: WebNode): HTMLElement {
+    const name = label(node, this.#language.value);
+    const path = `c${node.aqlPath}${asked(node)}`;
+    const ask = h("button", { type: "button", class: "link", "aria-label": `Query ${name}` }, "Query");
+    ask.addEventListener("click", (event) => {
+      event.preventDefault();
+      if (this.#web) this.#host.ask(query(this.#web, node));
+    });
+    const line = h(
+      "span",
+      { class: "node", draggable: "true", title: [meaning(node, this.#language.value), path].filter(Boolean).join("\n") },
+      h("strong", {}, name),
+      " ",
+      h("span", { class: "t-type" }, kind(node)),
+      " ",
+      h("span", { class: "t-hint" }, occurrences(node)),
+      " ",
+      node.aqlPath ? ask : null,
+    );
+    line.addEventListener("dragstart", (event) => {
+      event.stopPropagation();
+      event.dataTransfer?.setData("text/plain", path);
+    });
+    return line;
+  }
+
+  #flat(): Record<string, string | number | boolean> {
+    const context = { "ctx/language": this.#language.value, "ctx/territory": this.#territory.value, "ctx/composer_name": this.#composer.value };
+    return { ...context, ...this.#entered?.flat() };
+  }
+
+  #showFlat(): void {
+    this.#outcome.replaceChildren(h("pre", { tabindex: 0 }, h("code", {}, JSON.stringify(this.#flat(), null, 2))));
+  }
+
+  async #save(): Promise<void> {
+    if (!this.#web) return;
+    try {
+      const uid = await this.#engine.call("addFlat", { ehr: this.#patient.value, template: this.#web.templateId, text: JSON.stringify(this.#flat()) });
+      this.#outcome.replaceChildren(h("p", { class: "good" }, `Saved as ${uid}`));
+      this.#host.changed();
+    } catch (error) {
+      const [first = "", ...others] = (error instanceof Error ? error.message : String(error)).split("\n");
+      this.#outcome.replaceChildren(h("p", { class: "bad" }, first), ...others.map((line) => h("p", { class: "bad" }, line)));
+    }
+  }
+}
