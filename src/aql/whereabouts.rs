@@ -12,7 +12,8 @@ use crate::rm::class::Cls;
 /// # Errors
 /// What is wrong with the text.
 pub fn document_query(text: &str, column: usize, row: u64) -> Result<Option<String>, Vec<Diagnostic>> {
-    let query = super::parse(text)?;
+    let (query, diagnostics) = super::parse(text);
+    let query = query.ok_or(diagnostics)?;
     Ok(within(query, column, row).map(|query| print(&query)))
 }
 
@@ -73,7 +74,8 @@ fn enclose_class(from: &mut Containment, wanted: &str, free: &str, outer: Option
         put_composition_around(from, free);
         return Some(free.to_owned());
     }
-    let own = if class == Some(Cls::COMPOSITION) { Some(expr.variable.get_or_insert_with(|| name(free)).text.clone()) } else { outer.map(str::to_owned) };
+    let own =
+        if class == Some(Cls::COMPOSITION) { Some(expr.variable.get_or_insert_with(|| name(free)).text.clone()) } else { outer.map(str::to_owned) };
     if expr.variable.as_ref().is_some_and(|v| v.text == wanted) {
         return own;
     }
@@ -105,7 +107,8 @@ mod tests {
     #[test]
     fn the_composition_of_the_query_is_added() {
         let q = "SELECT c/name/value, o/data FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o ORDER BY o/name/value LIMIT 10 OFFSET 5";
-        let expected = "SELECT c/name/value, o/data, c FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o ORDER BY o/name/value LIMIT 1 OFFSET 8";
+        let expected =
+            "SELECT c/name/value, o/data, c FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o ORDER BY o/name/value LIMIT 1 OFFSET 8";
         assert_eq!(asked(q, 1, 3).unwrap(), expected);
         assert_eq!(asked(q, 0, 3).unwrap(), expected);
     }
@@ -113,7 +116,7 @@ mod tests {
     #[test]
     fn where_the_query_names_none_one_is_put_around() {
         let q = "SELECT d/data, document/name FROM EHR e CONTAINS (SECTION document CONTAINS OBSERVATION d AND COMPOSITION)";
-        let expected = "SELECT d/data, document/name, document_ FROM EHR e CONTAINS COMPOSITION document_ CONTAINS SECTION document CONTAINS (OBSERVATION d AND COMPOSITION) LIMIT 1 OFFSET 0";
+        let expected = "SELECT d/data, document/name, document_ FROM EHR e CONTAINS COMPOSITION document_ CONTAINS SECTION document CONTAINS ( OBSERVATION d AND COMPOSITION ) LIMIT 1 OFFSET 0";
         assert_eq!(asked(q, 0, 0).unwrap(), expected);
         let bare = "SELECT o/data FROM COMPOSITION CONTAINS OBSERVATION o";
         assert_eq!(asked(bare, 0, 0).unwrap(), "SELECT o/data, document FROM COMPOSITION document CONTAINS OBSERVATION o LIMIT 1 OFFSET 0");

@@ -3,6 +3,7 @@
 use super::tree::{Attribute, Constraint, Multiplicity, Node, OrdinalItem, QuantityItem, Template};
 use crate::rm::class::{Attr, AttrDef, Cls};
 use crate::rm::terminology;
+use serde_json::{Value, json};
 use std::fmt;
 
 /// One thing that a template lets people record, with what belongs to it.
@@ -181,6 +182,14 @@ pub fn selector(node: &Node, siblings: &[Node]) -> String {
     }
 }
 
+/// A unit with its range.
+fn unit(item: &QuantityItem) -> String {
+    match &item.magnitude {
+        Some(range) => format!("{} ({range})", item.units),
+        None => item.units.clone(),
+    }
+}
+
 /// One line for each node, indented by depth: name, class, occurrences, limits, path.
 impl fmt::Display for Description {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -189,14 +198,38 @@ impl fmt::Display for Description {
 }
 
 impl Description {
+    /// The same as JSON: `{path, label, description, class, id, occurrences, mandatory, units, codes: [{terminology, code, label, value}], limits,
+    /// children}`; what is empty is absent.
+    pub fn to_json(&self) -> Value {
+        let units: Vec<String> = self.units.iter().map(unit).collect();
+        let codes: Vec<Value> =
+            self.codes.iter().map(|c| json!({ "terminology": c.terminology, "code": c.code, "label": c.label, "value": c.value })).collect();
+        let children: Vec<Value> = self.children.iter().map(Description::to_json).collect();
+        let mut all = json!({
+            "path": self.path,
+            "label": self.label,
+            "description": self.description,
+            "class": self.class,
+            "id": self.id,
+            "occurrences": self.occurrences.to_string(),
+            "mandatory": self.is_mandatory,
+            "units": units,
+            "codes": codes,
+            "limits": self.limits,
+            "children": children,
+        });
+        if let Some(members) = all.as_object_mut() {
+            members
+                .retain(|_, value| !matches!(value, Value::String(text) if text.is_empty()) && value.as_array().is_none_or(|list| !list.is_empty()));
+        }
+        all
+    }
+
     fn line(&self, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
         let name = if self.label.is_empty() { String::new() } else { format!("{}: ", self.label) };
         let must = if self.is_mandatory { ", mandatory" } else { "" };
         write!(f, "{:indent$}{name}{} {}{must}", "", self.class, self.occurrences, indent = depth * 2)?;
-        let units = self.units.iter().map(|item| match &item.magnitude {
-            Some(range) => format!("{} ({range})", item.units),
-            None => item.units.clone(),
-        });
+        let units = self.units.iter().map(unit);
         let codes = self.codes.iter().map(|choice| {
             let value = choice.value.map(|v| format!("{v}: ")).unwrap_or_default();
             format!("{value}{}::{}|{}|", choice.terminology, choice.code, choice.label)
@@ -220,5 +253,8 @@ mod tests {
         let shown = describe(&template, "sv").to_string();
         assert!(shown.contains("Kroppsvikt: OBSERVATION 0..1  /content[openEHR-EHR-OBSERVATION.body_weight.v2]\n"), "{shown}");
         assert!(shown.contains("DV_QUANTITY 0..1; kg (at least 0 and at most 1000)"), "{shown}");
+        let json = describe(&template, "sv").to_json();
+        let weight = json.pointer("/children").and_then(|all| all.as_array()?.iter().find(|child| child["label"] == "Kroppsvikt")).unwrap();
+        assert_eq!((&weight["class"], &weight["occurrences"], weight.get("units")), (&json!("OBSERVATION"), &json!("0..1"), None));
     }
 }

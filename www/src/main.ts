@@ -26,7 +26,10 @@ let problems: Diagnostic[] = [];
 let elsewhere = false;
 
 const engine = new Engine(WORKER_URL, crashed, (progress) => state("busy", told(progress)));
-const results = new ResultView(() => ({ base: source.base, q: editor.text, parameters: parameters() }));
+const results = new ResultView(
+  () => ({ base: source.base, q: editor.text, parameters: parameters() }),
+  (asked) => engine.call("document", asked),
+);
 const history = new History((q) => {
   editor.text = q;
   void run();
@@ -154,9 +157,10 @@ async function run(): Promise<void> {
   results.busy = true;
   const start = performance.now();
   try {
-    const answer = await engine.call("query", { q, parameters: parameters() });
+    const asked = { q, parameters: parameters() };
+    const answer = await engine.call("query", asked);
     const cut = elsewhere && answer.rows === PAGE && !/\blimit\b/i.test(q);
-    results.answer(answer, performance.now() - start, cut ? "the server’s first page; ask for more with LIMIT and OFFSET" : "");
+    results.answer(asked, answer, performance.now() - start, cut ? "the server’s first page; ask for more with LIMIT and OFFSET" : "");
     if (!examples.some((example) => example.q === q)) history.ran(q);
   } catch (error) {
     failed(error);
@@ -306,7 +310,7 @@ function drawKeys(): void {
     [`${mod} F`, "search in the query"],
     ["Tab", "take the proposal, or leave the editor"],
     ["Arrows Page Home End", "move in the result"],
-    ["Enter", "open an object of the result"],
+    ["Enter", "open a cell: what it holds, and its document"],
     [`${mod} C`, "copy the cell"],
     ["?", "this list"],
   ];

@@ -74,6 +74,28 @@ export interface Patient {
   label: string;
 }
 
+/** A node of a template: what can be recorded. What is empty is absent. */
+export interface DescribedNode {
+  /** In AQL form, from the root of the document. */
+  path?: string;
+  label?: string;
+  description?: string;
+  class: string;
+  id?: string;
+  occurrences: string;
+  mandatory: boolean;
+  units?: string[];
+  codes?: { terminology: string; code: string; label: string; value: number | null }[];
+  limits?: string[];
+  children?: DescribedNode[];
+}
+
+/** A template as people read it. */
+export interface Described {
+  languages: string[];
+  tree: DescribedNode;
+}
+
 /** A repository elsewhere. */
 export interface Server {
   /** What stands in front of `/query/aql`. */
@@ -87,6 +109,10 @@ export interface Calls {
   connect: { takes: Server | null; gives: Contents };
   contents: { takes: null; gives: Contents };
   templates: { takes: null; gives: string[] };
+  /** A template as people read it, in a language where it has it (empty: its own). */
+  describe: { takes: { template: string; language: string }; gives: Described | null };
+  /** The composition in which a cell of a result stands (JSON text); `null` where it stands in none. */
+  document: { takes: { q: string; parameters: Record<string, unknown>; row: number; column: number }; gives: string | null };
   /** A template as a web template (JSON text). */
   webTemplate: { takes: string; gives: string };
   /** Commits a composition in the format FLAT; gives its version uid. */

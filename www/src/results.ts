@@ -16,18 +16,24 @@ type Form = (typeof FORMS)[number];
 const DRAWN = 200;
 const count = new Intl.NumberFormat("en");
 
+/** Gives the JSON text of the document in which a cell of an answer stands. */
+export type Documents = (asked: Pick<Call, "q" | "parameters"> & { row: number; column: number }) => Promise<string | null>;
+
 /** The card of the result. */
 export class ResultView {
   readonly #box = byId("result");
   readonly #detail = new Detail();
   readonly #call: () => Call;
+  readonly #documents: Documents;
+  #asked: Pick<Call, "q" | "parameters"> = { q: "", parameters: {} };
   #result: Result | undefined;
   #grid: Grid | undefined;
   #form: Form = "table";
 
-  /** `call` is what stands in the editor now. */
-  constructor(call: () => Call) {
+  /** `call` is what stands in the editor now; `documents` fetches the document around a cell. */
+  constructor(call: () => Call, documents: Documents) {
     this.#call = call;
+    this.#documents = documents;
     rove(byId("result-form"), (button) => this.#show(button.id.replace("as-", "") as Form));
     byId("csv").addEventListener("click", () => this.#save("result.csv", "text/csv;charset=utf-8", csv));
     byId("ndjson").addEventListener("click", () => this.#save("result.ndjson", "application/x-ndjson", ndjson));
@@ -57,8 +63,9 @@ export class ResultView {
     else this.#box.removeAttribute("aria-busy");
   }
 
-  /** Shows an answer; `total` is the time until it was here, `note` what else is to be known. */
-  answer(result: Result, total: number, note = ""): void {
+  /** Shows the answer to what was asked; `total` is the time until it was here, `note` what else is to be known. */
+  answer(asked: Pick<Call, "q" | "parameters">, result: Result, total: number, note = ""): void {
+    this.#asked = asked;
     this.#result = result;
     this.#detail.close();
     const { rows, columns, milliseconds } = result;
@@ -129,10 +136,9 @@ export class ResultView {
   }
 
   #open(result: Result, row: number, column: number): void {
-    const text = cellText(result, row, column);
-    if (!text.startsWith("{") && !text.startsWith("[")) return;
     const name = result.columns[column]?.name ?? "";
-    this.#detail.show(`${name}, row ${row + 1}`, text, () => this.#grid?.focus());
+    const asked = this.#asked;
+    this.#detail.show(`${name}, row ${row + 1}`, cellText(result, row, column), () => this.#documents({ ...asked, row, column }), () => this.#grid?.focus());
   }
 }
 

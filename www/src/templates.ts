@@ -1,9 +1,10 @@
 // The templates view: what a template holds, a query from each of its nodes, and a form to try it.
+import { asked, holds, merged, name, query } from "./described";
 import { h, rove } from "./dom";
 import type { Engine } from "./engine";
 import { Form } from "./form";
-import type { Patient } from "./protocol";
-import { kind, label, meaning, occurrences, query, asked, type WebNode, type WebTemplate } from "./web-template";
+import type { Described, DescribedNode, Patient } from "./protocol";
+import type { WebTemplate } from "./web-template";
 
 /** So many places of what is searched for are shown. */
 const FOUND = 60;
@@ -30,16 +31,18 @@ export class TemplateView {
   readonly #territory = h("input", { id: "form-territory", value: new Intl.Locale(navigator.language).region ?? "GB", size: 3, maxlength: 2, autocomplete: "off" });
   readonly #outcome = h("div", { id: "form-outcome", class: "told", "aria-live": "polite" });
   readonly #panes: Record<string, HTMLElement>;
-  #web: WebTemplate | undefined;
+  #described: Described | undefined;
   #entered: Form | undefined;
+  /** The template on screen. */
+  #shown = "";
 
   constructor(root: HTMLElement, engine: Engine, host: TemplateHost) {
     this.#engine = engine;
     this.#host = host;
     this.#panes = { tree: this.#drawTreePane(), form: this.#drawFormPane() };
     root.append(this.#drawHead(), ...Object.values(this.#panes));
-    this.#templates.addEventListener("change", () => void this.#open());
-    this.#language.addEventListener("change", () => this.#draw());
+    this.#templates.addEventListener("change", () => void this.#open(""));
+    this.#language.addEventListener("change", () => void this.#open(this.#language.value));
     this.#search.addEventListener("input", () => this.#drawTree());
   }
 
@@ -101,63 +104,72 @@ export class TemplateView {
     const [before, patient] = [this.#templates.value, this.#patient.value];
     this.#templates.replaceChildren(...templates.map((id) => h("option", { value: id, selected: id === before }, id)));
     this.#patient.replaceChildren(...patients.map(({ ehr, label: name }) => h("option", { value: ehr, selected: ehr === patient }, name)));
-    if (!this.#web || this.#web.templateId !== this.#templates.value) await this.#open();
+    if (this.#shown !== this.#templates.value) await this.#open("");
   }
 
-  async #open(): Promise<void> {
-    const id = this.#templates.value;
-    this.#web = undefined;
-    if (!id) return this.#say("No templates here", "Add an operational template (.opt) in the Data view, or make sample patients there.");
+  /** Shows the chosen template in a language; empty for its own. */
+  async #open(language: string): Promise<void> {
+    const template = this.#templates.value;
+    this.#described = undefined;
+    this.#outcome.replaceChildren();
+    if (!template) return this.#say("No templates here", "Add an operational template (.opt) in the Data view, or make sample patients there.");
+    const described = await this.#engine.call("describe", { template, language });
+    if (this.#templates.value !== template) return;
+    if (!described) return this.#say("This template cannot be shown", "It is not among those that were fetched from the server.");
+    this.#shown = template;
+    this.#described = described;
+    if (!language) this.#language.replaceChildren(...described.languages.map((one) => h("option", { value: one }, one)));
+    this.#drawTree();
+    await this.#drawForm(template);
+  }
+
+  async #drawForm(template: string): Promise<void> {
+    this.#entered = undefined;
     try {
-      const web = JSON.parse(await this.#engine.call("webTemplate", id)) as WebTemplate;
-      if (this.#templates.value !== id) return;
-      this.#web = web;
-      this.#language.replaceChildren(...web.languages.map((language) => h("option", { value: language, selected: language === web.defaultLanguage }, language)));
-      this.#draw();
+      const web = JSON.parse(await this.#engine.call("webTemplate", template)) as WebTemplate;
+      if (this.#templates.value !== template) return;
+      this.#entered = new Form(web, this.#language.value);
+      this.#form.replaceChildren(this.#entered.element);
     } catch (error) {
-      this.#say("This template cannot be shown", error instanceof Error ? error.message : String(error));
+      this.#form.replaceChildren(h("p", { class: "bad" }, `There is no form for this template: ${error instanceof Error ? error.message : String(error)}`));
     }
   }
 
   #say(title: string, about: string): void {
+    this.#shown = "";
     this.#tree.replaceChildren(h("div", { class: "empty" }, h("h3", {}, title), h("p", {}, about)));
     this.#form.replaceChildren();
   }
 
-  #draw(): void {
-    if (!this.#web) return;
-    this.#outcome.replaceChildren();
-    this.#entered = new Form(this.#web, this.#language.value);
-    this.#form.replaceChildren(this.#entered.element);
-    this.#drawTree();
-  }
-
   #drawTree(): void {
-    const web = this.#web;
-    if (!web) return;
+    const tree = this.#described?.tree;
+    if (!tree) return;
     const wanted = this.#search.value.trim().toLowerCase();
-    if (wanted === "") this.#tree.replaceChildren(this.#branch(web.tree, true));
-    else this.#tree.replaceChildren(...this.#found(web, wanted));
+    if (wanted === "") this.#tree.replaceChildren(this.#branch(tree, true));
+    else this.#tree.replaceChildren(...this.#found(tree, wanted));
   }
 
-  #found({ tree }: WebTemplate, wanted: string): HTMLElement[] {
+  #found(tree: DescribedNode, wanted: string): HTMLElement[] {
     const found: HTMLElement[] = [];
-    const look = (node: WebNode, above: string) => {
-      const name = label(node, this.#language.value);
-      const place = above ? `${above} › ${name}` : name;
-      if (found.length < FOUND && `${name} ${node.nodeId ?? ""} ${node.id}`.toLowerCase().includes(wanted)) found.push(h("div", { class: "node-found" }, h("small", {}, above), this.#line(node)));
+    const look = (whole: DescribedNode, above: string) => {
+      const node = merged(whole);
+      const place = above ? `${above} › ${name(node)}` : name(node);
+      const text = `${name(node)} ${node.id ?? ""} ${node.description ?? ""}`.toLowerCase();
+      if (found.length < FOUND && text.includes(wanted)) found.push(h("div", { class: "node-found" }, h("small", {}, above), this.#line(node)));
       for (const child of node.children ?? []) look(child, place);
     };
     look(tree, "");
     return found.length > 0 ? found : [h("p", { class: "quiet" }, "No node is called that.")];
   }
 
-  #branch(node: WebNode, open: boolean): HTMLElement {
-    if (!node.children?.length) return this.#line(node);
+  #branch(whole: DescribedNode, open: boolean): HTMLElement {
+    const node = merged(whole);
+    const below = node.children ?? [];
+    if (below.length === 0) return this.#line(node);
     const children = h("div", { class: "t-children" });
     const details = h("details", {}, h("summary", {}, this.#line(node)), children);
     const fill = () => {
-      if (!children.hasChildNodes()) children.append(...(node.children ?? []).map((child) => this.#branch(child, open && (node.children ?? []).length === 1)));
+      if (!children.hasChildNodes()) children.append(...below.map((child) => this.#branch(child, open && below.length === 1)));
     };
     details.addEventListener("toggle", fill);
     if (open) {
@@ -167,28 +179,26 @@ export class TemplateView {
     return details;
   }
 
-  #line(node: WebNode): HTMLElement {
-    const name = label(node, this.#language.value);
-    const path = `c${node.aqlPath}${asked(node)}`;
-    const ask = h("button", { type: "button", class: "link", "aria-label": `Query ${name}` }, "Query");
+  #line(node: DescribedNode): HTMLElement {
+    const ask = h("button", { type: "button", class: "link", "aria-label": `Query ${name(node)}` }, "Query");
     ask.addEventListener("click", (event) => {
       event.preventDefault();
-      if (this.#web) this.#host.ask(query(this.#web, node));
+      if (this.#described) this.#host.ask(query(this.#shown, this.#described.tree, node));
     });
     const line = h(
       "span",
-      { class: "node", draggable: "true", title: [meaning(node, this.#language.value), path].filter(Boolean).join("\n") },
-      h("strong", {}, name),
+      { class: "node", draggable: "true", title: [node.description, `c${asked(node)}`].filter(Boolean).join("\n") },
+      h("strong", {}, name(node)),
       " ",
-      h("span", { class: "t-type" }, kind(node)),
+      h("span", { class: "t-type" }, holds(node)),
       " ",
-      h("span", { class: "t-hint" }, occurrences(node)),
+      h("span", { class: "t-hint" }, node.occurrences),
       " ",
-      node.aqlPath ? ask : null,
+      node.path ? ask : null,
     );
     line.addEventListener("dragstart", (event) => {
       event.stopPropagation();
-      event.dataTransfer?.setData("text/plain", path);
+      event.dataTransfer?.setData("text/plain", `c${asked(node)}`);
     });
     return line;
   }
@@ -203,9 +213,9 @@ export class TemplateView {
   }
 
   async #save(): Promise<void> {
-    if (!this.#web) return;
+    if (!this.#entered) return;
     try {
-      const uid = await this.#engine.call("addFlat", { ehr: this.#patient.value, template: this.#web.templateId, text: JSON.stringify(this.#flat()) });
+      const uid = await this.#engine.call("addFlat", { ehr: this.#patient.value, template: this.#shown, text: JSON.stringify(this.#flat()) });
       this.#outcome.replaceChildren(h("p", { class: "good" }, `Saved as ${uid}`));
       this.#host.changed();
     } catch (error) {

@@ -1,9 +1,9 @@
 // The dedicated worker: owns the module and the data, so that the page never waits.
-import { diagnose, format } from "aqlite-wasm";
+import { diagnose, documentQuery, format } from "aqlite-wasm";
 import { indexResult } from "./json";
 import { Local, type Watch } from "./local";
 import { refusal, Remote } from "./remote";
-import type { Calls, Cancel, Completions, Diagnostic, Failure, Guide, Hover, Patient, Reply, Request, Result } from "./protocol";
+import type { Calls, Cancel, Completions, Described, Diagnostic, Failure, Guide, Hover, Patient, Reply, Request, Result } from "./protocol";
 
 declare const WASM_URL: string;
 
@@ -93,6 +93,14 @@ const handlers: Handlers = {
   templates: async (_, local) => {
     const listed = JSON.parse(await rest(local, "GET", "definition/template")) as { template_id: string }[];
     return listed.map(({ template_id }) => template_id);
+  },
+  describe: ({ template, language }, local) => JSON.parse((remote?.labels ?? local.repository).describe(template, language)) as Described | null,
+  document: async ({ q, parameters, row, column }, local) => {
+    const asked = documentQuery(q, column, row);
+    if (asked === undefined) return null;
+    const { text } = await ask(local, asked, parameters);
+    const { cells } = indexResult(text);
+    return cells.length === 0 ? null : text.slice(cells.at(-2), cells.at(-1));
   },
   webTemplate: (id, local) => rest(local, "GET", `definition/template/${encodeURIComponent(id)}/webtemplate`),
   addFlat: async ({ ehr, template, text }, local) => {

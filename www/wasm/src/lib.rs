@@ -13,7 +13,7 @@ use aqlite::service::{Answers, Auth, Config, Request, Response, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::block_on;
 use aqlite::store::repository::{Definition, DefinitionKind, Repository as _};
-use aqlite::template::Template;
+use aqlite::template::{Template, describe};
 use moment::Replayed;
 use serde_json::{Map, Value, json};
 use std::cell::RefCell;
@@ -152,6 +152,15 @@ impl Repository {
         json!({ "from": index.utf16(span.start), "to": index.utf16(span.end), "options": options }).to_string()
     }
 
+    /// A template as people read it, in a language where it has it: JSON text of a tree `{path, label, class, occurrences, units, codes, …}` and the
+    /// languages that it has, or `null` for a template that is not here.
+    pub fn describe(&self, template: &str, language: &str) -> String {
+        self.read_templates();
+        let templates = self.templates.borrow();
+        let found = templates.iter().find(|t| t.template_id == template);
+        Value::from(found.map(|t| json!({ "languages": t.languages, "tree": describe(t, language).to_json() }))).to_string()
+    }
+
     /// What the word at an offset (in UTF-16 units) of a query means: JSON text `{from, to, title, text}`, or `null`.
     pub fn hover(&self, q: &str, offset: usize) -> String {
         let index = LineIndex::new(q);
@@ -186,8 +195,14 @@ impl Repository {
         block_on(self.service.handle(request, &mut Replayed::new(now, seed))).map_err(|waits| waits.to_string())
     }
 
-    /// Asks with the labels of the templates that the repository has now; they are read when their number has changed.
+    /// Asks with the labels of the templates that the repository has now.
     fn labelled<T>(&self, ask: impl FnOnce(&TemplateLabels<'_>) -> T) -> T {
+        self.read_templates();
+        ask(&TemplateLabels { templates: self.templates.borrow().iter().collect(), language: "en" })
+    }
+
+    /// Templates are read again when their number has changed.
+    fn read_templates(&self) {
         let repository = self.service.repository();
         let listed = block_on(repository.definitions(DefinitionKind::Template, "")).ok().and_then(Result::ok).unwrap_or_default();
         let mut templates = self.templates.borrow_mut();
@@ -196,7 +211,6 @@ impl Repository {
             let bodies = listed.iter().filter_map(whole);
             *templates = bodies.filter_map(|d| Template::parse(&d.body).ok()).collect();
         }
-        ask(&TemplateLabels { templates: templates.iter().collect(), language: "en" })
     }
 }
 

@@ -1,0 +1,48 @@
+// A template as people read it: words for its nodes, and a query from each.
+import type { DescribedNode } from "./protocol";
+
+/** The name of a node; a data value goes by its class. */
+export function name(node: DescribedNode): string {
+  return node.label ?? node.class.replace(/^DV_/, "").toLowerCase().replaceAll("_", " ");
+}
+
+/** What a node holds, in one line: class, units, choices, limits. */
+export function holds(node: DescribedNode): string {
+  const codes = node.codes ?? [];
+  const choices = codes.length <= 4 ? codes.map(({ label, code }) => label || code).join(", ") : `${codes.length} codes`;
+  return [node.class, (node.units ?? []).join(", "), choices, ...(node.limits ?? [])].filter(Boolean).join(" · ");
+}
+
+/** An ELEMENT with one kind of value is one thing for people: the value, under the name of the element. */
+export function merged(node: DescribedNode): DescribedNode {
+  const [value, another] = node.children ?? [];
+  if (node.class !== "ELEMENT" || !value || another || value.label) return node;
+  const { children: _, ...rest } = value;
+  return { ...rest, ...(node.label ? { label: node.label } : {}), ...(node.description ? { description: node.description } : {}), ...(node.id ? { id: node.id } : {}), occurrences: node.occurrences, mandatory: node.mandatory };
+}
+
+const ASKED: Record<string, string> = { DV_QUANTITY: "/magnitude", DV_COUNT: "/magnitude", DV_ORDINAL: "/value", DV_SCALE: "/value", DV_PROPORTION: "/numerator", DV_IDENTIFIER: "/id" };
+
+/** The path that a query usually wants of a node: of a value what can be compared. */
+export function asked(node: DescribedNode): string {
+  const more = node.class.startsWith("DV_") && !node.class.startsWith("DV_INTERVAL") ? (ASKED[node.class] ?? "/value") : "";
+  return `${node.path ?? ""}${more}`;
+}
+
+/** A query for one node in every document of a template. */
+export function query(template: string, root: DescribedNode, node: DescribedNode): string {
+  const words = name(node).replaceAll(/[^A-Za-z0-9]+/g, "_").replaceAll(/^_+|_+$/g, "").toLowerCase();
+  // Node codes and keywords are no aliases: an ending makes any word one.
+  const alias = /^[a-z]/.test(words) ? `${words}_` : "value_";
+  return [
+    "SELECT",
+    "  e/ehr_id/value AS ehr,",
+    "  c/context/start_time/value AS time,",
+    `  c${asked(node)} AS ${alias}`,
+    "FROM EHR e",
+    `CONTAINS COMPOSITION c[${root.id ?? ""}]`,
+    `WHERE c/archetype_details/template_id/value = '${template.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`,
+    "ORDER BY time DESC",
+    "LIMIT 100",
+  ].join("\n");
+}

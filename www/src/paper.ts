@@ -1,0 +1,78 @@
+// A composition as a document that people read: names and values, with the place of a cell marked.
+import { view } from "./cell";
+import { h } from "./dom";
+import { NumberText, print, type Json } from "./json";
+
+type Members = { [name: string]: Json };
+
+function isObject(value: Json | undefined): value is Members {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof NumberText);
+}
+
+/** The name of a LOCATABLE. */
+function named(value: Members): string | null {
+  const name = value["name"];
+  const text = isObject(name) ? name["value"] : undefined;
+  return typeof text === "string" ? text : null;
+}
+
+/** Attributes that identify and describe rather than tell. */
+const QUIET = new Set(["_type", "name", "archetype_node_id", "archetype_details", "uid", "language", "encoding", "territory", "subject", "links", "feeder_audit"]);
+
+/** A document; what prints like `marked` stands out. */
+export class Paper {
+  readonly element: HTMLElement;
+  readonly #marked: string;
+  #first: HTMLElement | undefined;
+
+  /** `cell` is the JSON of the cell whose place is marked. */
+  constructor(document: Json, cell: Json) {
+    this.#marked = print(cell);
+    this.element = h("article", { class: "paper" }, ...this.#draw(document, 3));
+  }
+
+  /** Scrolls to the first marked place. */
+  reveal(): void {
+    this.#first?.scrollIntoView({ block: "center" });
+  }
+
+  #draw(value: Json, level: number): HTMLElement[] {
+    if (Array.isArray(value)) return value.flatMap((item) => this.#draw(item, level));
+    if (!isObject(value)) return [];
+    const title = named(value);
+    if (value["_type"] === "ELEMENT") return [this.#mark(value, this.#line(title ?? "", value["value"] ?? value["null_flavour"] ?? null))];
+    const inner = Object.entries(value).flatMap(([attribute, item]) => this.#attribute(attribute, item, title ? level + 1 : level));
+    if (!title) return inner;
+    const heading = level <= 6 ? (h as (tag: string, attributes: object, ...children: string[]) => HTMLElement)(`h${level}`, {}, title) : h("p", { class: "paper-deep" }, title);
+    return [this.#mark(value, h("section", {}, heading, ...inner))];
+  }
+
+  #attribute(attribute: string, value: Json, level: number): HTMLElement[] {
+    if (QUIET.has(attribute)) return [];
+    const whole = isObject(value) && String(value["_type"] ?? "").startsWith("DV_");
+    if (whole || !(Array.isArray(value) || isObject(value))) return [this.#line(attribute.replaceAll("_", " "), value)];
+    return this.#draw(value, level);
+  }
+
+  #line(name: string, value: Json): HTMLElement {
+    const shown = view(print(value));
+    const line = h("p", { class: "paper-line" }, h("span", { class: "paper-name" }, name), h("span", {}, shown.text || (shown.kind === "null" ? "no value" : shown.text)));
+    return this.#holds(value) ? this.#point(line) : line;
+  }
+
+  /** True when this value, or something directly in it, is what the cell shows. */
+  #holds(value: Json): boolean {
+    if (print(value) === this.#marked) return true;
+    return isObject(value) && Object.values(value).some((item) => !isObject(item) && print(item) === this.#marked);
+  }
+
+  #mark(value: Json, element: HTMLElement): HTMLElement {
+    return print(value) === this.#marked ? this.#point(element) : element;
+  }
+
+  #point(element: HTMLElement): HTMLElement {
+    element.classList.add("marked");
+    this.#first ??= element;
+    return element;
+  }
+}
