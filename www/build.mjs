@@ -1,9 +1,10 @@
-// Builds the page: `node www/build.mjs [--wasm DIR] [--out DIR] [--dev]`.
+// Builds the page: `node www/build.mjs [--wasm DIR] [--out DIR] [--openapi FILE] [--dev]`.
 //
 // DIR of `--wasm` (or AQLITE_WASM; default target/www-wasm) holds what `wasm-bindgen --target web` made of www/wasm: aqlite_wasm.js and
 // aqlite_wasm_bg.wasm. The page goes to `--out` (default dist/www). Every file but index.html, sw.js and the manifest carries a hash of its
 // content in its name, so that it may be cached for ever.
 import { build } from "esbuild";
+import { apiPage } from "./api.mjs";
 import { createHash } from "node:crypto";
 import { mkdir, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, extname, join, resolve } from "node:path";
@@ -14,7 +15,7 @@ import { brotliCompressSync } from "node:zlib";
 const here = dirname(fileURLToPath(import.meta.url));
 const root = dirname(here);
 const { values: options } = parseArgs({
-  options: { wasm: { type: "string" }, out: { type: "string" }, dev: { type: "boolean", default: false } },
+  options: { wasm: { type: "string" }, out: { type: "string" }, openapi: { type: "string" }, dev: { type: "boolean", default: false } },
 });
 const wasm = resolve(options.wasm ?? process.env.AQLITE_WASM ?? join(root, "target/www-wasm"));
 const out = resolve(options.out ?? join(root, "dist/www"));
@@ -86,8 +87,14 @@ const fill = async (name, values) => {
 await fill("index.html", { csp, page: pageName, theme: themeName, styles: styleName, icon: iconName, version });
 await fill("manifest.webmanifest", { icon: iconName });
 
-const shell = ["./", pageName, chartName, zipName, themeName, workerName, wasmName, styleName, iconName, "manifest.webmanifest"];
-const stamp = createHash("sha256").update(await readFile(join(out, "index.html"))).digest("hex").slice(0, 10);
+const api = options.openapi ? JSON.parse(await readFile(resolve(options.openapi), "utf8")) : undefined;
+if (api) {
+  await writeFile(join(out, "openapi.json"), JSON.stringify(api));
+  await writeFile(join(out, "api.html"), apiPage(api, { csp, styles: styleName, icon: iconName }));
+}
+
+const shell = ["./", pageName, chartName, zipName, themeName, workerName, wasmName, styleName, iconName, "manifest.webmanifest", ...(api ? ["api.html", "openapi.json"] : [])];
+const stamp = createHash("sha256").update(await readFile(join(out, "index.html"))).update(JSON.stringify(api ?? null)).digest("hex").slice(0, 10);
 await writeFile(join(out, "sw.js"), await bundle("sw.ts", "iife", { WASM_URL: wasmName, SHELL: shell, STAMP: stamp, VERSION: version }));
 // Hosts that read it (Cloudflare's asset server does) send the policy as a header too, and let stamped files be cached for ever.
 const stampedNames = shell.filter((name) => /\.[0-9a-f]{10}\./.test(name));

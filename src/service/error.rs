@@ -178,6 +178,10 @@ fn of_diagnostic(diagnostic: &Diagnostic, index: &LineIndex<'_>) -> Value {
 /// The reason phrase of a status.
 pub(crate) fn reason(status: u16) -> &'static str {
     match status {
+        200 => "OK",
+        201 => "Created",
+        204 => "No Content",
+        304 => "Not Modified",
         400 => "Bad Request",
         401 => "Unauthorized",
         403 => "Forbidden",

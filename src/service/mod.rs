@@ -18,6 +18,7 @@
 //! | references → what they refer to | `resolve` |
 //! | many lines in one request | `bulk`, `transfer` |
 //! | change set → versions, contribution, one commit | `commit` |
+//! | the table of routes as a document | `openapi` |
 //! | anything wrong → status and body | `error` |
 //!
 //! # Choices
@@ -57,6 +58,7 @@ mod http;
 mod ids;
 mod library;
 mod negotiate;
+mod openapi;
 mod owner;
 mod parameters;
 mod query;
@@ -74,6 +76,7 @@ mod versioned;
 
 pub use bulk::pieces;
 pub use http::{Request, Response};
+pub use openapi::openapi;
 pub use route::{needs_leave, operation};
 pub use terminology::{Answers, Reply, TerminologyServer, Unreachable};
 

@@ -7,7 +7,8 @@ use super::{Request, Response, Service};
 use crate::store::repository::Repository;
 use serde_json::{Map, Value, json};
 
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The version of the service.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Response headers that a page of another origin may read.
 const EXPOSED: &str = "ETag, Location, Last-Modified, WWW-Authenticate, Allow, Preference-Applied, Retry-After, X-Request-Id, openehr-uri, openehr-item-tag, openehr-version-item-tag";
 /// Scopes that an application may ask for, in each compartment; narrower patterns are taken too.

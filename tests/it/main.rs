@@ -6,6 +6,7 @@ mod aql_errors;
 mod gdl;
 mod loading;
 mod notation;
+mod openapi;
 mod property;
 mod reference;
 mod rest;

@@ -63,7 +63,8 @@ fn the_cases_hold_on_sqlite() {
 }
 
 /// A service whose futures never wait.
-trait Handler {
+pub trait Handler {
+    /// Answers a request.
     fn handle(&self, request: &Request, moment: &mut dyn Moment) -> Response;
 }
 
@@ -75,7 +76,8 @@ impl<R: Repository> Handler for Synchronous<R> {
     }
 }
 
-fn run_all(start: &dyn Fn(Config) -> Box<dyn Handler>) {
+/// Runs every case file on services that `start` makes.
+pub fn run_all(start: &dyn Fn(Config) -> Box<dyn Handler>) {
     let folder = folder();
     let mut files: Vec<PathBuf> = std::fs::read_dir(&folder).expect("tests/cases/rest").flatten().map(|e| e.path()).collect();
     files.sort();

@@ -46,11 +46,24 @@ fn worker() -> Result<(), String> {
 /// The page's own build script bundles it; the wasm module is made here.
 fn page() -> Result<(), String> {
     let index = root().join("dist/www/index.html");
-    let inputs = [&CORE[..], &["www", "package-lock.json"]].concat();
+    let inputs = [&CORE[..], &["www", "package-lock.json", "examples/openapi.rs"]].concat();
     unless_fresh("page", &inputs, &index, || {
+        let openapi = openapi()?;
         wasm_module("aqlite-wasm", &["--target", "web", "--remove-name-section", "--remove-producers-section"], "target/www-wasm")?;
-        run(&mut command("node", &["www/build.mjs", "--wasm", "target/www-wasm", "--out", "dist/www"]))
+        run(&mut command("node", &["www/build.mjs", "--wasm", "target/www-wasm", "--out", "dist/www", "--openapi", &openapi]))
     })
+}
+
+/// The OpenAPI document of the REST interface, written by an example program of the core; the file's name.
+fn openapi() -> Result<String, String> {
+    let file = root().join("target/openapi.json");
+    let mut program = cargo(&["run", "--quiet", "--example", "openapi"]);
+    let printed = program.stderr(std::process::Stdio::inherit()).output().map_err(|e| format!("cargo: {e}"))?;
+    if !printed.status.success() {
+        return Err(format!("the OpenAPI document could not be written: {}", printed.status));
+    }
+    fs::write(&file, printed.stdout).map_err(|e| format!("{}: {e}", file.display()))?;
+    Ok(file.to_string_lossy().into_owned())
 }
 
 /// Compiles a crate to wasm and writes the module and its JavaScript glue, both named after the crate.

@@ -1,0 +1,295 @@
+//! The OpenAPI document, made from the one table of routes. It is written when the page is built, and is no part of the worker.
+
+use super::negotiate::Format;
+use super::root::VERSION;
+use super::route::{Operation, Part, ROUTES, Route};
+use serde_json::{Map, Value, json};
+
+/// What is said of all routes with one kind of operation, beyond what the table says.
+struct Kind {
+    /// Its name; the statuses are those of all routes with this name.
+    name: &'static str,
+    summary: String,
+    /// Parameters of the query string.
+    query: &'static [&'static str],
+    /// Request headers.
+    headers: &'static [&'static str],
+    /// Media types of the body; the first is the usual one.
+    sends: &'static [&'static str],
+    /// Media types of the answer.
+    gives: &'static [&'static str],
+    /// Statuses of this kind; those of access and of bodies come on top.
+    statuses: &'static [u16],
+}
+
+const JSON: &[&str] = &["application/json"];
+const RM: &[&str] = &["application/json", "application/xml"];
+const XML: &[&str] = &["application/xml", "text/plain"];
+const TEXT: &[&str] = &["application/json", "text/plain"];
+const TABLE: &[&str] = &["application/json", "text/csv", "application/x-ndjson"];
+const NONE: &[&str] = &[];
+const COMMITTAL: &[&str] = &[
+    "Prefer",
+    "openEHR-VERSION.lifecycle_state",
+    "openEHR-AUDIT_DETAILS.change_type",
+    "openEHR-AUDIT_DETAILS.description",
+    "openEHR-AUDIT_DETAILS.committer",
+];
+const CHANGE: &[&str] = &[
+    "If-Match",
+    "Prefer",
+    "openEHR-VERSION.lifecycle_state",
+    "openEHR-AUDIT_DETAILS.change_type",
+    "openEHR-AUDIT_DETAILS.description",
+    "openEHR-AUDIT_DETAILS.committer",
+];
+const CACHED: &[&str] = &["If-None-Match"];
+const ASKED: &[&str] = &["openEHR-EHR-id", "If-None-Match"];
+
+/// What everybody may be told who calls: not known, no leave, too often, not now.
+const OF_ACCESS: [u16; 4] = [401, 403, 429, 503];
+/// What is said of bodies that are too large or of a wrong type.
+const OF_BODIES: [u16; 2] = [413, 415];
+
+impl Kind {
+    fn new(name: &'static str, summary: impl Into<String>, statuses: &'static [u16]) -> Kind {
+        Kind { name, summary: summary.into(), query: NONE, headers: NONE, sends: NONE, gives: NONE, statuses }
+    }
+
+    fn query(self, query: &'static [&'static str]) -> Kind {
+        Kind { query, ..self }
+    }
+
+    fn headers(self, headers: &'static [&'static str]) -> Kind {
+        Kind { headers, ..self }
+    }
+
+    fn sends(self, sends: &'static [&'static str]) -> Kind {
+        Kind { sends, ..self }
+    }
+
+    fn gives(self, gives: &'static [&'static str]) -> Kind {
+        Kind { gives, ..self }
+    }
+
+    fn of(route: &Route) -> Kind {
+        match route.operation {
+            Operation::Create(_) | Operation::Read(_) | Operation::Update(_) | Operation::Delete(_) | Operation::Versioned(..) => {
+                Kind::of_document(route.operation)
+            }
+            Operation::TagsList | Operation::TagsGet(_) | Operation::TagsPut(_) | Operation::TagsDelete(_) => Kind::of_tags(route.operation),
+            Operation::QueryList | Operation::QueryStore | Operation::QueryDetail | Operation::QueryAdHoc | Operation::QueryStored => {
+                Kind::of_queries(route)
+            }
+            operation => Kind::of_others(operation),
+        }
+    }
+
+    fn of_document(operation: Operation) -> Kind {
+        match operation {
+            Operation::Create(what) => {
+                Kind::new("create", format!("Create: {}", what.name), &[201, 400, 404, 406, 409, 422]).headers(COMMITTAL).sends(RM).gives(RM)
+            }
+            Operation::Update(what) => {
+                Kind::new("update", format!("Update: {}", what.name), &[200, 204, 400, 404, 406, 409, 412, 422]).headers(CHANGE).sends(RM).gives(RM)
+            }
+            Operation::Delete(what) => Kind::new("delete", format!("Delete, logically: {}", what.name), &[204, 400, 404, 409, 412]).headers(CHANGE),
+            Operation::Versioned(what, part) => {
+                let part = match part {
+                    Part::Container => "container",
+                    Part::History => "revision history",
+                    Part::AtTime => "version at a time",
+                    Part::Version => "version",
+                };
+                Kind::new("versioned", format!("The {part}: {}", what.name), &[200, 304, 404, 406])
+                    .query(&["version_at_time"])
+                    .headers(CACHED)
+                    .gives(RM)
+            }
+            Operation::Read(what) => Kind::new("read", format!("Read: {}", what.name), &[200, 204, 304, 400, 404, 406])
+                .query(if what.single { &["version_at_time", "path"] } else { &["version_at_time"] })
+                .headers(CACHED)
+                .gives(RM),
+            _ => Kind::new("", "", &[]),
+        }
+    }
+
+    fn of_tags(operation: Operation) -> Kind {
+        match operation {
+            Operation::TagsPut(_) => {
+                Kind::new("tags put", "Replace the item tags", &[200, 204, 400, 404, 406]).headers(&["Prefer"]).sends(JSON).gives(JSON)
+            }
+            Operation::TagsDelete(_) => Kind::new("tags delete", "Remove an item tag", &[204, 404]),
+            _ => Kind::new("tags", "Item tags", &[200, 404, 406]).gives(JSON),
+        }
+    }
+
+    fn of_queries(route: &Route) -> Kind {
+        let sends = if route.method == "POST" { JSON } else { NONE };
+        match route.operation {
+            Operation::QueryList => Kind::new("query list", "List stored queries whose names start so", &[200, 406]).gives(JSON),
+            Operation::QueryStore => Kind::new("query store", "Store a query", &[200, 400, 409]).query(&["type"]).sends(TEXT).gives(JSON),
+            Operation::QueryDetail => Kind::new("query detail", "A stored query", &[200, 404, 406]).gives(JSON),
+            Operation::QueryAdHoc => Kind::new("query", "Execute AQL", &[200, 304, 400, 404, 406, 408, 422, 501])
+                .query(&["q", "ehr_id", "offset", "fetch", "query_parameters"])
+                .headers(ASKED)
+                .sends(sends)
+                .gives(TABLE),
+            _ => Kind::new("query", "Execute a stored query", &[200, 304, 400, 404, 406, 408, 422, 501])
+                .query(&["ehr_id", "offset", "fetch", "query_parameters"])
+                .headers(ASKED)
+                .sends(sends)
+                .gives(TABLE),
+        }
+    }
+
+    fn of_others(operation: Operation) -> Kind {
+        match operation {
+            Operation::EhrCreate | Operation::EhrCreateWithId => {
+                Kind::new("ehr create", "Create an EHR", &[201, 400, 406, 409, 422]).headers(COMMITTAL).sends(RM).gives(RM)
+            }
+            Operation::EhrBySubject => Kind::new("ehr by subject", "The EHR of a subject", &[200, 304, 400, 404, 406])
+                .query(&["subject_id", "subject_namespace"])
+                .headers(CACHED)
+                .gives(RM),
+            Operation::EhrGet => Kind::new("ehr", "An EHR", &[200, 304, 404, 406]).headers(CACHED).gives(RM),
+            Operation::ContributionCreate => {
+                Kind::new("contribution create", "Commit a CONTRIBUTION, all or nothing", &[201, 400, 404, 406, 409, 422])
+                    .headers(&["Prefer"])
+                    .sends(RM)
+                    .gives(RM)
+            }
+            Operation::ContributionGet => Kind::new("contribution", "A CONTRIBUTION", &[200, 304, 404, 406]).headers(CACHED).gives(RM),
+            Operation::TemplateUpload => Kind::new("template upload", "Upload an operational template", &[201, 400, 409])
+                .query(&["type", "version"])
+                .headers(&["Prefer"])
+                .sends(XML)
+                .gives(&["application/xml"]),
+            Operation::TemplateList => Kind::new("template list", "List templates", &[200, 406]).query(&["type"]).gives(JSON),
+            Operation::TemplateVersions => {
+                Kind::new("template versions", "Versions of a template, or the latest as XML", &[200, 404, 406]).query(&["type"]).gives(RM)
+            }
+            Operation::TemplateGet => {
+                Kind::new("template", "A template, byte for byte", &[200, 304, 404, 406]).query(&["type"]).headers(CACHED).gives(&["application/xml"])
+            }
+            Operation::TemplateExample => {
+                Kind::new("template example", "A document that fits a template", &[200, 400, 404, 406]).query(&["kind", "language"]).gives(RM)
+            }
+            Operation::TemplateAdl2 => Kind::new("template adl2", "ADL 2 templates are not supported", &[501]),
+            Operation::GuideUpload => Kind::new("guide upload", "Upload a guide", &[201, 400, 409]).headers(&["Prefer"]).sends(TEXT).gives(JSON),
+            Operation::GuideList => Kind::new("guide list", "List guides", &[200, 406]).gives(JSON),
+            Operation::GuideGet => Kind::new("guide", "A guide as sent", &[200, 404, 406]).gives(TEXT),
+            Operation::GuideRun => {
+                Kind::new("guide run", "Execute a guide on one EHR", &[200, 400, 404, 406]).query(&["now", "language", "trace"]).gives(JSON)
+            }
+            Operation::GuideRunOn => Kind::new("guide run on", "Execute a guide on EHRs", &[200, 400, 404, 406])
+                .query(&["now", "language", "trace"])
+                .sends(JSON)
+                .gives(JSON),
+            Operation::ValueSetStore => Kind::new("value set store", "Store a value set", &[201, 204, 400]).sends(JSON),
+            Operation::ValueSetList => Kind::new("value set list", "List value sets", &[200, 406]).gives(JSON),
+            Operation::ValueSetGet => Kind::new("value set", "A value set", &[200, 404, 406]).gives(JSON),
+            Operation::ValueSetDelete => Kind::new("value set delete", "Remove a value set", &[204, 404]),
+            Operation::AdminLoad => {
+                Kind::new("load", "Load versions under fixed ids", &[200, 400, 409]).sends(&["application/json", "application/x-ndjson"]).gives(JSON)
+            }
+            Operation::AdminReset => Kind::new("reset", "Remove everything but the access log", &[204]),
+            Operation::AdminDeleteEhr => Kind::new("delete ehr", "Remove an EHR physically", &[204, 404, 405]),
+            Operation::AdminDeleteDefinition(_) => Kind::new("delete definition", "Remove a definition", &[204, 404]),
+            Operation::AccessLog => {
+                Kind::new("access log", "The access log", &[200, 400, 406]).query(&["from", "to", "ehr_id", "who", "after", "fetch"]).gives(JSON)
+            }
+            _ => Kind::new("", "", &[]),
+        }
+    }
+}
+
+/// The document: OpenAPI 3.0.
+pub fn openapi() -> Value {
+    let mut paths: Map<String, Value> = Map::new();
+    for route in ROUTES {
+        let path = paths.entry(format!("/{}", route.pattern)).or_insert_with(|| json!({}));
+        if let Some(methods) = path.as_object_mut() {
+            methods.insert(route.method.to_ascii_lowercase(), operation(route));
+        }
+    }
+    let open = |summary: &str| json!({ "servers": [{ "url": "/" }], "get": { "summary": summary, "tags": ["service"], "security": [], "responses": { "200": { "description": "OK" } } } });
+    paths.insert(String::from("/health"), open("Is the service there?"));
+    paths.insert(String::from("/rest/status"), open("Name and version"));
+    json!({
+        "openapi": "3.0.3",
+        "info": {
+            "title": "aqlite",
+            "version": VERSION,
+            "description": "An openEHR clinical data repository. Both servers are one repository: the first speaks the dialect of the service specification, the second that of openEHR ITS-REST.",
+        },
+        "servers": [{ "url": "/v1" }, { "url": "/rest/openehr/v1" }],
+        "security": [{ "bearer": [] }, { "access": [] }, { "basic": [] }],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "bearer": { "type": "http", "scheme": "bearer", "bearerFormat": "JWT" },
+                "access": { "type": "apiKey", "in": "header", "name": "Cf-Access-Jwt-Assertion" },
+                "basic": { "type": "http", "scheme": "basic", "description": "for development" },
+            },
+            "responses": { "Error": { "description": "what is wrong, where, and what helps", "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } } } },
+            "schemas": { "Error": error_schema() },
+        },
+    })
+}
+
+fn error_schema() -> Value {
+    json!({
+        "type": "object",
+        "required": ["error", "message", "code", "errors"],
+        "properties": {
+            "error": { "type": "string", "description": "reason phrase of the status" },
+            "message": { "type": "string" },
+            "code": { "type": "integer", "description": "the status" },
+            "errors": { "type": "array", "items": { "type": "object", "description": "DV_CODED_TEXT, with `_path` or `_line` and `_column` beside it" } },
+        },
+    })
+}
+
+fn operation(route: &Route) -> Value {
+    let kind = Kind::of(route);
+    let names: Vec<&str> = route.pattern.split('/').map(|part| part.trim_matches(['{', '}'])).collect();
+    let in_path = route.pattern.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+    let in_path = in_path.map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }));
+    let in_query = kind.query.iter().map(|name| json!({ "name": name, "in": "query", "schema": { "type": "string" } }));
+    let in_headers = kind.headers.iter().map(|name| json!({ "name": name, "in": "header", "schema": { "type": "string" } }));
+    let mut said = json!({
+        "operationId": format!("{}_{}", route.method.to_ascii_lowercase(), names.join("_")),
+        "summary": kind.summary,
+        "tags": names.first(),
+        "parameters": in_path.chain(in_query).chain(in_headers).collect::<Value>(),
+        "responses": responses(&kind),
+        "x-kind": kind.name,
+        "x-roles": route.need.roles(),
+        "x-scope": format!("{}-*.{}", route.need.word(), route.need.letter()),
+    });
+    if let (Some(members), Some(first)) = (said.as_object_mut(), names.first()) {
+        members.insert(String::from("tags"), json!([first]));
+        if !kind.sends.is_empty() {
+            members.insert(String::from("requestBody"), json!({ "content": content(kind.sends) }));
+        }
+    }
+    said
+}
+
+fn responses(kind: &Kind) -> Map<String, Value> {
+    let of_bodies = OF_BODIES.iter().filter(|_| !kind.sends.is_empty());
+    let mut statuses: Vec<u16> = kind.statuses.iter().chain(&OF_ACCESS).chain(of_bodies).copied().collect();
+    statuses.sort_unstable();
+    let response = |status: u16| match status {
+        200 | 201 if !kind.gives.is_empty() => json!({ "description": super::error::reason(status), "content": content(kind.gives) }),
+        200..400 => json!({ "description": super::error::reason(status) }),
+        _ => json!({ "$ref": "#/components/responses/Error" }),
+    };
+    statuses.into_iter().map(|status| (status.to_string(), response(status))).collect()
+}
+
+fn content(types: &[&str]) -> Map<String, Value> {
+    let schema = |media_type: &str| if media_type == Format::Json.media_type() { json!({}) } else { json!({ "type": "string" }) };
+    types.iter().map(|media_type| ((*media_type).to_owned(), json!({ "schema": schema(media_type) }))).collect()
+}

@@ -1,0 +1,156 @@
+//! The OpenAPI document against what is answered: every status that the cases show is documented, every documented status is shown.
+
+use crate::rest::{Handler, Ticks, run_all};
+use aqlite::service::auth::{Caller, Denied};
+use aqlite::service::{Auth, Config, Limits, Moment, Request, Response, Service, operation};
+use aqlite::store::memory::Memory;
+use aqlite::store::ready::block_on;
+use serde_json::Value;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+/// Statuses of each operation, `GET ehr/{ehr_id}`.
+type Seen = BTreeMap<String, BTreeSet<u16>>;
+
+/// A service that notes what it answers.
+struct Noting {
+    service: Service<Memory>,
+    seen: Rc<RefCell<Seen>>,
+}
+
+impl Handler for Noting {
+    fn handle(&self, request: &Request, moment: &mut dyn Moment) -> Response {
+        let response = block_on(self.service.handle(request, moment)).expect("memory never waits");
+        note(&self.seen, request, response.status);
+        response
+    }
+}
+
+fn note(seen: &RefCell<Seen>, request: &Request, status: u16) {
+    if let Some(name) = operation(request) {
+        seen.borrow_mut().entry(name).or_default().insert(status);
+    }
+}
+
+/// The statuses that the document tells, by operation; the kind of each operation; the operations that take a body.
+fn documented() -> (Seen, BTreeMap<String, String>, BTreeSet<String>) {
+    let (mut statuses, mut kinds, mut bodies) = (Seen::new(), BTreeMap::new(), BTreeSet::new());
+    let document = aqlite::service::openapi();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, said) in methods.as_object().unwrap() {
+            let Some(kind) = said["x-kind"].as_str() else { continue };
+            assert!(!kind.is_empty(), "{method} {path} is not described");
+            let name = format!("{} {}", method.to_uppercase(), path.trim_start_matches('/'));
+            let told = said["responses"].as_object().unwrap().keys().map(|s| s.parse().unwrap()).collect();
+            kinds.insert(name.clone(), kind.to_owned());
+            if said.get("requestBody").is_some() {
+                bodies.insert(name.clone());
+            }
+            statuses.insert(name, told);
+        }
+    }
+    (statuses, kinds, bodies)
+}
+
+/// Sends to every operation what many of them must refuse.
+fn sweep(seen: &RefCell<Seen>, names: impl Iterator<Item = String>, bodies: &BTreeSet<String>) {
+    let config = |auth| Config { auth, admin: true, limits: Limits { body: 1_000, ..Limits::default() }, ..Config::default() };
+    let (open, closed) = (Service::new(Memory::new(), config(Auth::Open)), Service::new(Memory::new(), config(Auth::Known)));
+    let mut moment = Ticks::new();
+    let ehr = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
+    let too_large = "x".repeat(1_001);
+    let stranger = Caller::with_roles("stranger", "", &[]);
+    for name in names {
+        let (method, pattern) = name.split_once(' ').unwrap();
+        let made = Request::new("PUT", &format!("/v1/ehr/{ehr}"));
+        block_on(open.handle(&made, &mut moment)).unwrap();
+        let part = |part: &str| if part == "{ehr_id}" { ehr.to_owned() } else { part.trim_matches(['{', '}']).to_owned() };
+        let path: Vec<String> = pattern.split('/').map(part).collect();
+        for mount in ["/v1", "/rest/openehr/v1"] {
+            let request = || Request::new(method, &format!("{mount}/{}", path.join("/"))).with_header("Prefer", "return=representation");
+            let mut asks = vec![request(), request().with_header("Accept", "application/x-nothing")];
+            if bodies.contains(&name) {
+                let types = [("image/png", "x"), ("application/json", "{}"), ("application/json", too_large.as_str())];
+                asks.extend(types.map(|(media_type, body)| request().with_body(media_type, body)));
+            }
+            for ask in &asks {
+                note(seen, ask, block_on(open.handle(ask, &mut moment)).unwrap().status);
+            }
+            for caller in [Err(&Denied::nobody("Bearer")), Ok(&stranger)] {
+                note(seen, &asks[0], block_on(closed.serve(&asks[0], caller, &mut moment)).unwrap().status);
+            }
+        }
+    }
+}
+
+/// A clock that loses a minute whenever it is read.
+struct Slow(Ticks, i64);
+
+impl Moment for Slow {
+    fn now(&mut self) -> i64 {
+        self.1 += 60_000_000;
+        self.0.now() + self.1
+    }
+
+    fn new_uuid(&mut self) -> String {
+        self.0.new_uuid()
+    }
+}
+
+fn answered_slowly(request: &Request) -> u16 {
+    let service = Service::new(Memory::new(), Config { auth: Auth::Open, ..Config::default() });
+    let mut moment = Slow(Ticks::new(), 0);
+    block_on(service.handle(&Request::new("POST", "/v1/ehr"), &mut moment)).unwrap();
+    block_on(service.handle(request, &mut moment)).unwrap().status
+}
+
+/// Statuses that hosts decide: a rate limit; an issuer or a database that is away.
+const OF_HOSTS: [u16; 2] = [429, 503];
+
+#[test]
+fn every_status_is_documented_and_every_documented_status_is_real() {
+    let seen: Rc<RefCell<Seen>> = Rc::default();
+    let noted = Rc::clone(&seen);
+    run_all(&|config| Box::new(Noting { service: Service::new(Memory::new(), config), seen: Rc::clone(&noted) }));
+    let (documented, kinds, bodies) = documented();
+    sweep(&seen, documented.keys().cloned(), &bodies);
+    let slow = Request::new("POST", "/v1/query/aql").with_body("application/json", r#"{"q":"SELECT e/ehr_id/value FROM EHR e"}"#);
+    note(&seen, &slow, answered_slowly(&slow));
+    let mut complaints = Vec::new();
+    for (name, statuses) in seen.borrow().iter() {
+        let undocumented: Vec<&u16> = statuses.difference(&documented[name]).collect();
+        if !undocumented.is_empty() {
+            complaints.push(format!("{name} answers {undocumented:?}, which is not documented"));
+        }
+    }
+    let mut shown: BTreeMap<&str, BTreeSet<u16>> = BTreeMap::new();
+    for (name, statuses) in seen.borrow().iter() {
+        shown.entry(kinds[name].as_str()).or_default().extend(statuses);
+    }
+    for (name, told) in &documented {
+        let shown = shown.get(kinds[name].as_str()).cloned().unwrap_or_default();
+        let unreal: Vec<&u16> = told.difference(&shown).filter(|s| !OF_HOSTS.contains(s)).collect();
+        if !unreal.is_empty() {
+            complaints.push(format!("{name} ({}) documents {unreal:?}, which no case shows", kinds[name]));
+        }
+    }
+    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+}
+
+#[test]
+fn the_document_is_well_formed() {
+    let document = aqlite::service::openapi();
+    let mut ids = BTreeSet::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for said in methods.as_object().unwrap().values().filter_map(|m| m.get("operationId")) {
+            assert!(ids.insert(said.as_str().unwrap().to_owned()), "{said} twice");
+        }
+        for said in methods.as_object().unwrap().values().filter(|m| m["operationId"].is_string()) {
+            let named: Vec<&Value> = said["parameters"].as_array().unwrap().iter().filter(|p| p["in"] == "path").map(|p| &p["name"]).collect();
+            assert_eq!(named.len(), path.matches('{').count(), "{path}");
+            assert!(said["x-roles"].as_array().is_some_and(|roles| !roles.is_empty()), "{path}");
+        }
+    }
+    assert!(ids.len() > 80, "{}", ids.len());
+}
