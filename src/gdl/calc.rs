@@ -192,8 +192,7 @@ fn order(a: &Value, b: &Value, now: Moment) -> Result<Option<Ordering>> {
 fn equal(a: &Value, b: &Value, now: Moment) -> Result<bool> {
     let code = |x: &Coded, y: &Coded| x.code == y.code && x.terminology == y.terminology;
     Ok(match (a, b) {
-        (Value::Coded(x), Value::Coded(y)) => code(x, y),
-        (Value::Ordinal(x), Value::Ordinal(y)) => x.value == y.value && code(&x.symbol, &y.symbol),
+        (Value::Coded(_), Value::Coded(_)) | (Value::Ordinal(_), Value::Ordinal(_)) => a.same_code(b),
         (Value::Ordinal(o), Value::Coded(c)) | (Value::Coded(c), Value::Ordinal(o)) => code(&o.symbol, c),
         (Value::Coded(c), Value::Text(t)) | (Value::Text(t), Value::Coded(c)) => c.text == *t,
         (Value::Text(x), Value::Text(y)) | (Value::Duration(x), Value::Duration(y)) => x == y,

@@ -18,6 +18,8 @@ pub struct Guide {
     pub concept: String,
     /// The language of the author, such as `en`.
     pub original_language: String,
+    /// What it is for, by language.
+    pub details: Vec<Details>,
     /// References of the description, addressed as `$ref[1]`.
     pub references: Vec<Reference>,
     /// Data bindings in file order.
@@ -105,6 +107,19 @@ pub struct Template {
     pub template_id: Option<String>,
     /// The resource; texts such as `{$gt0001}` are replaced.
     pub object: serde_json::Value,
+}
+
+/// What a guide is for, in one language.
+#[derive(Clone, Debug, Default)]
+pub struct Details {
+    /// Such as `en`.
+    pub language: String,
+    /// Its purpose.
+    pub purpose: String,
+    /// When to use it.
+    pub use_of: String,
+    /// When not to use it.
+    pub misuse: String,
 }
 
 /// A reference of the description.
@@ -215,6 +230,12 @@ impl Guide {
     pub fn terms_in(&self, language: &str) -> &[Term] {
         let find = |language: &str| self.terms.iter().find(|t| t.language.eq_ignore_ascii_case(language));
         find(language).or_else(|| find(&self.original_language)).or(self.terms.first()).map_or(&[], |t| &t.terms)
+    }
+
+    /// What the guide is for in a language, or else in the language of the author, or else in any.
+    pub fn details_in(&self, language: &str) -> Option<&Details> {
+        let find = |language: &str| self.details.iter().find(|d| d.language.eq_ignore_ascii_case(language));
+        find(language).or_else(|| find(&self.original_language)).or(self.details.first())
     }
 
     /// The text of a term in a language.

@@ -41,11 +41,14 @@
 mod action;
 pub mod bind;
 mod calc;
+pub mod cards;
 mod compile;
+pub mod describe;
 mod eval;
 mod expr;
 mod fill;
 pub mod fixture;
+pub mod form;
 mod gdl1;
 mod gdl2;
 pub mod guide;

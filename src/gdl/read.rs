@@ -2,8 +2,8 @@
 
 use super::expr::parse;
 use super::guide::{
-    Binding, Card, Condition, Direction, Element, Guide, InternalVariable, Link, Reference, Rule, Step, SuggestedAction, Suggestion, Template, Term,
-    TermBinding, TermDefinition,
+    Binding, Card, Condition, Details, Direction, Element, Guide, InternalVariable, Link, Reference, Rule, Step, SuggestedAction, Suggestion,
+    Template, Term, TermBinding, TermDefinition,
 };
 use super::item::{Item, Kind};
 use super::{gdl1, gdl2, odin};
@@ -58,6 +58,7 @@ impl Reader<'_> {
             gdl_version: root.text_of("gdl_version").unwrap_or("2.0").to_owned(),
             concept: root.text_of("concept").unwrap_or_default().to_owned(),
             original_language: language.rsplit("::").next().unwrap_or(language).to_owned(),
+            details: keyed(description.and_then(|d| d.get("details"))).map(|(language, item)| details(language, item)).collect(),
             bindings: keyed(bindings).map(|(key, item)| self.binding(key, item)).collect(),
             internal_variables: list("internal_variables").iter().map(internal_variable).collect(),
             templates: keyed(definition.get("templates")).map(|(key, item)| template(key, item)).collect(),
@@ -229,6 +230,11 @@ fn keyed(item: Option<&Item>) -> impl Iterator<Item = (&str, &Item)> {
 fn texts(item: &Item, name: &str) -> Vec<String> {
     let list = item.get(name).map(Item::elements).unwrap_or_default();
     list.iter().filter_map(Item::text).map(str::to_owned).collect()
+}
+
+fn details(language: &str, item: &Item) -> Details {
+    let text = |name: &str| item.text_of(name).unwrap_or_default().to_owned();
+    Details { language: language.to_owned(), purpose: text("purpose"), use_of: text("use"), misuse: text("misuse") }
 }
 
 fn references(description: &Item) -> Vec<Reference> {

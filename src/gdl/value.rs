@@ -119,6 +119,16 @@ impl Value {
         }
     }
 
+    /// True for two ordinals or coded texts with equal rank and code, whatever their texts.
+    pub fn same_code(&self, other: &Value) -> bool {
+        let same = |a: &Coded, b: &Coded| a.code == b.code && a.terminology == b.terminology;
+        match (self, other) {
+            (Value::Coded(a), Value::Coded(b)) => same(a, b),
+            (Value::Ordinal(a), Value::Ordinal(b)) => a.value == b.value && same(&a.symbol, &b.symbol),
+            _ => false,
+        }
+    }
+
     /// The number that arithmetic takes this value for: a number, a count, the magnitude of a quantity, the rank of an
     /// ordinal, a text of digits.
     pub fn number(&self) -> Option<f64> {

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::rc::Rc;
 
-const KIND: DefinitionKind = DefinitionKind::Guide;
+pub(crate) const KIND: DefinitionKind = DefinitionKind::Guide;
 /// Guides are immutable by their id: the version of each is this one.
 pub(crate) const VERSION: &str = "1.0.0";
 
@@ -38,7 +38,7 @@ impl<R: Repository> Service<R> {
             version: VERSION.to_owned(),
             format: String::from(if guide.gdl_version.starts_with('2') { "gdl2" } else { "gdl" }),
             created: iso(call.now),
-            summary: json!({ "concept": guide.term(&guide.concept, &guide.original_language), "language": guide.original_language }).to_string(),
+            summary: summary(&guide),
             body: text.clone(),
         };
         self.repository.define(KIND, definition.clone()).await.map_err(Failure::of_store)?;
@@ -188,6 +188,13 @@ impl<R: Repository> Service<R> {
     }
 }
 
+/// What lists of guides show without reading them.
+fn summary(guide: &gdl::Guide) -> String {
+    let language = guide.original_language.as_str();
+    let purpose = guide.details_in(language).map(|d| d.purpose.trim());
+    json!({ "concept": guide.term(&guide.concept, language), "language": language, "purpose": purpose }).to_string()
+}
+
 fn no_guide() -> Failure {
     Failure::missing("there is no guide with this id")
 }
@@ -228,6 +235,11 @@ pub(super) struct Asked {
 }
 
 impl Asked {
+    /// The language of texts.
+    pub(super) fn language(&self) -> &str {
+        &self.language
+    }
+
     /// The parameters of a request: `trace=true`, `language=de`, `now=2024-02-29T12:00:00+01:00`. Without them: no trace, the
     /// first language of Accept-Language that the guide has, the clock.
     pub(super) fn of(call: &Call<'_>, guide: &CompiledGuide) -> Result<Asked, Failure> {

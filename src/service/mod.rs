@@ -12,6 +12,8 @@
 //! | whose documents a path is about | `owner` |
 //! | one file a resource | `ehr`, `controlled`, `contribution`, `versioned`, `template`, `stored_query`, `query`, `gdl`, `admin`, `root` |
 //! | one file a resource | `ehr`, `ehr_status`, `composition`, `directory`, `contribution`, `versioned`, `template`, `stored_query`, `query`, `explain`, `value_set`, `gdl`, `admin`, `root` |
+//! | one file a resource | `ehr`, `controlled`, `contribution`, `versioned`, `template`, `stored_query`, `query`, `gdl`, `cds`, `admin`, `root` |
+//! | one file a resource | `ehr`, `ehr_status`, `composition`, `directory`, `contribution`, `versioned`, `template`, `stored_query`, `query`, `value_set`, `gdl`, `admin`, `root` |
 //! | what a query asks of terminologies → answers | `terminology`, `fhir` |
 //! | one file a resource | `ehr`, `controlled`, `contribution`, `tag`, `versioned`, `template`, `stored_query`, `query`, `gdl`, `admin`, `root` |
 //! | body → checked document | `content` |
@@ -43,6 +45,7 @@ mod admin;
 pub mod auth;
 mod bulk;
 mod call;
+mod cds;
 mod commit;
 mod committal;
 mod content;
@@ -298,6 +301,8 @@ impl<R: Repository> Service<R> {
             Operation::Bulk => self.bulk(call).await,
             Operation::Export => self.export(call).await,
             Operation::Import => self.import(call).await,
+            Operation::CdsDiscovery => self.cds_discovery(call).await,
+            Operation::CdsCall => self.cds_call(call).await,
             Operation::AdminLoad => self.admin_load(call).await,
             Operation::AdminReset => self.admin_reset().await,
             Operation::AdminDeleteEhr => self.admin_delete_ehr(call).await,

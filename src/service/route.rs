@@ -53,6 +53,8 @@ pub(crate) enum Operation {
     Bulk,
     Export,
     Import,
+    CdsDiscovery,
+    CdsCall,
     AdminLoad,
     AdminReset,
     AdminDeleteEhr,
@@ -207,6 +209,8 @@ pub(crate) const ROUTES: &[Route] = &[
     route("POST", "gdl/query", Operation::GuideRunOn, Guide, Search),
     route("GET", "admin/export", Operation::Export, Admin, Read),
     route("POST", "admin/import", Operation::Import, Admin, Create),
+    route("GET", "cds-services", Operation::CdsDiscovery, Guide, Read),
+    route("POST", "cds-services/{guide_id}", Operation::CdsCall, Guide, Search),
     route("POST", "admin/load", Operation::AdminLoad, Admin, Create),
     route("POST", "admin/reset", Operation::AdminReset, Admin, Delete),
     route("DELETE", "admin/ehr/{ehr_id}", Operation::AdminDeleteEhr, Admin, Delete),
@@ -217,7 +221,7 @@ pub(crate) const ROUTES: &[Route] = &[
 ];
 
 /// The top-level groups of a mount, as the manifest names them: the three of the service specification first.
-pub(crate) const ENDPOINTS: [&str; 6] = ["/ehrs", "/definitions", "/query", "/gdl", "/demographic", "/admin"];
+pub(crate) const ENDPOINTS: [&str; 7] = ["/ehrs", "/definitions", "/query", "/gdl", "/cds-services", "/demographic", "/admin"];
 
 /// Methods that HTTP knows; any other is answered with 501.
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT"];

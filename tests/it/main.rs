@@ -4,6 +4,7 @@
 
 mod aql_errors;
 mod gdl;
+mod guides;
 mod loading;
 mod notation;
 mod openapi;

@@ -152,52 +152,46 @@ impl Function {
 }
 
 impl Expr {
+    /// Calls `visit` with the expression and everything in it, the outer before the inner.
+    pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {
+        visit(self);
+        match self {
+            Expr::Not(a) | Expr::Negate(a) | Expr::ForAll(a) | Expr::Any(_, a) => a.walk(visit),
+            Expr::Binary(_, a, b) => {
+                a.walk(visit);
+                b.walk(visit);
+            }
+            Expr::Call(_, args) => args.iter().for_each(|a| a.walk(visit)),
+            Expr::Literal(_) | Expr::Variable(_) | Expr::Path(..) | Expr::Reference(..) | Expr::Fired(_) | Expr::Best(..) => {}
+        }
+    }
+
     /// Calls `visit` with every variable that is read.
     pub fn variables<'a>(&'a self, visit: &mut dyn FnMut(&'a Variable)) {
-        match self {
+        self.walk(&mut |expr| match expr {
             Expr::Variable(v) => visit(v),
-            Expr::Any(vars, inner) => {
-                vars.iter().for_each(&mut *visit);
-                inner.variables(visit);
-            }
-            Expr::Not(a) | Expr::Negate(a) | Expr::ForAll(a) => a.variables(visit),
-            Expr::Binary(_, a, b) => {
-                a.variables(visit);
-                b.variables(visit);
-            }
-            Expr::Call(_, args) => args.iter().for_each(|a| a.variables(visit)),
-            Expr::Literal(_) | Expr::Path(..) | Expr::Reference(..) | Expr::Fired(_) | Expr::Best(..) => {}
-        }
+            Expr::Any(list, _) => list.iter().for_each(&mut *visit),
+            _ => {}
+        });
     }
 
-    /// Calls `visit` with every comparison of a variable with a literal; an operator that is turned round is told as such.
+    /// Calls `visit` with every variable that stands beside a literal; an operator that is turned round is told as such.
     pub fn pairs<'a>(&'a self, visit: &mut dyn FnMut(&'a Variable, Operator, &'a Value)) {
-        match self {
-            Expr::Binary(operator, a, b) => match (a.as_ref(), b.as_ref()) {
+        self.walk(&mut |expr| {
+            let Expr::Binary(operator, a, b) = expr else { return };
+            match (a.as_ref(), b.as_ref()) {
                 (Expr::Variable(variable), Expr::Literal(value)) => visit(variable, *operator, value),
                 (Expr::Literal(value), Expr::Variable(variable)) => visit(variable, operator.turned(), value),
-                (a, b) => {
-                    a.pairs(visit);
-                    b.pairs(visit);
-                }
-            },
-            Expr::Not(a) | Expr::Negate(a) | Expr::ForAll(a) | Expr::Any(_, a) => a.pairs(visit),
-            Expr::Call(_, args) => args.iter().for_each(|a| a.pairs(visit)),
-            _ => {}
-        }
+                _ => {}
+            }
+        });
     }
 
-    /// How many literals the expression has, `null` not counted; `visit` sees each.
+    /// Calls `visit` with every literal, `null` left out.
     pub fn literals<'a>(&'a self, visit: &mut dyn FnMut(&'a Value)) {
-        match self {
+        self.walk(&mut |expr| match expr {
             Expr::Literal(v) if !v.is_null() => visit(v),
-            Expr::Not(a) | Expr::Negate(a) | Expr::ForAll(a) | Expr::Any(_, a) => a.literals(visit),
-            Expr::Binary(_, a, b) => {
-                a.literals(visit);
-                b.literals(visit);
-            }
-            Expr::Call(_, args) => args.iter().for_each(|a| a.literals(visit)),
             _ => {}
-        }
+        });
     }
 }

@@ -4,6 +4,7 @@
 //! `Error`; where a query text is the reason, its `diagnostics` say what and where, in UTF-16 units. A panic is an `Error` named `Panic`:
 //! the instance is lost then, and its owner starts another.
 
+mod guide;
 mod moment;
 mod samples;
 
@@ -292,9 +293,13 @@ fn diagnostics_json(q: &str, found: &[Diagnostic]) -> Value {
 
 /// An `Error` whose message is the first problem, with all of them as its `diagnostics`.
 fn query_error(q: &str, found: &[Diagnostic]) -> JsValue {
-    let message = found.first().map_or_else(|| String::from("the query is wrong"), |d| d.one_line(q));
+    error_with(found.first().map_or_else(|| String::from("the query is wrong"), |d| d.one_line(q)), &diagnostics_json(q, found))
+}
+
+/// An `Error` with `diagnostics`.
+fn error_with(message: String, diagnostics: &Value) -> JsValue {
     let error = js_sys::Error::new(&message);
-    let diagnostics = js_sys::JSON::parse(&diagnostics_json(q, found).to_string()).unwrap_or(JsValue::NULL);
+    let diagnostics = js_sys::JSON::parse(&diagnostics.to_string()).unwrap_or(JsValue::NULL);
     // Setting a member of a fresh object does not fail.
     let _ = js_sys::Reflect::set(&error, &JsValue::from_str("diagnostics"), &diagnostics);
     error.into()

@@ -1,0 +1,112 @@
+//! CDS Hooks 2.0: every stored guide is a service of the hook `patient-view`.
+//!
+//! The patient of a call leads to an EHR by EHR_STATUS.subject.external_ref: first by the identifiers of the prefetched
+//! Patient (`system` is the namespace, `value` the id), then by `context.patientId` in the namespace that the parameter
+//! `subject_namespace` names, or in any where that is not ambiguous.
+
+use super::Service;
+use super::call::Call;
+use super::content::malformed;
+use super::error::Failure;
+use super::gdl::{Asked, KIND};
+use super::http::Response;
+use super::negotiate::{choose, json_body};
+use crate::aql::{Cell, Parameter, Parameters};
+use crate::gdl::cards::cards;
+use crate::rm::json::members;
+use crate::store::repository::Repository;
+use serde_json::{Value, json};
+
+const HOOK: &str = "patient-view";
+
+impl<R: Repository> Service<R> {
+    /// GET /cds-services
+    pub(super) async fn cds_discovery(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        choose(call.request, &["application/json"])?;
+        let found = self.repository.definitions(KIND, "").await.map_err(Failure::of_store)?;
+        let service = |definition: &crate::store::repository::Definition| {
+            let summary: Value = serde_json::from_str(&definition.summary).unwrap_or_default();
+            let text = |name: &str| summary.get(name).and_then(Value::as_str).filter(|t| !t.is_empty());
+            let title = text("concept").unwrap_or(&definition.name);
+            json!({
+                "hook": HOOK,
+                "id": definition.name,
+                "title": title,
+                "description": text("purpose").unwrap_or(title),
+                "prefetch": { "patient": "Patient/{{context.patientId}}" },
+            })
+        };
+        let services: Vec<Value> = found.iter().filter(|d| call.allowed(&d.name).is_ok()).map(service).collect();
+        Ok(Response::json(200, json!({ "services": services })))
+    }
+
+    /// POST /cds-services/{guide}
+    pub(super) async fn cds_call(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        choose(call.request, &["application/json"])?;
+        json_body(call.request)?;
+        let guide = self.guide(call.param(0)).await?;
+        let request = Invocation::read(call.text()?)?;
+        let ehr_id = self.ehr_of_patient(call, &request).await?;
+        let asked = Asked::of(call, &guide)?;
+        let (runs, _) = self.run_guide(call, &guide, &asked, &[ehr_id]).await?;
+        let cards = runs.first().map(|r| cards(&guide, &r.run, asked.language(), &mut || call.new_uuid())).unwrap_or_default();
+        Ok(Response::json(200, json!({ "cards": cards })))
+    }
+
+    async fn ehr_of_patient(&self, call: &Call<'_>, request: &Invocation) -> Result<String, Failure> {
+        let named = call.request.query_value("subject_namespace").map(|namespace| (request.patient.as_str(), namespace));
+        let identifiers = request.identifiers.iter().map(|(id, namespace)| (id.as_str(), namespace.as_str()));
+        for (id, namespace) in identifiers.chain(named) {
+            if let Some(ehr) = self.repository.ehr_by_subject(id, namespace).await.map_err(Failure::of_store)? {
+                return Ok(ehr.ehr_id);
+            }
+        }
+        let missing = || Failure::missing("there is no EHR of this patient: EHR_STATUS.subject.external_ref names nobody with this id");
+        if named.is_some() {
+            return Err(missing());
+        }
+        let q = "SELECT e/ehr_id/value FROM EHR e WHERE e/ehr_status/subject/external_ref/id/value=$patient";
+        let parameters = Parameters::from([(String::from("patient"), Parameter::Text(request.patient.clone()))]);
+        let found = self.rows(call, q, &parameters, None).await?;
+        match found.rows.as_slice() {
+            [] => Err(missing()),
+            [row] => match row.first() {
+                Some(Cell::Text(id)) => Ok(id.clone()),
+                _ => Err(missing()),
+            },
+            _ => Err(Failure::new(409, "several namespaces have a patient with this id: name one by the parameter `subject_namespace`")),
+        }
+    }
+}
+
+/// What a client of CDS Hooks sends.
+struct Invocation {
+    /// `context.patientId`
+    patient: String,
+    /// The identifiers of the prefetched Patient: value and system.
+    identifiers: Vec<(String, String)>,
+}
+
+impl Invocation {
+    fn read(text: &str) -> Result<Invocation, Failure> {
+        // Read with care first: the message names the place of what is broken.
+        members(text).map_err(|m| malformed("body", text, m))?;
+        let body: Value = serde_json::from_str(text).map_err(|_| Failure::bad("the body is nested too deeply"))?;
+        let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).filter(|t| !t.is_empty());
+        match text("/hook") {
+            Some(HOOK) => {}
+            Some(other) => {
+                return Err(Failure::bad(format!("the hook `{}` is not served: expected `{HOOK}`", other.chars().take(40).collect::<String>())));
+            }
+            None => return Err(Failure::bad(format!("`hook` is missing: expected `{HOOK}`"))),
+        }
+        if text("/hookInstance").is_none() {
+            return Err(Failure::bad("`hookInstance` is missing: expected a UUID"));
+        }
+        let patient = text("/context/patientId").ok_or_else(|| Failure::bad("`context.patientId` is missing"))?;
+        let identifiers = body.pointer("/prefetch/patient/identifier").and_then(Value::as_array).into_iter().flatten();
+        let identifier = |i: &Value| Some((i.get("value")?.as_str()?.to_owned(), i.get("system")?.as_str()?.to_owned()));
+        let patient = patient.strip_prefix("Patient/").unwrap_or(patient).to_owned();
+        Ok(Invocation { patient, identifiers: identifiers.filter_map(identifier).collect() })
+    }
+}

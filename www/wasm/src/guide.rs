@@ -1,0 +1,48 @@
+//! Guides for the page: what they ask, what they do with a form, whether their fixtures hold. Everything crosses as JSON text.
+
+use aqlite::diag::Diagnostic;
+use aqlite::gdl::describe::{self, problems};
+use aqlite::gdl::time::Moment;
+use serde_json::{Map, Value};
+use wasm_bindgen::prelude::*;
+
+/// A guide in a language: bindings with their AQL, inputs for a form, outputs, rules, terms, problems.
+///
+/// # Errors
+/// An `Error` with `diagnostics` when the text is no guide.
+#[wasm_bindgen(js_name = describeGuide)]
+pub fn describe_guide(text: &str, language: &str) -> Result<String, JsValue> {
+    describe::describe(text, language).map(|json| json.to_string()).map_err(|found| guide_error(text, &found))
+}
+
+/// Runs a guide on a form. `inputs` is a JSON object of literals by variable, such as `{"gt0003": "80,kg"}`; `now` is ISO 8601.
+/// Gives `{fired, results, cards, trace, notes}`.
+///
+/// # Errors
+/// An `Error` when the text is no guide, `inputs` no object of texts, or `now` no time.
+#[wasm_bindgen(js_name = tryGuide)]
+pub fn try_guide(text: &str, inputs: &str, language: &str, now: &str) -> Result<String, JsValue> {
+    let inputs: Map<String, Value> = serde_json::from_str(inputs).map_err(|e| JsError::new(&e.to_string()))?;
+    let given: Vec<(String, String)> = inputs.into_iter().filter_map(|(code, value)| Some((code, value.as_str()?.to_owned()))).collect();
+    describe::try_out(text, &given, language, moment(now)?).map(|json| json.to_string()).map_err(|found| guide_error(text, &found))
+}
+
+/// Runs the cases of a fixture file on a guide: `{guide_id, problems, cases: [{id, line, passed, differences, fired, …}]}`.
+///
+/// # Errors
+/// An `Error` with `diagnostics` when the guide or the fixture cannot be read.
+#[wasm_bindgen(js_name = testGuide)]
+pub fn test_guide(text: &str, fixture: &str, now: &str) -> Result<String, JsValue> {
+    describe::test(text, fixture, moment(now)?).map(|json| json.to_string()).map_err(|found| {
+        let is_of_fixture = found.iter().all(|d| d.code.starts_with("GDL05"));
+        guide_error(if is_of_fixture { fixture } else { text }, &found)
+    })
+}
+
+fn moment(text: &str) -> Result<Moment, JsValue> {
+    Moment::parse(text, 0).ok_or_else(|| JsError::new("`now` is not ISO 8601").into())
+}
+
+fn guide_error(text: &str, found: &[Diagnostic]) -> JsValue {
+    super::error_with(found.first().map_or_else(|| String::from("the guide is wrong"), |d| d.one_line(text)), &problems(found, text))
+}
