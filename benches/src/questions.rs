@@ -72,7 +72,7 @@ pub fn load(generator: Generator) -> Loaded {
                 Some(packed)
             });
             load_ms += time * 1000.0;
-            packed_bytes += packed.map_or(0, |p| p.to_text(&|_| 100).len());
+            packed_bytes += packed.map_or(0, |p| p.to_text(&|_| 100, &[]).len());
         }
     }
     let ehr = (0..generator.ehrs()).max_by_key(|e| generator.compositions_of(*e).len().min(60)).unwrap_or_default();

@@ -7,9 +7,9 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|text: &str| {
     let Some((shape, slots)) = text.split_once('\n') else { return };
     let Ok(shape) = Shapes::new().read(shape) else { return };
-    let Ok(packed) = Packed::from_text(slots, &|_| Some(shape.clone())) else { return };
-    let text = packed.to_text(&|_| 0);
-    let again = Packed::from_text(&text, &|_| Some(shape.clone())).expect("what was written reads");
+    let Ok(packed) = Packed::from_text(slots, &|_| Some(shape.clone()), &["known"]) else { return };
+    let text = packed.to_text(&|_| 0, &["known"]);
+    let again = Packed::from_text(&text, &|_| Some(shape.clone()), &["known"]).expect("what was written reads");
     assert_eq!(again.to_json(), packed.to_json());
     let _ = packed.unpack();
     let mut batch = Batch::new();

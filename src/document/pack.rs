@@ -6,6 +6,7 @@ use crate::rm::Token;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json::{Scanner, quote_into};
 use crate::rm::tree::{Kind, NodeId, NodeRef, Tree};
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -153,42 +154,23 @@ impl Packed {
 
     /// The compact text form: `[shape, slot, slot, [part, part], …]`, slots and runs in document order.
     ///
-    /// Every slot is a JSON string, except numbers and booleans, which stand as they were sent.
-    pub fn to_text(&self, id_of: &dyn Fn(&Shape) -> u64) -> String {
-        let mut out = String::with_capacity(self.text.len() * 2);
-        self.write_part(&self.root, id_of, &mut out);
-        out
+    /// Numbers and booleans stand as they were sent, texts as JSON strings; where a number stands for a text, it refers: `n`
+    /// to `known[n]`, which the reader must be given too, and `-n` to the n-th string of this text, from 1.
+    pub fn to_text(&self, id_of: &dyn Fn(&Shape) -> u64, known: &[&str]) -> String {
+        let out = String::with_capacity(self.text.len() * 2);
+        let mut writer = Writer { packed: self, id_of, known, strings: 0, first: HashMap::new(), out };
+        writer.part(&self.root);
+        writer.out
     }
 
-    fn write_part(&self, part: &Part, id_of: &dyn Fn(&Shape) -> u64, out: &mut String) {
-        let _ = write!(out, "[{}", id_of(&part.shape));
-        for item in part.shape.items() {
-            match item.kind {
-                ItemKind::Slot(kind, slot) => {
-                    out.push(',');
-                    let text = self.slot(part, slot);
-                    if kind == Kind::Text { quote_into(out, text) } else { out.push_str(text) }
-                }
-                ItemKind::Parts(run) => {
-                    out.push_str(",[");
-                    for (i, inner) in part.runs.get(run as usize).into_iter().flatten().enumerate() {
-                        out.push_str(if i > 0 { "," } else { "" });
-                        self.write_part(inner, id_of, out);
-                    }
-                    out.push(']');
-                }
-                _ => {}
-            }
-        }
-        out.push(']');
-    }
-
-    /// Reads what [`Packed::to_text`] wrote.
+    /// Reads what [`Packed::to_text`] wrote, with the same `known`.
     ///
     /// # Errors
     /// When the text is broken, or names a shape that `shape_of` does not know.
-    pub fn from_text(text: &str, shape_of: &dyn Fn(u64) -> Option<Arc<Shape>>) -> Result<Packed, String> {
-        let mut reader = Reader { scanner: Scanner::new(text), shape_of, text: String::with_capacity(text.len()) };
+    pub fn from_text(text: &str, shape_of: &dyn Fn(u64) -> Option<Arc<Shape>>, known: &[&str]) -> Result<Packed, String> {
+        let mut reader =
+            Reader { scanner: Scanner::new(text), shape_of, text: String::with_capacity(text.len()), known: Vec::new(), strings: Vec::new() };
+        reader.known = known.iter().map(|text| reader.keep(text)).collect();
         let root = reader.part()?;
         Ok(Packed { text: reader.text, root })
     }
@@ -308,10 +290,68 @@ fn write_run<V: FragmentView>(view: &V, run: u32, out: &mut String) {
     });
 }
 
+/// Writes the text form.
+struct Writer<'a> {
+    packed: &'a Packed,
+    id_of: &'a dyn Fn(&Shape) -> u64,
+    known: &'a [&'a str],
+    /// How many strings have been written.
+    strings: usize,
+    /// Where a text was written first.
+    first: HashMap<&'a str, usize>,
+    out: String,
+}
+
+/// Shorter texts are written again: a reference would not be shorter.
+const WORTH_A_REFERENCE: usize = 4;
+
+impl<'a> Writer<'a> {
+    fn part(&mut self, part: &'a Part) {
+        let _ = write!(self.out, "[{}", (self.id_of)(&part.shape));
+        for item in part.shape.items() {
+            match item.kind {
+                ItemKind::Slot(kind, slot) => {
+                    self.out.push(',');
+                    let text = self.packed.slot(part, slot);
+                    if kind == Kind::Text { self.text(text) } else { self.out.push_str(text) }
+                }
+                ItemKind::Parts(run) => {
+                    self.out.push_str(",[");
+                    for (i, inner) in part.runs.get(run as usize).into_iter().flatten().enumerate() {
+                        self.out.push_str(if i > 0 { "," } else { "" });
+                        self.part(inner);
+                    }
+                    self.out.push(']');
+                }
+                _ => {}
+            }
+        }
+        self.out.push(']');
+    }
+
+    fn text(&mut self, text: &'a str) {
+        if let Some(number) = self.known.iter().position(|known| *known == text) {
+            let _ = write!(self.out, "{number}");
+        } else if let Some(first) = self.first.get(text) {
+            let _ = write!(self.out, "-{first}");
+        } else {
+            quote_into(&mut self.out, text);
+            self.strings += 1;
+            if text.len() >= WORTH_A_REFERENCE {
+                self.first.insert(text, self.strings);
+            }
+        }
+    }
+}
+
 struct Reader<'a> {
     scanner: Scanner<'a>,
     shape_of: &'a dyn Fn(u64) -> Option<Arc<Shape>>,
     text: String,
+    /// Where the known texts stand in `text`.
+    known: Vec<(u32, u32)>,
+    /// Where the strings that were read stand.
+    strings: Vec<(u32, u32)>,
 }
 
 const BROKEN: &str = "a packed document is broken";
@@ -329,7 +369,7 @@ impl Reader<'_> {
         let mut runs = Vec::with_capacity(shape.parts().len());
         for item in shape.items() {
             match item.kind {
-                ItemKind::Slot(..) => slots.push(self.slot()?),
+                ItemKind::Slot(kind, _) => slots.push(self.slot(kind)?),
                 ItemKind::Parts(_) => runs.push(self.run()?),
                 _ => {}
             }
@@ -338,16 +378,32 @@ impl Reader<'_> {
         Ok(Part { shape: Arc::clone(&shape), slots, runs })
     }
 
-    fn slot(&mut self) -> Result<(u32, u32), String> {
+    fn slot(&mut self, kind: Kind) -> Result<(u32, u32), String> {
         self.expect(Token::Comma)?;
-        let start = self.text.len() as u32;
         match self.scanner.next_token() {
-            Ok(Token::String(text)) => self.text.push_str(&text),
-            Ok(Token::Number(text)) => self.text.push_str(text),
-            Ok(Token::Boolean(flag)) => self.text.push_str(if flag { "true" } else { "false" }),
-            _ => return Err(BROKEN.to_owned()),
+            Ok(Token::String(text)) => {
+                let place = self.keep(&text);
+                self.strings.push(place);
+                Ok(place)
+            }
+            Ok(Token::Number(number)) if kind == Kind::Text => self.referred(number).ok_or_else(|| BROKEN.to_owned()),
+            Ok(Token::Number(text)) => Ok(self.keep(text)),
+            Ok(Token::Boolean(flag)) => Ok(self.keep(if flag { "true" } else { "false" })),
+            _ => Err(BROKEN.to_owned()),
         }
-        Ok((start, self.text.len() as u32))
+    }
+
+    fn keep(&mut self, text: &str) -> (u32, u32) {
+        let start = self.text.len() as u32;
+        self.text.push_str(text);
+        (start, self.text.len() as u32)
+    }
+
+    fn referred(&self, number: &str) -> Option<(u32, u32)> {
+        match number.strip_prefix('-') {
+            Some(back) => self.strings.get(back.parse::<usize>().ok()?.checked_sub(1)?).copied(),
+            None => self.known.get(number.parse::<usize>().ok()?).copied(),
+        }
     }
 
     fn run(&mut self) -> Result<Vec<Part>, String> {
@@ -399,9 +455,32 @@ mod tests {
         let used = packed.shapes();
         assert_eq!(used.len(), 3, "the composition, the entry, and one shape for both clusters");
         let id_of = |shape: &Shape| used.iter().position(|s| s.digest() == shape.digest()).unwrap() as u64;
-        let text = packed.to_text(&id_of);
-        let again = Packed::from_text(&text, &|id| used.get(id as usize).cloned()).unwrap();
-        assert!(tree.root().unwrap().same_as(again.unpack().root().unwrap()));
+        for known in [[].as_slice(), &["Dr \"X\"\n", "Flag"]] {
+            let text = packed.to_text(&id_of, known);
+            let again = Packed::from_text(&text, &|id| used.get(id as usize).cloned(), known).unwrap();
+            assert!(tree.root().unwrap().same_as(again.unpack().root().unwrap()));
+            assert_eq!(again.to_json(), json::write(tree.root().unwrap()));
+        }
+    }
+
+    #[test]
+    fn a_text_is_written_once() {
+        let tree = json::read(TEXT, Cls::COMPOSITION).unwrap();
+        let packed = pack(tree.root().unwrap(), &NothingKnown, &Shapes::new());
+        let id_of = |shape: &Shape| packed.shapes().iter().position(|s| s.digest() == shape.digest()).unwrap() as u64;
+        let text = packed.to_text(&id_of, &["Visit"]);
+        assert_eq!(text, r#"[0,0,"Dr \"X\"\n",[[1,"A","Tree","Systolic",120.50,"mm[Hg]",[[2,"R"],[2,"R"]],"Flag",true]]]"#);
+        let broken = ["[0,9]", "[0,-1]", "[0,1.5]", "[0,-0]", "[0,\"a\",-2]"];
+        assert!(broken.iter().all(|text| Packed::from_text(text, &|_| packed.shapes().first().cloned(), &["Visit"]).is_err()));
+    }
+
+    #[test]
+    fn text_forms_without_references_read_too() {
+        let tree = json::read(TEXT, Cls::COMPOSITION).unwrap();
+        let packed = pack(tree.root().unwrap(), &NothingKnown, &Shapes::new());
+        let used = packed.shapes();
+        let text = r#"[0,"Visit","Dr \"X\"\n",[[1,"A","Tree","Systolic",120.50,"mm[Hg]",[[2,"R"],[2,"R"]],"Flag",true]]]"#;
+        let again = Packed::from_text(text, &|id| used.get(id as usize).cloned(), &["Visit", "A"]).unwrap();
         assert_eq!(again.to_json(), json::write(tree.root().unwrap()));
     }
 

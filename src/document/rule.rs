@@ -39,11 +39,20 @@ pub(super) struct Place {
 }
 
 /// Attributes whose texts and codes describe structure rather than the patient.
-const STRUCTURAL: [Attr; 8] =
-    [Attr::NAME, Attr::LANGUAGE, Attr::ENCODING, Attr::TERRITORY, Attr::CATEGORY, Attr::NULL_FLAVOUR, Attr::MATH_FUNCTION, Attr::LIFECYCLE_STATE];
+const STRUCTURAL: [Attr; 9] = [
+    Attr::NAME,
+    Attr::LANGUAGE,
+    Attr::ENCODING,
+    Attr::TERRITORY,
+    Attr::CATEGORY,
+    Attr::NULL_FLAVOUR,
+    Attr::MATH_FUNCTION,
+    Attr::LIFECYCLE_STATE,
+    Attr::CHANGE_TYPE,
+];
 
 /// The RM's own words: identifiers of terminologies and code sets, and rubrics of the openEHR terminology (structural groups).
-const WORDS: [&str; 46] = [
+const WORDS: [&str; 56] = [
     "openehr",
     "local",
     "ISO_639-1",
@@ -90,6 +99,16 @@ const WORDS: [&str; 46] = [
     "147",
     "144",
     "267",
+    "creation",
+    "249",
+    "amendment",
+    "250",
+    "modification",
+    "251",
+    "synthesis",
+    "252",
+    "attestation",
+    "666",
 ];
 
 /// True when the leaf belongs to the shape: a structural text that is known, never a patient's own.
@@ -106,7 +125,8 @@ pub(super) fn is_constant(place: Place, kind: Kind, text: &str, known: &dyn Know
         }
         (_, Attr::UNITS) => known.knows(text),
         (_, Attr::TYPE) => Cls::parse(text).is_some() || matches!(text, "PARTY" | "ACTOR" | "ANY"),
-        (_, Attr::VALUE | Attr::CODE_STRING) => {
+        (_, Attr::NAMESPACE) => text == "local",
+        (_, Attr::VALUE | Attr::CODE_STRING | Attr::PREFERRED_TERM) => {
             place.role.is_some_and(|r| STRUCTURAL.contains(&r)) && (is_short_code(text) || is_word(text) || known.knows(text))
         }
         _ => false,

@@ -73,8 +73,7 @@ impl<R: Repository> Service<R> {
     /// The same, where the content is not refused for what is found: that is given back.
     pub(crate) async fn examine_composition(&self, call: &Call<'_>, tree: Tree) -> Result<(Checked, Vec<Finding>), Failure> {
         let mut findings = model_findings(&tree);
-        let path = [Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE];
-        let template_id = tree.root().and_then(|r| r.text_along(&path)).map(str::to_owned);
+        let template_id = named_template(&tree).map(str::to_owned);
         let compiled = match &template_id {
             Some(id) => self.template_of(call, id).await?,
             None => None,
@@ -89,6 +88,11 @@ impl<R: Repository> Service<R> {
         }
         Ok((Checked { tree, template_id, known: Rc::clone(&compiled.known) }, findings))
     }
+}
+
+/// COMPOSITION.archetype_details.template_id.value.
+pub(crate) fn named_template(tree: &Tree) -> Option<&str> {
+    tree.root()?.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE])
 }
 
 fn without_template(id: Option<&str>) -> Finding {

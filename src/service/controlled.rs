@@ -64,9 +64,10 @@ impl<R: Repository> Service<R> {
     /// POST …/{composition|directory|person|…}
     pub(super) async fn create(&self, call: &Call<'_>, what: &Controlled) -> Result<Response, Failure> {
         call.can_answer()?;
-        let owner = self.owner(call).await?;
+        let body = read_body(call, what.class, what.name);
+        let owner = self.owner_with_grounds(call, body.as_ref().ok()).await?;
         owner.must_allow(what.kind)?;
-        let content = self.check(call, what, read_body(call, what.class, what.name)?).await?;
+        let content = self.check(call, what, body?).await?;
         let uid = VersionUid { object_id: call.new_uuid(), system_id: self.config.system_id.clone(), number: 1 };
         let audit = Audit::of_headers(call.request, CREATION)?;
         let tags = tag::of_headers(call, &uid)?;
@@ -76,9 +77,12 @@ impl<R: Repository> Service<R> {
 
     /// GET …/{composition|person|…}/{object or version uid}, GET …/{ehr_status|directory}[/{version uid}]
     pub(super) async fn read(&self, call: &Call<'_>, what: &Controlled) -> Result<Response, Failure> {
-        let owner = self.owner(call).await?;
-        let target = self.target(call, &owner, what).await?;
-        let version = self.find_version(call, owner.id(), what, &target).await?;
+        let owner = if call.demographic { String::new() } else { call.param(0).to_ascii_lowercase() };
+        let version = match self.addressed(call, &owner, what).await {
+            Ok(version) => version,
+            // Which of the two is missing is worth a look only now.
+            Err(failure) => return Err(self.owner(call).await.err().unwrap_or(failure)),
+        };
         let tree = version.packed.unpack();
         let Some(data) = tree.root().and_then(|root| root.get(Attr::DATA)) else {
             return Ok(Response::new(204).with_header("ETag", format!("\"{}\"", version.version_uid)));
@@ -87,7 +91,7 @@ impl<R: Repository> Service<R> {
             Some(path) if what.kind == ObjectKind::Folder => folder_at(data, path)?,
             _ => data,
         };
-        let resolved = self.resolved(call, owner.id(), shown).await?;
+        let resolved = self.resolved(call, &owner, shown).await?;
         let response = call.resource(shown, resolved, &version.version_uid, &version.time_committed)?;
         Ok(tag::with_headers(response, &version.tags))
     }
@@ -134,13 +138,19 @@ impl<R: Repository> Service<R> {
         self.write(call, &owner, what, self.following(call, latest, audit, None)?).await
     }
 
+    /// The version that the path names.
+    async fn addressed(&self, call: &Call<'_>, owner: &str, what: &Controlled) -> Result<Version, Failure> {
+        let target = self.target(call, owner, what).await?;
+        self.find_version(call, owner, what, &target).await
+    }
+
     /// What the path names: an object or a version of it.
-    pub(crate) async fn target(&self, call: &Call<'_>, owner: &Owner, what: &Controlled) -> Result<Target, Failure> {
+    async fn target(&self, call: &Call<'_>, owner: &str, what: &Controlled) -> Result<Target, Failure> {
         let none = || missing(what);
         match call.optional_sub(0) {
             Some(uid) if what.single => VersionUid::parse(uid).map(Target::Version).ok_or_else(none),
             Some(uid) => Target::parse(uid).ok_or_else(none),
-            None => self.object_of(owner.id(), what.kind).await?.map(Target::Object).ok_or_else(none),
+            None => self.object_of(owner, what.kind).await?.map(Target::Object).ok_or_else(none),
         }
     }
 

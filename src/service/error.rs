@@ -80,7 +80,6 @@ impl Failure {
             | StoreError::DefinitionExists => Failure::new(409, message),
             StoreError::Stale { latest } if latest.is_empty() => Failure::new(409, "the preceding version does not exist"),
             StoreError::Stale { latest } => Failure::new(409, message).header("ETag", format!("\"{latest}\"")),
-            StoreError::Stopped => Failure::new(408, "the operation was stopped"),
             StoreError::Failed(_) => Failure::new(500, message),
         }
     }

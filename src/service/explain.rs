@@ -68,10 +68,7 @@ impl<R: Repository> Service<R> {
             touched.add(plan, batch);
             run.push(batch)
         };
-        match self.repository.scan(plan.scan(), &mut sink).await {
-            Ok(()) | Err(StoreError::Stopped) => {}
-            Err(error) => return Err(error),
-        }
+        self.repository.scan(plan.scan(), &mut sink).await?;
         let outcome = run.finish();
         Ok(json!({
             "batches": touched.batches,

@@ -72,9 +72,13 @@ impl<R: Repository> Service<R> {
         Ok(found)
     }
 
-    /// The latest version of a template, if there is one.
-    pub(crate) async fn template(&self, id: &str) -> Result<Option<Rc<Compiled>>, Failure> {
+    async fn template(&self, id: &str) -> Result<Option<Rc<Compiled>>, Failure> {
         let stored = self.versions_of(DefinitionKind::Template, id).await?;
+        self.latest_of(id, &stored).await
+    }
+
+    /// The latest of these versions of a template, compiled.
+    pub(crate) async fn latest_of(&self, id: &str, stored: &[Definition]) -> Result<Option<Rc<Compiled>>, Failure> {
         let version = select_version(stored.iter().map(|d| d.version.as_str()), None);
         let Some(latest) = stored.iter().find(|d| Some(d.version.as_str()) == version) else { return Ok(None) };
         let key = key(latest);

@@ -2,9 +2,11 @@
 
 use super::Service;
 use super::call::Call;
+use super::content::named_template;
 use super::error::Failure;
 use super::ids::is_uuid;
 use crate::document::ObjectKind;
+use crate::rm::tree::Tree;
 use crate::store::repository::{Ehr, Repository};
 
 /// The owner of versioned objects.
@@ -45,6 +47,10 @@ impl Owner {
     }
 }
 
+fn missing() -> Failure {
+    Failure::missing("there is no EHR with this ehr_id")
+}
+
 /// How many objects are looked through for the one of a kind.
 const OBJECTS: u64 = 1_000;
 
@@ -54,9 +60,20 @@ impl<R: Repository> Service<R> {
         if call.demographic { Ok(Owner::Demographic) } else { self.ehr_with_id(call.param(0)).await.map(Owner::Ehr) }
     }
 
+    /// The same, and in one round trip with it what checking a new document will ask for.
+    pub(crate) async fn owner_with_grounds(&self, call: &Call<'_>, body: Option<&Tree>) -> Result<Owner, Failure> {
+        let (Some(template), false, true) = (body.and_then(named_template), call.demographic, is_uuid(call.param(0))) else {
+            return self.owner(call).await;
+        };
+        let (ehr, templates) = self.repository.grounds(&call.param(0).to_ascii_lowercase(), template).await.map_err(Failure::of_store)?;
+        let owner = ehr.map(Owner::Ehr).ok_or_else(missing)?;
+        let latest = self.latest_of(template, &templates).await?;
+        call.templates.borrow_mut().insert(template.to_owned(), latest);
+        Ok(owner)
+    }
+
     /// The EHR with an id; 404 where there is none, or where it cannot be one.
     pub(crate) async fn ehr_with_id(&self, ehr_id: &str) -> Result<Ehr, Failure> {
-        let missing = || Failure::missing("there is no EHR with this ehr_id");
         if !is_uuid(ehr_id) {
             return Err(missing());
         }

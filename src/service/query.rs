@@ -13,8 +13,9 @@ use super::stored_query::detail;
 use super::time::iso;
 use crate::aql::query::{ColumnValue, Condition, Expr, Function, Literal, Query, Window};
 use crate::aql::{self, Budget, CheckOptions, Parameter, Parameters, Plan, QueryError, ResultSet, Run};
+use crate::document::Batch;
 use crate::rm::class::{Attr, Cls};
-use crate::store::repository::{Definition, Repository, StoreError};
+use crate::store::repository::{Definition, Repository};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -28,6 +29,10 @@ pub(crate) struct Answer {
     pub result: ResultSet,
     /// True when there are rows behind a page whose size the client did not choose.
     pub more: bool,
+    /// The revision of the repository that it was read from.
+    revision: u64,
+    /// The EHR that it was narrowed to, where it was seen.
+    of_ehr: Option<String>,
 }
 
 impl<R: Repository> Service<R> {
@@ -79,15 +84,25 @@ impl<R: Repository> Service<R> {
         call.trail.asks(&digest(q));
         if let Some(ehr) = &asked.ehr {
             call.trail.touches(ehr);
-            self.ehr_with_id(ehr).await?;
         }
-        let prepared = self.prepare(call, asked, q).await?;
-        let revision = self.repository.revision().await.map_err(Failure::of_store)?;
-        let etag = self.etag(call, asked, q, revision, format);
-        if prepared.lasts && none_match(call.request, &etag) {
-            return Ok(Response::new(304).with_header("ETag", format!("\"{etag}\"")));
+        let prepared = match self.prepare(call, asked, q).await {
+            Ok(prepared) => prepared,
+            Err(failure) => return Err(self.no_ehr(asked).await.unwrap_or(failure)),
+        };
+        if prepared.lasts && call.request.header("If-None-Match").is_some() {
+            let revision = self.repository.revision().await.map_err(Failure::of_store)?;
+            let etag = self.etag(call, asked, q, revision, format);
+            if none_match(call.request, &etag) {
+                return Ok(Response::new(304).with_header("ETag", format!("\"{etag}\"")));
+            }
         }
         let answer = self.run(call, prepared).await?;
+        if answer.of_ehr != asked.ehr
+            && let Some(failure) = self.no_ehr(asked).await
+        {
+            return Err(failure);
+        }
+        let etag = self.etag(call, asked, q, answer.revision, format);
         let (media_type, body) = match format {
             ResultFormat::Json => ("application/json", self.result_json(call, asked, q, stored, &answer)?),
             ResultFormat::Csv(options) => ("text/csv; charset=utf-8; header=present", answer.result.to_csv(options)),
@@ -101,6 +116,11 @@ impl<R: Repository> Service<R> {
         }
         let response = Response::new(200).with_body(media_type, body).with_header("ETag", format!("\"{etag}\""));
         Ok(if answer.more && format != ResultFormat::Json { response.with_header(MORE, "true") } else { response })
+    }
+
+    /// The answer where the EHR that the request names does not exist: looked up only when nothing else has shown that it does.
+    async fn no_ehr(&self, asked: &Asked) -> Option<Failure> {
+        self.ehr_with_id(asked.ehr.as_deref()?).await.err()
     }
 
     /// Runs a query of the service's own, such as that of a guide, over the whole of its rows.
@@ -178,10 +198,12 @@ impl<R: Repository> Service<R> {
         let deadline = call.now.saturating_add(self.config.limits.query_time);
         let stopped = || call.clock() > deadline;
         let mut run = Run::new(&plan, &now, Budget::default(), &stopped);
-        match self.repository.scan(plan.scan(), &mut |batch| run.push(batch)).await {
-            Ok(()) | Err(StoreError::Stopped) => {}
-            Err(error) => return Err(Failure::of_store(error)),
-        }
+        let mut of_ehr = None;
+        let mut sink = |batch: &Batch| {
+            of_ehr = plan.scan().ehr.clone().filter(|ehr| batch.ehr_number(ehr).is_some());
+            run.push(batch)
+        };
+        let revision = self.repository.scan(plan.scan(), &mut sink).await.map_err(Failure::of_store)?;
         let mut result = run.finish().map_err(|error| match error {
             QueryError::TooManyRows(_) => Failure::bad(error.to_string()),
             QueryError::Stopped => Failure::new(
@@ -195,7 +217,7 @@ impl<R: Repository> Service<R> {
         let page = default_page.and_then(|rows| usize::try_from(rows).ok()).unwrap_or(usize::MAX);
         let more = result.rows.len() > page;
         result.rows.truncate(page);
-        Ok(Answer { result, more })
+        Ok(Answer { result, more, revision, of_ehr })
     }
 
     /// Changes whenever the answer may: with the data, the query, its parameters, the page and the mount.

@@ -419,13 +419,13 @@ impl Repository for Memory {
         Ok(state.contributions.get(uid).filter(|c| c.ehr_id == ehr_id).map(|c| c.document.clone()))
     }
 
-    async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<(), StoreError> {
+    async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<u64, StoreError> {
         let state = self.state.borrow();
-        let goes_on = match &scan.ehr {
+        match &scan.ehr {
             None => sink(&state.batch),
             Some(ehr_id) => state.batch_of(ehr_id, scan).is_none_or(|batch| sink(&batch)),
         };
-        goes_on.then_some(()).ok_or(StoreError::Stopped)
+        Ok(state.revision)
     }
 
     async fn define(&self, kind: DefinitionKind, definition: Definition) -> Result<(), StoreError> {

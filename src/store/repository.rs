@@ -235,8 +235,6 @@ pub enum StoreError {
     DirectoryExists,
     /// A definition with this name and version exists.
     DefinitionExists,
-    /// The reader asked to stop.
-    Stopped,
     /// The storage itself failed; the text never carries clinical values.
     Failed(String),
 }
@@ -252,7 +250,6 @@ impl fmt::Display for StoreError {
             StoreError::UidExists(uid) => write!(f, "the uid {uid} is in use"),
             StoreError::DirectoryExists => f.write_str("a directory already exists for this EHR"),
             StoreError::DefinitionExists => f.write_str("a definition with this name and version exists"),
-            StoreError::Stopped => f.write_str("stopped"),
             StoreError::Failed(why) => write!(f, "the storage failed: {why}"),
         }
     }
@@ -298,14 +295,24 @@ pub trait Repository {
     /// The tags of a target, or of everything in an EHR, by target.
     async fn tags(&self, ehr_id: &str, target: Option<&str>) -> Result<Vec<TagList>, StoreError>;
 
-    /// Sends the documents that a scan asks for, in commit order (with `whole_ehrs`: grouped by EHR in creation order).
-    async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<(), StoreError>;
+    /// Sends the documents that a scan asks for, in commit order (with `whole_ehrs`: grouped by EHR in creation order), until
+    /// the sink has enough; gives the [`Repository::revision`] that they belong to.
+    async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<u64, StoreError>;
 
     /// Stores a definition that must not exist yet.
     async fn define(&self, kind: DefinitionKind, definition: Definition) -> Result<(), StoreError>;
 
     /// The definitions whose names start with this, without bodies, by name and SEMVER.
     async fn definitions(&self, kind: DefinitionKind, prefix: &str) -> Result<Vec<Definition>, StoreError>;
+
+    /// What the first version of a document needs, in one round trip where the store can: its EHR, and all versions of its
+    /// template, without bodies.
+    async fn grounds(&self, ehr_id: &str, template_id: &str) -> Result<(Option<Ehr>, Vec<Definition>), StoreError> {
+        let ehr = self.ehr(ehr_id).await?;
+        let mut templates = self.definitions(DefinitionKind::Template, template_id).await?;
+        templates.retain(|t| t.name == template_id);
+        Ok((ehr, templates))
+    }
 
     /// One definition with its body.
     async fn definition(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<Option<Definition>, StoreError>;

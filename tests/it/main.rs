@@ -16,6 +16,7 @@ mod rows;
 mod samples;
 mod sql;
 mod sqlite;
+mod storage;
 mod store;
 mod template;
 mod terminology;

@@ -31,6 +31,11 @@ impl<R> Cached<R> {
         Cached { inner, kv, listed: RefCell::default() }
     }
 
+    fn list(&self, kind: DefinitionKind, found: &[Definition]) {
+        let named = found.iter().map(|d| ((kind, d.name.clone(), d.version.clone()), d.clone()));
+        self.listed.borrow_mut().extend(named);
+    }
+
     async fn kept(&self, key: &str) -> Option<String> {
         self.kv.get(key).text().await.inspect_err(|error| console_error!("KV: {error}")).ok().flatten()
     }
@@ -54,9 +59,14 @@ fn key(kind: DefinitionKind, listed: &Definition) -> Option<String> {
 impl<R: Repository> Repository for Cached<R> {
     async fn definitions(&self, kind: DefinitionKind, prefix: &str) -> Result<Vec<Definition>, StoreError> {
         let found = self.inner.definitions(kind, prefix).await?;
-        let named = found.iter().map(|d| ((kind, d.name.clone(), d.version.clone()), d.clone()));
-        self.listed.borrow_mut().extend(named);
+        self.list(kind, &found);
         Ok(found)
+    }
+
+    async fn grounds(&self, ehr_id: &str, template_id: &str) -> Result<(Option<Ehr>, Vec<Definition>), StoreError> {
+        let (ehr, templates) = self.inner.grounds(ehr_id, template_id).await?;
+        self.list(DefinitionKind::Template, &templates);
+        Ok((ehr, templates))
     }
 
     async fn definition(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<Option<Definition>, StoreError> {
@@ -136,7 +146,7 @@ impl<R: Repository> Repository for Cached<R> {
         self.inner.contribution(ehr_id, uid).await
     }
 
-    async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<(), StoreError> {
+    async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<u64, StoreError> {
         self.inner.scan(scan, sink).await
     }
 

@@ -70,9 +70,9 @@ pub(super) struct Matching {
 pub(super) struct Loaded(HashMap<u64, Arc<Shape>>);
 
 impl Loaded {
-    /// Reads a stored document of these shapes.
-    pub(super) fn unpack(&self, text: &str) -> Result<Packed, StoreError> {
-        Packed::from_text(text, &|id| self.0.get(&id).cloned()).map_err(StoreError::Failed)
+    /// Reads a stored document of these shapes; `known` are the texts that its row has anyway.
+    pub(super) fn unpack(&self, text: &str, known: &[&str]) -> Result<Packed, StoreError> {
+        Packed::from_text(text, &|id| self.0.get(&id).cloned(), known).map_err(StoreError::Failed)
     }
 }
 
@@ -81,10 +81,10 @@ pub(super) struct Interned(HashMap<String, u64>);
 
 impl Interned {
     /// The text form of a document of these shapes, and the list of their ids.
-    pub(super) fn pack(&self, packed: &Packed, shapes: &[Arc<Shape>]) -> Result<(String, String), StoreError> {
+    pub(super) fn pack(&self, packed: &Packed, shapes: &[Arc<Shape>], known: &[&str]) -> Result<(String, String), StoreError> {
         let id_of = |shape: &Shape| self.0.get(shape.digest()).copied();
         let ids = shapes.iter().map(|shape| id_of(shape).ok_or_else(unexpected)).collect::<Result<Vec<u64>, StoreError>>()?;
-        Ok((packed.to_text(&|shape| id_of(shape).unwrap_or_default()), json_list(&ids)))
+        Ok((packed.to_text(&|shape| id_of(shape).unwrap_or_default(), known), json_list(&ids)))
     }
 }
 

@@ -2,11 +2,11 @@
 
 use super::catalogue::Profile;
 use super::large::Large;
-use super::read::EHR;
+use super::read::{EHR, known_texts, stored_digest};
 use super::tag::replace;
 use super::value::{Fields, Sql, SqlError, Statement, json_list, kind_number, unexpected};
 use super::{SqlRepository, next_revision};
-use crate::document::{Packed, Shape, digest_of};
+use crate::document::{Packed, Shape};
 use crate::store::conflict::{self, Head};
 use crate::store::repository::{Commit, Ehr, EhrFlags, StoreError, Version};
 use std::collections::HashMap;
@@ -73,9 +73,11 @@ impl<S: Sql> SqlRepository<S> {
         let mut batch = Vec::new();
         for (commit, (contribution, shapes)) in commits.iter().zip(contributions.into_iter().zip(&shapes_of_contributions)) {
             open_ehr(commit, &mut batch);
-            contribute(commit, contribution.map(|packed| interned.pack(&packed, shapes)).transpose()?, &mut batch);
+            let uid = commit.contribution_uid.as_str();
+            contribute(commit, contribution.map(|packed| interned.pack(&packed, shapes, &[uid])).transpose()?, &mut batch);
             for (version, (shapes, profile)) in commit.versions.iter().zip(&mut of_version) {
-                add_version(commit, version, profile, interned.pack(&version.packed, shapes)?, &mut batch)?;
+                let packed = interned.pack(&version.packed, shapes, &known_texts(&version.version_uid, &version.time_committed))?;
+                add_version(commit, version, profile, packed, &mut batch)?;
                 batch.extend(version.tags.iter().flat_map(|list| replace(&commit.ehr_id, list)));
             }
             batch.extend(commit.access.as_ref().map(super::access::note));
@@ -240,7 +242,7 @@ fn add_version(commit: &Commit, version: &Version, profile: u64, packed: (String
         .bind(version.template_id.as_deref())
         .bind(profile)
         .bind(shapes)
-        .bind(version.packed.unpack().root().map(digest_of))
+        .bind(version.packed.unpack().root().map(stored_digest))
         .bind(document.chunks())
         .bind(document.first.as_str());
     batch.push(insert);

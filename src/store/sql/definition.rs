@@ -1,12 +1,14 @@
 //! Templates, stored queries, guides and value sets.
 
 use super::large::{Large, read_rests, rests};
-use super::value::{Fields, Sql, SqlError, Statement};
+use super::read::{EHR, ehr_of};
+use super::value::{Fields, Row, Sql, SqlError, Statement};
 use super::{SqlRepository, next_revision};
 use crate::store::by_name;
-use crate::store::repository::{Definition, DefinitionKind, StoreError};
+use crate::store::repository::{Definition, DefinitionKind, Ehr, StoreError};
 
 const LIST: &str = "SELECT name, version, format, created, summary FROM definition WHERE kind = ?1 AND substr(name, 1, length(?2)) = ?2";
+const VERSIONS: &str = "SELECT name, version, format, created, summary FROM definition WHERE kind = ?1 AND name = ?2";
 const READ: &str = "SELECT name, version, format, created, summary, body FROM definition WHERE kind = ?1 AND name = ?2 AND version = ?3";
 const INSERT: &str = "INSERT INTO definition (kind, name, version, format, created, summary, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 const DELETE: &str = "DELETE FROM definition WHERE kind = ?1 AND name = ?2 AND version = ?3 RETURNING id";
@@ -33,10 +35,13 @@ impl<S: Sql> SqlRepository<S> {
     }
 
     pub(super) async fn list_definitions(&self, kind: DefinitionKind, prefix: &str) -> Result<Vec<Definition>, StoreError> {
-        let rows = self.rows(Statement::new(LIST).bind(number(kind)).bind(prefix)).await?;
-        let mut found = rows.into_iter().map(|row| head(&mut Fields::of(row))).collect::<Result<Vec<_>, _>>()?;
-        found.sort_by(by_name);
-        Ok(found)
+        listed(self.rows(Statement::new(LIST).bind(number(kind)).bind(prefix)).await?)
+    }
+
+    pub(super) async fn read_grounds(&self, ehr_id: &str, template_id: &str) -> Result<(Option<Ehr>, Vec<Definition>), StoreError> {
+        let versions = Statement::new(VERSIONS).bind(number(DefinitionKind::Template)).bind(template_id);
+        let mut answers = self.batch(vec![Statement::new(EHR).bind(ehr_id), versions]).await?.into_iter();
+        Ok((ehr_of(answers.next().unwrap_or_default())?, listed(answers.next().unwrap_or_default())?))
     }
 
     pub(super) async fn read_definition(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<Option<Definition>, StoreError> {
@@ -58,6 +63,13 @@ impl<S: Sql> SqlRepository<S> {
         let answers = self.batch(vec![delete, chunks, next_revision()]).await?;
         Ok(answers.first().is_some_and(|rows| !rows.is_empty()))
     }
+}
+
+/// The definitions of a list, by name and SEMVER.
+fn listed(rows: Vec<Row>) -> Result<Vec<Definition>, StoreError> {
+    let mut found = rows.into_iter().map(|row| head(&mut Fields::of(row))).collect::<Result<Vec<_>, _>>()?;
+    found.sort_by(by_name);
+    Ok(found)
 }
 
 fn head(fields: &mut Fields) -> Result<Definition, StoreError> {

@@ -107,7 +107,7 @@ impl<S: Sql> Repository for SqlRepository<S> {
         self.read_contribution(ehr_id, uid).await
     }
 
-    async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<(), StoreError> {
+    async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<u64, StoreError> {
         self.send(scan, sink).await
     }
 
@@ -117,6 +117,10 @@ impl<S: Sql> Repository for SqlRepository<S> {
 
     async fn definitions(&self, kind: DefinitionKind, prefix: &str) -> Result<Vec<Definition>, StoreError> {
         self.list_definitions(kind, prefix).await
+    }
+
+    async fn grounds(&self, ehr_id: &str, template_id: &str) -> Result<(Option<Ehr>, Vec<Definition>), StoreError> {
+        self.read_grounds(ehr_id, template_id).await
     }
 
     async fn definition(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<Option<Definition>, StoreError> {

@@ -57,6 +57,18 @@ const CONTRIBUTIONS: &str = "SELECT c.uid, e.ehr_id, c.shapes, c.document FROM c
     ORDER BY c.id LIMIT ?3";
 const CONTRIBUTION: &str = "SELECT c.shapes, c.document FROM contribution c JOIN ehr e ON e.id = c.ehr WHERE c.uid = ?2 AND e.ehr_id = ?1";
 
+/// The texts of a version's row that its document names again: there they stand as references.
+pub(super) fn known_texts<'a>(version_uid: &'a str, time_committed: &'a str) -> [&'a str; 3] {
+    [version_uid, time_committed, split_uid(version_uid).map_or("", |(_, system, _)| system)]
+}
+
+/// What is stored of a document's digest: 128 bits of it.
+pub(super) fn stored_digest(document: NodeRef<'_>) -> String {
+    let mut digest = digest_of(document);
+    digest.truncate(32);
+    digest
+}
+
 /// A row of a version, its document still as text.
 struct Line {
     ehr_id: String,
@@ -78,16 +90,7 @@ struct Line {
 
 impl<S: Sql> SqlRepository<S> {
     pub(super) async fn read_ehr(&self, query: Statement) -> Result<Option<Ehr>, StoreError> {
-        let Some(row) = self.rows(query).await?.into_iter().next() else { return Ok(None) };
-        let mut fields = Fields::of(row);
-        Ok(Some(Ehr {
-            ehr_id: fields.text()?,
-            system_id: fields.text()?,
-            time_created: fields.text()?,
-            subject: fields.optional_text()?.zip(fields.optional_text()?),
-            is_queryable: fields.flag()?,
-            is_modifiable: fields.flag()?,
-        }))
+        ehr_of(self.rows(query).await?)
     }
 
     pub(super) async fn read_version(&self, ehr_id: &str, object_id: &str, which: Which<'_>) -> Result<Option<Version>, StoreError> {
@@ -128,13 +131,13 @@ impl<S: Sql> SqlRepository<S> {
         let mut fields = Fields::of(row);
         let shapes = fields.optional_numbers()?;
         let text = fields.text()? + rest.get(&owner).map_or("", String::as_str);
-        self.contribution_document(shapes, text).await.map(Some)
+        self.contribution_document(uid, shapes, text).await.map(Some)
     }
 
-    async fn contribution_document(&self, shapes: Option<Vec<u64>>, text: String) -> Result<String, StoreError> {
+    async fn contribution_document(&self, uid: &str, shapes: Option<Vec<u64>>, text: String) -> Result<String, StoreError> {
         let Some(shapes) = shapes else { return Ok(text) };
         let shapes = self.load(&shapes.into_iter().collect::<BTreeSet<u64>>()).await?;
-        Ok(shapes.unpack(&text)?.to_json())
+        Ok(shapes.unpack(&text, &[uid])?.to_json())
     }
 
     pub(super) async fn read_contributions(&self, ehr_id: Option<&str>, after: Option<&str>, limit: u64) -> Result<Vec<Contribution>, StoreError> {
@@ -150,7 +153,7 @@ impl<S: Sql> SqlRepository<S> {
         let mut found = Vec::new();
         for ((head, shapes), owner) in heads.drain(..).zip(owners) {
             let text = head.document + rest.get(&owner).map_or("", String::as_str);
-            found.push(Contribution { document: self.contribution_document(shapes, text).await?, ..head });
+            found.push(Contribution { document: self.contribution_document(&head.uid, shapes, text).await?, ..head });
         }
         let uids: Vec<(String, u64)> = found.iter().flat_map(|c| uids_of(&c.document)).collect();
         let mut of_uid: HashMap<String, Vec<Version>> = HashMap::new();
@@ -176,6 +179,20 @@ fn uids_of(document: &str) -> Vec<(String, u64)> {
         Some((object.to_owned(), u64::from(number)))
     };
     tree.root().map(|root| root.values(Attr::VERSIONS).filter_map(uid).collect()).unwrap_or_default()
+}
+
+/// The EHR of an answer to [`EHR`] or [`EHR_BY_SUBJECT`].
+pub(super) fn ehr_of(rows: Vec<Row>) -> Result<Option<Ehr>, StoreError> {
+    let Some(row) = rows.into_iter().next() else { return Ok(None) };
+    let mut fields = Fields::of(row);
+    Ok(Some(Ehr {
+        ehr_id: fields.text()?,
+        system_id: fields.text()?,
+        time_created: fields.text()?,
+        subject: fields.optional_text()?.zip(fields.optional_text()?),
+        is_queryable: fields.flag()?,
+        is_modifiable: fields.flag()?,
+    }))
 }
 
 impl Line {
@@ -204,8 +221,9 @@ impl Line {
     fn whole(self, shapes: &Loaded, rest: &HashMap<String, String>) -> Result<Version, StoreError> {
         let version_uid = self.uid();
         let text = self.document + rest.get(&format!("v/{version_uid}")).map_or("", String::as_str);
-        let packed = shapes.unpack(&text)?;
-        if packed.unpack().root().map(digest_of).as_deref() != Some(self.digest.as_str()) {
+        let packed = shapes.unpack(&text, &known_texts(&version_uid, &self.time_committed))?;
+        // Earlier releases stored the whole digest.
+        if !packed.unpack().root().map(digest_of).is_some_and(|digest| digest == self.digest || digest.get(..32) == Some(&self.digest)) {
             return Err(StoreError::Failed(format!("version {version_uid} does not match its digest")));
         }
         Ok(Version {

@@ -5,6 +5,7 @@
 
 use super::SqlRepository;
 use super::catalogue::Matching;
+use super::read::known_texts;
 use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
 use crate::document::{Batch, DocRow, EhrRow};
 use crate::store::conflict::join_uid;
@@ -19,14 +20,15 @@ const PAGE_BYTES: u64 = 2 << 20;
 /// Above every id.
 const NO_BOUND: u64 = 1 << 52;
 
-const BOUNDS: &str = "SELECT (SELECT coalesce(max(id), 0) FROM version) AS version, (SELECT coalesce(max(id), 0) FROM ehr) AS ehr";
+const BOUNDS: &str = "SELECT (SELECT coalesce(max(id), 0) FROM version) AS version, (SELECT coalesce(max(id), 0) FROM ehr) AS ehr,
+    (SELECT value FROM meta WHERE name = 'revision') AS revision";
 
 /// `?1` matching profiles, `?2` the last judged one, `?3` all versions, `?4` behind this id, `?5` up to this id, `?6` the newest
 /// version of the scan, `?7` most rows; for one EHR `?8` its id, `?9` whether it may be unqueryable.
 macro_rules! page {
     ($from:literal, $condition:literal, $rest:literal) => {
         concat!(
-            "SELECT e.id AS ehr, e.ehr_id, e.system_id, e.time_created, e.is_queryable, v.id AS ordinal, v.kind, v.object, v.system, v.number,
+            "SELECT e.id AS ehr, e.ehr_id, e.system_id, e.time_created, e.is_queryable, v.id AS ordinal, v.kind, v.object, v.system, v.number, v.time_committed,
                v.successor IS NULL OR v.successor > ?6 AS latest, v.lifecycle = '523' AS deleted, v.shapes, v.chunks, v.document
              FROM ",
             $from,
@@ -60,6 +62,7 @@ const BY_PROFILE: &str = page!(
 struct Bounds {
     version: u64,
     ehr: u64,
+    revision: u64,
 }
 
 /// How much to ask for next: as much as keeps pages near their aims, judged by the last one.
@@ -80,13 +83,14 @@ struct Line {
 struct Stored {
     row: DocRow,
     system: String,
+    time_committed: String,
     shapes: Vec<u64>,
     chunks: u64,
     text: String,
 }
 
 impl<S: Sql> SqlRepository<S> {
-    pub(super) async fn send(&self, scan: &Scan, sink: Sink<'_>) -> Result<(), StoreError> {
+    pub(super) async fn send(&self, scan: &Scan, sink: Sink<'_>) -> Result<u64, StoreError> {
         match &scan.ehr {
             Some(ehr_id) => self.send_ehr(scan, ehr_id, sink).await,
             None => self.send_population(scan, sink).await,
@@ -94,8 +98,8 @@ impl<S: Sql> SqlRepository<S> {
     }
 
     /// One EHR: a single round trip when its profiles and shapes are known and it has no more than a page.
-    async fn send_ehr(&self, scan: &Scan, ehr_id: &str, sink: Sink<'_>) -> Result<(), StoreError> {
-        let mut bounds = Bounds { version: NO_BOUND, ehr: 0 };
+    async fn send_ehr(&self, scan: &Scan, ehr_id: &str, sink: Sink<'_>) -> Result<u64, StoreError> {
+        let mut bounds = Bounds { version: NO_BOUND, ehr: 0, revision: 0 };
         let mut after = 0;
         loop {
             let matching = self.catalogue.matching(scan);
@@ -113,22 +117,22 @@ impl<S: Sql> SqlRepository<S> {
             let first = after == 0;
             after = lines.last().and_then(|l| l.doc.as_ref()).map_or(NO_BOUND, |doc| doc.row.ordinal);
             if count > 0 && (first || after != NO_BOUND) && !sink(&self.batch_of(lines, scan.empty_ehrs).await?) {
-                return Err(StoreError::Stopped);
+                return Ok(bounds.revision);
             }
             if count < most || after == NO_BOUND {
-                return Ok(());
+                return Ok(bounds.revision);
             }
         }
     }
 
-    async fn send_population(&self, scan: &Scan, sink: Sink<'_>) -> Result<(), StoreError> {
+    async fn send_population(&self, scan: &Scan, sink: Sink<'_>) -> Result<u64, StoreError> {
         let mut answers = self.batch(vec![self.catalogue.ask_news(), Statement::new(BOUNDS)]).await?.into_iter();
         self.catalogue.take_news(answers.next().unwrap_or_default())?;
         let bounds = Bounds::of(answers.next().unwrap_or_default())?;
         let matching = self.catalogue.matching(scan);
         let by_ehr = scan.whole_ehrs || scan.empty_ehrs;
         if matching.profiles.is_empty() && !scan.empty_ehrs {
-            return Ok(());
+            return Ok(bounds.revision);
         }
         let query = if by_ehr { BY_EHR } else { BY_PROFILE };
         let end = if by_ehr { bounds.ehr } else { bounds.version };
@@ -142,10 +146,10 @@ impl<S: Sql> SqlRepository<S> {
             pace.learn(&lines, reached - after, by_ehr);
             after = reached;
             if !lines.is_empty() && !sink(&self.batch_of(lines, scan.empty_ehrs).await?) {
-                return Err(StoreError::Stopped);
+                break;
             }
         }
-        Ok(())
+        Ok(bounds.revision)
     }
 
     /// The batch of a page.
@@ -161,9 +165,11 @@ impl<S: Sql> SqlRepository<S> {
             }
             let number = *numbers.entry(ehr).or_insert_with(|| batch.add_ehr(row));
             let Some(doc) = doc else { continue };
-            let behind = if doc.chunks > 0 { rest.get(&format!("v/{}", doc.uid())).map_or("", String::as_str) } else { "" };
+            let uid = doc.uid();
+            let behind = if doc.chunks > 0 { rest.get(&format!("v/{uid}")).map_or("", String::as_str) } else { "" };
             let text = doc.text + behind;
-            batch.add(number, doc.row, &shapes.unpack(&text)?);
+            let packed = shapes.unpack(&text, &known_texts(&uid, &doc.time_committed))?;
+            batch.add(number, doc.row, &packed);
         }
         Ok(batch)
     }
@@ -187,7 +193,7 @@ fn lines(rows: Vec<Row>) -> Result<Vec<Line>, StoreError> {
 impl Bounds {
     fn of(rows: Vec<Row>) -> Result<Bounds, StoreError> {
         let mut fields = Fields::of(rows.into_iter().next().unwrap_or_default());
-        Ok(Bounds { version: fields.number()?, ehr: fields.number()? })
+        Ok(Bounds { version: fields.number()?, ehr: fields.number()?, revision: fields.number()? })
     }
 }
 
@@ -218,8 +224,9 @@ impl Stored {
     fn of(ordinal: u64, mut fields: Fields) -> Result<Stored, StoreError> {
         let (kind, object_id, system) = (kind_of(fields.number()?)?, fields.text()?, fields.text()?);
         let number = u32::try_from(fields.number()?).map_err(|_| unexpected())?;
+        let time_committed = fields.text()?;
         let row = DocRow { kind, object_id, number, ordinal, latest: fields.flag()?, deleted: fields.flag()? };
-        Ok(Stored { row, system, shapes: fields.numbers()?, chunks: fields.number()?, text: fields.text()? })
+        Ok(Stored { row, system, time_committed, shapes: fields.numbers()?, chunks: fields.number()?, text: fields.text()? })
     }
 
     fn uid(&self) -> String {

@@ -20,8 +20,8 @@ pub fn pack_and_unpack(text: &str) -> Option<String> {
     let packed = pack(tree.root()?, &NothingKnown, &shapes);
     let known = packed.shapes();
     let position = |digest: &str| known.iter().position(|shape| shape.digest() == digest);
-    let text = packed.to_text(&|shape| position(shape.digest()).unwrap_or_default() as u64);
+    let text = packed.to_text(&|shape| position(shape.digest()).unwrap_or_default() as u64, &[]);
     let shape_of = |id: u64| known.get(usize::try_from(id).ok()?).cloned();
-    let again = Packed::from_text(&text, &shape_of).ok()?;
+    let again = Packed::from_text(&text, &shape_of, &[]).ok()?;
     again.unpack().root().map(json::write)
 }

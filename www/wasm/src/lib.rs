@@ -179,9 +179,8 @@ impl Repository {
         let plan = aql::prepare(q, &parameters, &options).map_err(|found| query_error(q, &found))?;
         let go_on = || false;
         let mut run = Run::new(&plan, now, Budget { rows: ROWS, ..Budget::default() }, &go_on);
-        // A sink that wants no more ends the scan with `Stopped`: the run itself knows whether that is a failure.
         let scanned = block_on(self.service.repository().scan(plan.scan(), &mut |batch| run.push(batch)));
-        scanned.map_err(|waits| JsError::new(&waits.to_string()))?.ok();
+        scanned.map_err(|waits| JsError::new(&waits.to_string()))?.map_err(|e| JsError::new(&e.to_string()))?;
         Ok(run.finish().map_err(|e| JsError::new(&e.to_string()))?)
     }
 

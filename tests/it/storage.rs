@@ -1,0 +1,91 @@
+//! What the service costs its database: round trips, rows and bytes of a commit, round trips of a read. The line of the access
+//! log is part of a commit; a read writes it in one more round trip.
+
+use crate::rest::Ticks;
+use crate::sqlite::Sqlite;
+use aqlite::samples::{self, CompositionSample, Generator};
+use aqlite::service::{Auth, Config, Request, Response, Service};
+use aqlite::store::ready::block_on;
+use aqlite::store::sql::SqlRepository;
+
+const EHR: &str = "11111111-1111-4111-8111-111111111111";
+
+/// A service over a database, its clock, and compositions to commit.
+struct House {
+    database: Sqlite,
+    service: Service<SqlRepository<Sqlite>>,
+    ticks: Ticks,
+}
+
+impl House {
+    fn new() -> House {
+        let database = Sqlite::in_memory();
+        let config = Config { auth: Auth::Open, ..Config::default() };
+        let mut house = House { service: Service::new(database.repository(), config), database, ticks: Ticks::new() };
+        for template in samples::templates() {
+            let upload = Request::new("POST", "/rest/openehr/v1/definition/template/adl1.4");
+            assert_eq!(house.send(upload.with_body("application/xml", template.text)).status, 201);
+        }
+        assert_eq!(house.send(Request::new("PUT", &format!("/rest/openehr/v1/ehr/{EHR}"))).status, 201);
+        house
+    }
+
+    fn send(&mut self, request: Request) -> Response {
+        block_on(self.service.handle(&request, &mut self.ticks)).expect("a synchronous repository")
+    }
+
+    /// Commits a composition; gives its version uid.
+    fn commit(&mut self, sample: &CompositionSample) -> String {
+        let request = Request::new("POST", &format!("/rest/openehr/v1/ehr/{EHR}/composition"));
+        let answer = self.send(request.with_body("application/json", &*sample.json));
+        assert_eq!(answer.status, 201, "{}", String::from_utf8_lossy(&answer.body));
+        answer.header("ETag").expect("a tag").trim_matches('"').to_owned()
+    }
+}
+
+#[test]
+fn a_warm_service_asks_its_database_seldom() {
+    let mut house = House::new();
+    let sample = Generator::new(1, 10, 100).composition(0);
+    house.commit(&sample);
+    house.database.trips();
+    let uid = house.commit(&sample);
+    assert_eq!(house.database.trips(), 2, "a commit: one read, one batch");
+    let config = Config { log: false, ..house.service.config().clone() };
+    house.service = Service::new(house.database.repository(), config.clone());
+    let path = format!("/rest/openehr/v1/ehr/{EHR}/composition/{uid}");
+    assert_eq!(house.send(Request::new("GET", &path)).status, 200);
+    assert_eq!(house.database.trips(), 2, "a composition on a new instance: its shapes too");
+    assert_eq!(house.send(Request::new("GET", &path)).status, 200);
+    assert_eq!(house.database.trips(), 1, "a composition");
+    let query = format!("SELECT c/context/start_time/value FROM EHR e[ehr_id/value='{EHR}'] CONTAINS COMPOSITION c");
+    let ask = |house: &mut House| {
+        let body = serde_json::json!({ "q": query }).to_string();
+        assert_eq!(house.send(Request::new("POST", "/rest/openehr/v1/query/aql").with_body("application/json", body)).status, 200);
+        house.database.trips()
+    };
+    ask(&mut house);
+    assert_eq!(ask(&mut house), 1, "a query of one EHR");
+    house.service = Service::new(house.database.repository(), config);
+    assert_eq!(ask(&mut house), 2, "the same on a new instance, which reads the shapes too");
+}
+
+/// Bytes of the pages of all tables and indexes, but for those of the access log.
+fn bytes(database: &Sqlite) -> f64 {
+    let pages = database.texts("SELECT sum(pgsize) FROM dbstat WHERE name NOT LIKE 'access_log%'");
+    pages.first().and_then(|text| text.parse().ok()).expect("a sum")
+}
+
+#[test]
+fn a_composition_takes_less_than_a_kilobyte() {
+    let mut house = House::new();
+    let generator = Generator::new(1, 10, 500);
+    let samples: Vec<CompositionSample> = (0..generator.compositions()).map(|i| generator.composition(i)).collect();
+    samples.iter().for_each(|sample| drop(house.commit(sample)));
+    let before = bytes(&house.database);
+    samples.iter().for_each(|sample| drop(house.commit(sample)));
+    let each = (bytes(&house.database) - before) / samples.len() as f64;
+    let sent = samples.iter().map(|s| s.json.len()).sum::<usize>() as f64 / samples.len() as f64;
+    assert!(sent > 5_500.0, "{sent}");
+    assert!(each < 1_000.0, "{each} bytes for a composition of {sent}");
+}
