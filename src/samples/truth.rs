@@ -187,7 +187,7 @@ impl Generator {
         let all: Vec<f64> = self.visible().flat_map(|facts| pressures(&facts)).filter_map(|(_, p)| p.2).collect();
         let count = f64::from(u32::try_from(all.len()).unwrap_or_default());
         let highest = all.iter().copied().reduce(f64::max)?;
-        Some((all.iter().sum::<f64>() / count, highest))
+        Some((sum(&all) / count, highest))
     }
 
     /// The answer to [`Q5`]: time as spelled and template.
@@ -232,6 +232,17 @@ fn quantity(event: &Event, node: &str) -> Option<f64> {
         Value::Quantity(number, _) if *code == node => Some(number.value()),
         _ => None,
     })
+}
+
+/// A sum that carries along what rounding loses (Neumaier 1974), so that the order of the numbers does not show.
+fn sum(numbers: &[f64]) -> f64 {
+    let (mut total, mut lost) = (0.0_f64, 0.0);
+    for number in numbers {
+        let next = total + number;
+        lost += if total.abs() >= number.abs() { (total - next) + number } else { (number - next) + total };
+        total = next;
+    }
+    total + lost
 }
 
 #[cfg(test)]
