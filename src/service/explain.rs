@@ -52,7 +52,7 @@ impl<R: Repository> Service<R> {
         now: &str,
         stopped: &dyn Fn() -> bool,
     ) -> Result<Value, StoreError> {
-        let options = QueryOptions { ehr, terminology: Some(terminology), ..QueryOptions::default() };
+        let options = QueryOptions { ehr, exact_archetypes: self.config.exact_archetypes, terminology: Some(terminology) };
         let (told, plan) = aql::explain(q, parameters, &options);
         let mut out = rungs(q, &told);
         if let Some(plan) = plan {

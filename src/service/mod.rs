@@ -164,6 +164,8 @@ pub struct Config {
     pub limits: Limits,
     /// Members of `/.well-known/smart-configuration` that the issuer of tokens decides; without any there is no such document.
     pub smart: Vec<(String, String)>,
+    /// Archetypes and codes of queries match by equality only, not their specialisations too.
+    pub exact_archetypes: bool,
     /// Result sets carry `_executed_aql` and what was ignored.
     pub debug: bool,
     /// Origins whose pages may call the service; `*` means every one.
@@ -180,6 +182,7 @@ impl Default for Config {
             admin: false,
             limits: Limits::default(),
             smart: Vec::new(),
+            exact_archetypes: false,
             debug: false,
             origins: Vec::new(),
         }

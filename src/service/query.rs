@@ -128,7 +128,7 @@ impl<R: Repository> Service<R> {
         let (ast, diagnostics) = aql::parse(q);
         let ast = ast.ok_or_else(|| Failure::in_text(400, "query", q, &diagnostics))?;
         let query = aql::check(&ast, parameters, &CheckOptions::default()).map_err(|d| Failure::in_text(400, "query", q, &d))?;
-        let plan = aql::plan(query, ehr, false).map_err(|d| Failure::in_text(400, "query", q, &d))?;
+        let plan = aql::plan(query, ehr, self.config.exact_archetypes).map_err(|d| Failure::in_text(400, "query", q, &d))?;
         Ok(self.run(call, Prepared { plan, default_page: None, lasts: false }).await?.result)
     }
 
@@ -147,7 +147,8 @@ impl<R: Repository> Service<R> {
         }
         let lasts = !answers.any() && !reads_clock(&query);
         let default_page = self.window(asked, &mut query);
-        let plan = aql::plan(query, asked.ehr.as_deref(), false).map_err(|d| Failure::in_text(status_of(&d), "query", q, &d))?;
+        let plan =
+            aql::plan(query, asked.ehr.as_deref(), self.config.exact_archetypes).map_err(|d| Failure::in_text(status_of(&d), "query", q, &d))?;
         Ok(Prepared { plan, default_page, lasts })
     }
 
@@ -222,7 +223,7 @@ impl<R: Repository> Service<R> {
 
     /// Changes whenever the answer may: with the data, the query, its parameters, the page and the mount.
     fn etag(&self, call: &Call<'_>, asked: &Asked, q: &str, revision: u64, format: ResultFormat) -> String {
-        let text = format!("{revision}\n{:?}\n{q}\n{asked:?}\n{:?}\n{format:?}", call.dialect, self.config.limits);
+        let text = format!("{revision}\n{:?}\n{q}\n{asked:?}\n{:?}\n{format:?}\n{}", call.dialect, self.config.limits, self.config.exact_archetypes);
         digest(&text)
     }
 

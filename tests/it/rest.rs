@@ -3,7 +3,8 @@
 //! A file holds scenarios, a scenario steps, a step a request and what is expected of its answer:
 //!
 //! ```text
-//! === what the scenario shows                     (options behind it: `mount: v1`, `mount: its`, `admin: off`, `auth: off`)
+//! === what the scenario shows                     (options behind it: `mount: v1`, `mount: its`, `admin: off`, `auth: off`,
+//!                                                  `archetypes: exact`)
 //! > PUT /ehr/{ehr}                                (below the mount; `///health` is absolute)
 //! Prefer: return=representation                   (headers; then, behind an empty line, the body; `@file` reads one)
 //!                                                 (a body may hold files in `<<file>>`; `@file with a => b` changes one)
@@ -121,6 +122,7 @@ impl Run {
             admin: !option("admin: off"),
             limits: Limits { body: 200_000, template: 150_000, ..Limits::default() },
             smart: Vec::new(),
+            exact_archetypes: option("archetypes: exact"),
             debug: false,
             origins: vec![String::from("https://page.example")],
         });

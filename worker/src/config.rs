@@ -38,11 +38,12 @@ impl Variables<'_> {
 /// Reads the deployment's variables. What is wrong closes the service, and is told in the log.
 pub fn read(env: &Env) -> Setup {
     let variables = Variables(env);
-    let (auth, gate, limits) = match access(&variables).and_then(|(auth, gate)| Ok((auth, gate, limits(&variables)?))) {
+    let found = access(&variables).and_then(|(auth, gate)| Ok((auth, gate, limits(&variables)?, exact(&variables)?)));
+    let (auth, gate, limits, exact_archetypes) = match found {
         Ok(found) => found,
         Err(problem) => {
             worker::console_error!("the service stays closed: {problem}");
-            (Auth::Refuse, Gate::default(), Limits::default())
+            (Auth::Refuse, Gate::default(), Limits::default(), false)
         }
     };
     let standard = Config::default();
@@ -55,9 +56,19 @@ pub fn read(env: &Env) -> Setup {
         origins: variables.list("ORIGINS"),
         smart: smart(&variables, &gate),
         limits,
+        exact_archetypes,
         base_url: String::new(),
     };
     Setup { config, gate }
+}
+
+/// Whether archetypes match by equality only.
+fn exact(variables: &Variables<'_>) -> Result<bool, String> {
+    match variables.text("SPECIALISATION").as_deref() {
+        None | Some("subsume") => Ok(false),
+        Some("exact") => Ok(true),
+        Some(other) => Err(format!("the variable SPECIALISATION is `{other}`, expected `subsume` or `exact`")),
+    }
 }
 
 fn access(variables: &Variables<'_>) -> Result<(Auth, Gate), String> {
