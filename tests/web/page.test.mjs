@@ -223,6 +223,59 @@ test("numbers are drawn over time and as a distribution, with their figures in w
     await page.locator("#result h3", { hasText: "Nothing to draw" }).waitFor();
   }));
 
+test("a query is explained rung by rung, with what its run touched; a wrong one as far as it goes", () =>
+  onPage(async (page) => {
+    await run(page, COUNT);
+    await page.locator("#as-explain").click();
+    const explanation = page.locator(".explanation");
+    await explanation.locator("dt:text-is('Rows') + dd", { hasText: "1" }).waitFor();
+    assert.ok(Number(await explanation.locator("dt:text-is('Patients') + dd").textContent()) >= 32);
+    await explanation.locator("summary", { hasText: "Tokens" }).click();
+    await explanation.locator(".token", { hasText: "ehr_id" }).click();
+    await page.keyboard.insertText("system_id");
+    assert.equal(await page.locator(".cm-content").textContent(), COUNT.replace("ehr_id", "system_id"));
+    await write(page, "SELECT e/nothing FROM EHR e");
+    await page.keyboard.press("ControlOrMeta+Enter");
+    await explanation.locator(".problem-list", { hasText: "nothing" }).waitFor();
+    assert.equal(await explanation.getByText("It was not run").count(), 1);
+    await page.locator("#as-table").click();
+    await page.locator("#result", { hasText: "The query has a problem" }).waitFor();
+  }));
+
+test("a template is a tree of names, units and codes; a node becomes a query", () =>
+  onPage(async (page) => {
+    await page.locator("#tab-templates").click();
+    await page.locator("#template").selectOption("sample.vital_signs.v1");
+    await page.locator("#template-search").fill("systolic");
+    const found = page.locator(".node-found").first();
+    assert.match(await found.textContent(), /Blood pressure.*Systolic DV_QUANTITY · mm\[Hg\]/);
+    await page.locator("#template-language").selectOption("de");
+    await page.locator("#template-search").fill("systolisch");
+    await page.getByRole("button", { name: /^Query Systolisch/ }).first().click();
+    await page.locator("#summary", { hasText: /100 rows · 3 columns/ }).waitFor();
+    const [, time, systolic] = await row(page, 0);
+    assert.match(time, /^20\d\d-/);
+    assert.ok(Number(systolic) > 50, systolic);
+  }));
+
+test("a cell is found again in its document", () =>
+  onPage(async (page) => {
+    await run(page, "SELECT o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude AS systolic FROM EHR e CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] WHERE o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude > 0");
+    const [systolic] = await row(page, 0);
+    await page.locator('[role=gridcell][data-row="0"]').first().click();
+    await page.keyboard.press("Enter");
+    await page.locator("#detail-where").click();
+    const marked = page.locator(".paper .marked");
+    await marked.first().waitFor();
+    assert.match(await marked.first().textContent(), new RegExp(`^S.*${systolic}`));
+    await page.locator("#detail-close").click();
+    await run(page, COUNT);
+    await page.locator("[role=gridcell]").first().click();
+    await page.keyboard.press("Enter");
+    await page.locator("#detail-where").click();
+    await page.locator("#detail-body", { hasText: "stands in no single document" }).waitFor();
+  }));
+
 test("what ran is listed, what is saved stays under its name", () =>
   onPage(async (page) => {
     await run(page, COUNT);
@@ -361,6 +414,9 @@ for (const scheme of ["light", "dark"]) {
         await page.click("#as-chart");
         await page.locator("#chart-words", { hasText: "median" }).waitFor();
         await check("chart");
+        await page.click("#as-explain");
+        await page.locator(".explanation").waitFor();
+        await check("explanation");
         await page.click("#as-table");
         await page.click("#keep");
         await check("naming");
@@ -371,6 +427,17 @@ for (const scheme of ["light", "dark"]) {
         await page.locator("#examples button", { hasText: "Whole objects" }).click();
         await page.locator(".g-cell.object").first().click();
         await check("object");
+        await page.click("#detail-where");
+        await page.locator(".paper").waitFor();
+        await check("document");
+        await page.click("#tab-templates");
+        await page.locator("#template-tree details").first().waitFor();
+        await check("templates");
+        await page.locator("#template-search").fill("a");
+        await check("templates, search");
+        await page.click("#template-form-tab");
+        await check("form");
+        await page.click("#tab-query");
         await page.click("#tab-guide");
         await page.locator("#patient option").first().waitFor({ state: "attached" });
         await page.click("#run-guide");
@@ -388,7 +455,7 @@ for (const scheme of ["light", "dark"]) {
 test("the page fits a phone: nothing is wider than the screen", () =>
   onPage(
     async (page) => {
-      for (const tab of ["query", "guide", "data"]) {
+      for (const tab of ["query", "templates", "guide", "data"]) {
         await page.click(`#tab-${tab}`);
         assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), tab);
       }

@@ -1,9 +1,12 @@
 // A template as people read it: words for its nodes, and a query from each.
 import type { DescribedNode } from "./protocol";
 
-/** The name of a node; a data value goes by its class. */
+/** The name of a node; one without goes by its attribute, alternatives of a value by their class. */
 export function name(node: DescribedNode): string {
-  return node.label ?? node.class.replace(/^DV_/, "").toLowerCase().replaceAll("_", " ");
+  if (node.label) return node.label;
+  const attribute = /\/([a-z_]+)$/.exec(node.path ?? "")?.[1];
+  const word = attribute && attribute !== "value" ? attribute : node.class.replace(/^DV_/, "").toLowerCase();
+  return word.replaceAll("_", " ");
 }
 
 /** What a node holds, in one line: class, units, choices, limits. */

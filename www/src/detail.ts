@@ -7,10 +7,18 @@ import { tree } from "./tree";
 /** Gives the JSON text of the document around a cell, or `null`. */
 export type DocumentOf = () => Promise<string | null>;
 
+/** A cell: what it is called, the path of its column, its JSON text. */
+export interface Cell {
+  title: string;
+  path: string | null;
+  text: string;
+}
+
 /** The panel; one object at a time. */
 export class Detail {
   readonly #panel = byId("detail");
   #text = "";
+  #path: string | null = null;
   #back: (() => void) | undefined;
   #document: DocumentOf | undefined;
 
@@ -24,10 +32,11 @@ export class Detail {
     });
   }
 
-  /** Shows the JSON text of a cell; `document` gives what it stands in, `back` puts the focus back where it was. */
-  show(title: string, text: string, document: DocumentOf, back: () => void): void {
+  /** Shows a cell; `document` gives what it stands in, `back` puts the focus back where it was. */
+  show({ title, path, text }: Cell, document: DocumentOf, back: () => void): void {
     const value = parse(text);
     this.#text = print(value);
+    this.#path = path;
     this.#back = back;
     this.#document = document;
     byId("detail-title").textContent = title;
@@ -47,7 +56,7 @@ export class Detail {
         body.replaceChildren(h("p", { class: "quiet" }, "This cell stands in no single document: it is counted, worked out, or said by the EHR itself."));
         return;
       }
-      const paper = new Paper(parse(text), parse(cell));
+      const paper = new Paper(parse(text), parse(cell), this.#path);
       body.replaceChildren(paper.element);
       paper.reveal();
     } catch (error) {

@@ -8,7 +8,7 @@ import { EditorState, Prec } from "@codemirror/state";
 import { drawSelection, EditorView, highlightActiveLine, hoverTooltip, keymap, lineNumbers, placeholder, type Tooltip } from "@codemirror/view";
 import { aql } from "./aql-language";
 import { h } from "./dom";
-import type { Completions, Diagnostic, Hover } from "./protocol";
+import type { Completions, Diagnostic, Hover, Place } from "./protocol";
 
 /** What the editor asks of the page. */
 export interface EditorHost {
@@ -157,10 +157,10 @@ export class Editor {
     forceLinting(this.view);
   }
 
-  /** Puts the cursor on a problem. */
-  show(problem: Diagnostic): void {
-    const at = Math.min(problem.from, this.view.state.doc.length);
-    this.view.dispatch({ selection: { anchor: at }, scrollIntoView: true });
+  /** Selects a place. */
+  show({ from, to }: Place): void {
+    const end = this.view.state.doc.length;
+    this.view.dispatch({ selection: { anchor: Math.min(from, end), head: Math.min(to, end) }, scrollIntoView: true });
     this.view.focus();
   }
 }

@@ -26,10 +26,12 @@ let problems: Diagnostic[] = [];
 let elsewhere = false;
 
 const engine = new Engine(WORKER_URL, crashed, (progress) => state("busy", told(progress)));
-const results = new ResultView(
-  () => ({ base: source.base, q: editor.text, parameters: parameters() }),
-  (asked) => engine.call("document", asked),
-);
+const results = new ResultView({
+  call: () => ({ base: source.base, q: editor.text, parameters: parameters() }),
+  document: (asked) => engine.call("document", asked),
+  explain: (asked) => engine.call("explain", asked),
+  show: (place) => editor.show(place),
+});
 const history = new History((q) => {
   editor.text = q;
   void run();

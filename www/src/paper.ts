@@ -19,15 +19,24 @@ function named(value: Members): string | null {
 /** Attributes that identify and describe rather than tell. */
 const QUIET = new Set(["_type", "name", "archetype_node_id", "archetype_details", "uid", "language", "encoding", "territory", "subject", "links", "feeder_audit"]);
 
-/** A document; what prints like `marked` stands out. */
+/** The code of the innermost node that a path names: `at0004` of `…/items[at0004]/value`. */
+function innermost(path: string): string | null {
+  return [...path.matchAll(/\[([\w.-]+)/g)].at(-1)?.[1] ?? null;
+}
+
+/** A document in which the place of a cell stands out. */
 export class Paper {
   readonly element: HTMLElement;
   readonly #marked: string;
+  /** Only under nodes of this code is the cell looked for: the same number may stand elsewhere, too. */
+  readonly #code: string | null;
+  #inside = false;
   #first: HTMLElement | undefined;
 
-  /** `cell` is the JSON of the cell whose place is marked. */
-  constructor(document: Json, cell: Json) {
+  /** `cell` is the JSON of the cell, `path` that of its column. */
+  constructor(document: Json, cell: Json, path: string | null) {
     this.#marked = print(cell);
+    this.#code = innermost(path ?? "");
     this.element = h("article", { class: "paper" }, ...this.#draw(document, 3));
   }
 
@@ -39,6 +48,16 @@ export class Paper {
   #draw(value: Json, level: number): HTMLElement[] {
     if (Array.isArray(value)) return value.flatMap((item) => this.#draw(item, level));
     if (!isObject(value)) return [];
+    const outside = this.#inside;
+    this.#inside ||= value["archetype_node_id"] === this.#code;
+    try {
+      return this.#object(value, level);
+    } finally {
+      this.#inside = outside;
+    }
+  }
+
+  #object(value: Members, level: number): HTMLElement[] {
     const title = named(value);
     if (value["_type"] === "ELEMENT") return [this.#mark(value, this.#line(title ?? "", value["value"] ?? value["null_flavour"] ?? null))];
     const inner = Object.entries(value).flatMap(([attribute, item]) => this.#attribute(attribute, item, title ? level + 1 : level));
@@ -62,12 +81,13 @@ export class Paper {
 
   /** True when this value, or something directly in it, is what the cell shows. */
   #holds(value: Json): boolean {
+    if (this.#code && !this.#inside) return false;
     if (print(value) === this.#marked) return true;
     return isObject(value) && Object.values(value).some((item) => !isObject(item) && print(item) === this.#marked);
   }
 
   #mark(value: Json, element: HTMLElement): HTMLElement {
-    return print(value) === this.#marked ? this.#point(element) : element;
+    return (this.#inside || !this.#code) && print(value) === this.#marked ? this.#point(element) : element;
   }
 
   #point(element: HTMLElement): HTMLElement {

@@ -33,6 +33,42 @@ export interface Diagnostic {
   help: string | null;
 }
 
+/** A place in a query, offsets in UTF-16 units. */
+export interface Place {
+  from: number;
+  to: number;
+}
+
+/** A part of an explanation; one that stands in the query has its place. */
+export interface ExplainedPart {
+  label: string;
+  from?: number;
+  to?: number;
+  parts?: ExplainedPart[];
+}
+
+/** A query, rung by rung, and what its run touched. */
+export interface Explained {
+  tokens: (Place & { kind: string })[];
+  syntax: ExplainedPart | null;
+  query: ExplainedPart | null;
+  plan: ExplainedPart | null;
+  diagnostics: Diagnostic[];
+  run?: {
+    batches: number;
+    bytes: number;
+    ehrs: number;
+    documents: number;
+    documents_scanned: number;
+    shapes: number;
+    matching: { name: string; variable: string; fragments: number; passes: boolean; rows: string[][] }[];
+    rows: number | null;
+    error: string | null;
+  };
+  /** Time of explaining and running. */
+  milliseconds: number;
+}
+
 /** Proposals that replace the text between two offsets, the likeliest first. */
 export interface Completions {
   from: number;
@@ -118,6 +154,7 @@ export interface Calls {
   /** Commits a composition in the format FLAT; gives its version uid. */
   addFlat: { takes: { ehr: string; template: string; text: string }; gives: string };
   query: { takes: { q: string; parameters: Record<string, unknown> }; gives: Result };
+  explain: { takes: { q: string; parameters: Record<string, unknown> }; gives: Explained };
   diagnose: { takes: { q: string }; gives: Diagnostic[] };
   complete: { takes: { q: string; offset: number }; gives: Completions };
   hover: { takes: { q: string; offset: number }; gives: Hover | null };

@@ -5,35 +5,48 @@ import { Detail } from "./detail";
 import { cellText, csv, ndjson } from "./export";
 import { Grid } from "./grid";
 import { parse, print } from "./json";
-import type { Result } from "./protocol";
+import { drawExplanation } from "./explanation";
+import type { Explained, Place, Result } from "./protocol";
 
 declare const CHART_URL: string;
 
-const FORMS = ["table", "chart", "json"] as const;
+const FORMS = ["table", "chart", "json", "explain"] as const;
 type Form = (typeof FORMS)[number];
 
 /** As JSON, more rows than this are not drawn. */
 const DRAWN = 200;
 const count = new Intl.NumberFormat("en");
 
+type Asked = Pick<Call, "q" | "parameters">;
+
 /** Gives the JSON text of the document in which a cell of an answer stands. */
-export type Documents = (asked: Pick<Call, "q" | "parameters"> & { row: number; column: number }) => Promise<string | null>;
+export type Documents = (asked: Asked & { row: number; column: number }) => Promise<string | null>;
+
+/** What the card asks of the page. */
+export interface ResultHost {
+  /** What stands in the editor now. */
+  call(): Call;
+  /** Fetches the document around a cell. */
+  document: Documents;
+  explain(asked: Asked): Promise<Explained>;
+  /** Shows a place of the query in the editor. */
+  show(place: Place): void;
+}
 
 /** The card of the result. */
 export class ResultView {
   readonly #box = byId("result");
   readonly #detail = new Detail();
-  readonly #call: () => Call;
-  readonly #documents: Documents;
-  #asked: Pick<Call, "q" | "parameters"> = { q: "", parameters: {} };
+  readonly #host: ResultHost;
+  #asked: Asked = { q: "", parameters: {} };
   #result: Result | undefined;
   #grid: Grid | undefined;
   #form: Form = "table";
+  /** What is said instead of a result. */
+  #refusal: HTMLElement | undefined;
 
-  /** `call` is what stands in the editor now; `documents` fetches the document around a cell. */
-  constructor(call: () => Call, documents: Documents) {
-    this.#call = call;
-    this.#documents = documents;
+  constructor(host: ResultHost) {
+    this.#host = host;
     rove(byId("result-form"), (button) => this.#show(button.id.replace("as-", "") as Form));
     byId("csv").addEventListener("click", () => this.#save("result.csv", "text/csv;charset=utf-8", csv));
     byId("ndjson").addEventListener("click", () => this.#save("result.ndjson", "application/x-ndjson", ndjson));
@@ -49,7 +62,7 @@ export class ResultView {
     menu.addEventListener("change", () => {
       const language = languages[menu.value];
       menu.selectedIndex = 0;
-      if (language && first) void copy(first, language.write(this.#call()));
+      if (language && first) void copy(first, language.write(this.#host.call()));
     });
   }
 
@@ -64,9 +77,10 @@ export class ResultView {
   }
 
   /** Shows the answer to what was asked; `total` is the time until it was here, `note` what else is to be known. */
-  answer(asked: Pick<Call, "q" | "parameters">, result: Result, total: number, note = ""): void {
+  answer(asked: Asked, result: Result, total: number, note = ""): void {
     this.#asked = asked;
     this.#result = result;
+    this.#refusal = undefined;
     this.#detail.close();
     const { rows, columns, milliseconds } = result;
     const words = [`${count.format(rows)} ${rows === 1 ? "row" : "rows"}`, `${columns.length} ${columns.length === 1 ? "column" : "columns"}`, `${milliseconds.toFixed(1)} ms`, note];
@@ -81,12 +95,25 @@ export class ResultView {
     this.#say(h("div", { class: `empty${bad ? " bad" : ""}` }, h("h3", {}, title), h("p", {}, about)));
   }
 
-  /** Shows something else instead of a result. */
+  /** Shows something else instead of a result; an explanation says it in its own way. */
   instead(element: HTMLElement): void {
     this.#result = undefined;
+    this.#refusal = element;
     byId("summary").textContent = "";
     this.#enable(false);
-    this.#say(element);
+    if (this.#form === "explain") void this.#explain();
+    else this.#say(element);
+  }
+
+  /** Explains what stands in the editor, right or wrong. */
+  async #explain(): Promise<void> {
+    const { q, parameters } = this.#host.call();
+    try {
+      const explained = await this.#host.explain({ q, parameters });
+      if (this.#form === "explain") this.#say(drawExplanation(explained, q, (place) => this.#host.show(place)));
+    } catch (error) {
+      this.say("This query cannot be explained here", error instanceof Error ? error.message : String(error), true);
+    }
   }
 
   #say(element: HTMLElement): void {
@@ -109,7 +136,11 @@ export class ResultView {
   /** Draws the result again, for instance in other colours. */
   redraw(): void {
     const result = this.#result;
-    if (!result) return;
+    if (this.#form === "explain") return void this.#explain();
+    if (!result) {
+      if (this.#refusal) this.#say(this.#refusal);
+      return;
+    }
     if (result.rows === 0) this.say("No rows", "The query is right, but nothing in the data matches. Loosen a condition in WHERE, or a CONTAINS.");
     else if (this.#form === "json") this.#drawJson(result);
     else if (this.#form === "chart") void this.#drawChart(result);
@@ -136,9 +167,9 @@ export class ResultView {
   }
 
   #open(result: Result, row: number, column: number): void {
-    const name = result.columns[column]?.name ?? "";
+    const { name = "", path = null } = result.columns[column] ?? {};
     const asked = this.#asked;
-    this.#detail.show(`${name}, row ${row + 1}`, cellText(result, row, column), () => this.#documents({ ...asked, row, column }), () => this.#grid?.focus());
+    this.#detail.show({ title: `${name}, row ${row + 1}`, path, text: cellText(result, row, column) }, () => this.#host.document({ ...asked, row, column }), () => this.#grid?.focus());
   }
 }
 

@@ -155,7 +155,7 @@ export class TemplateView {
       const node = merged(whole);
       const place = above ? `${above} › ${name(node)}` : name(node);
       const text = `${name(node)} ${node.id ?? ""} ${node.description ?? ""}`.toLowerCase();
-      if (found.length < FOUND && text.includes(wanted)) found.push(h("div", { class: "node-found" }, h("small", {}, above), this.#line(node)));
+      if (found.length < FOUND && text.includes(wanted)) found.push(h("div", { class: "branch node-found" }, h("small", {}, above), this.#line(node), this.#ask(node)));
       for (const child of node.children ?? []) look(child, place);
     };
     look(tree, "");
@@ -165,7 +165,7 @@ export class TemplateView {
   #branch(whole: DescribedNode, open: boolean): HTMLElement {
     const node = merged(whole);
     const below = node.children ?? [];
-    if (below.length === 0) return this.#line(node);
+    if (below.length === 0) return h("div", { class: "branch" }, this.#line(node), this.#ask(node));
     const children = h("div", { class: "t-children" });
     const details = h("details", {}, h("summary", {}, this.#line(node)), children);
     const fill = () => {
@@ -176,15 +176,19 @@ export class TemplateView {
       fill();
       details.open = true;
     }
-    return details;
+    return h("div", { class: "branch" }, details, this.#ask(node));
+  }
+
+  /** The button that makes a query of a node; it stands beside the line, for a line that opens is a button itself. */
+  #ask(node: DescribedNode): HTMLElement | null {
+    if (!node.path) return null;
+    const ask = () => {
+      if (this.#described) this.#host.ask(query(this.#shown, this.#described.tree, node));
+    };
+    return h("button", { type: "button", class: "link ask", "aria-label": `Query ${name(node)}`, onclick: ask }, "Query");
   }
 
   #line(node: DescribedNode): HTMLElement {
-    const ask = h("button", { type: "button", class: "link", "aria-label": `Query ${name(node)}` }, "Query");
-    ask.addEventListener("click", (event) => {
-      event.preventDefault();
-      if (this.#described) this.#host.ask(query(this.#shown, this.#described.tree, node));
-    });
     const line = h(
       "span",
       { class: "node", draggable: "true", title: [node.description, `c${asked(node)}`].filter(Boolean).join("\n") },
@@ -193,8 +197,6 @@ export class TemplateView {
       h("span", { class: "t-type" }, holds(node)),
       " ",
       h("span", { class: "t-hint" }, node.occurrences),
-      " ",
-      node.path ? ask : null,
     );
     line.addEventListener("dragstart", (event) => {
       event.stopPropagation();

@@ -3,7 +3,7 @@ import { diagnose, documentQuery, format } from "aqlite-wasm";
 import { indexResult } from "./json";
 import { Local, type Watch } from "./local";
 import { refusal, Remote } from "./remote";
-import type { Calls, Cancel, Completions, Described, Diagnostic, Failure, Guide, Hover, Patient, Reply, Request, Result } from "./protocol";
+import type { Calls, Cancel, Completions, Described, Diagnostic, Explained, Failure, Guide, Hover, Patient, Reply, Request, Result } from "./protocol";
 
 declare const WASM_URL: string;
 
@@ -48,6 +48,11 @@ function ask(local: Local, q: string, parameters: Record<string, unknown>): Prom
     const text = local.repository.query(q, JSON.stringify(parameters), new Date().toISOString());
     return { text, milliseconds: performance.now() - start };
   });
+}
+
+function explained(local: Local, { q, parameters }: Calls["explain"]["takes"]): Promise<string> {
+  if (remote) return remote.explain(q, parameters);
+  return local.current(() => local.repository.explain(q, JSON.stringify(parameters), new Date().toISOString()));
 }
 
 /** Where a dropped file goes, by what it is. */
@@ -111,6 +116,11 @@ const handlers: Handlers = {
   query: async ({ q, parameters }, local) => {
     const { text, milliseconds } = await ask(local, q, parameters);
     return { text, ...indexResult(text), milliseconds } satisfies Result;
+  },
+  explain: async (asked, local) => {
+    const start = performance.now();
+    const text = await explained(local, asked);
+    return { ...(JSON.parse(text) as Omit<Explained, "milliseconds">), milliseconds: performance.now() - start };
   },
   diagnose: ({ q }) => JSON.parse(diagnose(q)) as Diagnostic[],
   complete: ({ q, offset }, local) => JSON.parse((remote?.labels ?? local.repository).complete(q, offset)) as Completions,
