@@ -151,6 +151,11 @@ impl<'a> Call<'a> {
 
     /// The body as text.
     pub fn text(&self) -> Result<&'a str, Failure> {
+        if let Some(coding) = self.request.header("Content-Encoding").filter(|coding| !coding.eq_ignore_ascii_case("identity") && !coding.is_empty())
+        {
+            let message = format!("the content coding `{}` is not supported: send the body as it is", coding.chars().take(40).collect::<String>());
+            return Err(Failure::new(415, message).header("Accept-Encoding", "identity"));
+        }
         std::str::from_utf8(&self.request.body)
             .map(|text| text.strip_prefix('\u{feff}').unwrap_or(text))
             .map_err(|e| Failure::bad(format!("the body is not UTF-8: byte {} is not part of a character", e.valid_up_to())))

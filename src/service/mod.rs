@@ -10,12 +10,8 @@
 //! | headers → what is sent, wanted and expected | `negotiate`, `committal` |
 //! | the few differences of the mounts | `dialect` |
 //! | whose documents a path is about | `owner` |
-//! | one file a resource | `ehr`, `controlled`, `contribution`, `versioned`, `template`, `stored_query`, `query`, `gdl`, `admin`, `root` |
-//! | one file a resource | `ehr`, `ehr_status`, `composition`, `directory`, `contribution`, `versioned`, `template`, `stored_query`, `query`, `explain`, `value_set`, `gdl`, `admin`, `root` |
-//! | one file a resource | `ehr`, `controlled`, `contribution`, `versioned`, `template`, `stored_query`, `query`, `gdl`, `cds`, `admin`, `root` |
-//! | one file a resource | `ehr`, `ehr_status`, `composition`, `directory`, `contribution`, `versioned`, `template`, `stored_query`, `query`, `value_set`, `gdl`, `admin`, `root` |
+//! | one file a resource | `ehr`, `controlled`, `contribution`, `tag`, `versioned`, `template`, `stored_query`, `query`, `explain`, `value_set`, `gdl`, `cds`, `admin`, `root` |
 //! | what a query asks of terminologies → answers | `terminology`, `fhir` |
-//! | one file a resource | `ehr`, `controlled`, `contribution`, `tag`, `versioned`, `template`, `stored_query`, `query`, `gdl`, `admin`, `root` |
 //! | body → checked document | `content` |
 //! | references → what they refer to | `resolve` |
 //! | many lines in one request | `bulk`, `transfer` |

@@ -50,7 +50,7 @@ class Server {
     const all = body === undefined ? headers : { "content-type": type, ...headers };
     const answer = await fetch(`http://127.0.0.1:${this.port}${path}`, { method, headers: all, body, redirect: "manual" });
     const text = await answer.text();
-    const isJson = (answer.headers.get("content-type") ?? "").includes("json");
+    const isJson = /[/+]json\b/.test(answer.headers.get("content-type") ?? "");
     return { status: answer.status, headers: answer.headers, text, json: isJson && text !== "" ? JSON.parse(text) : undefined };
   }
 

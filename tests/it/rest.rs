@@ -237,7 +237,8 @@ impl Run {
             return missing;
         }
         let line = self.filled(line);
-        if let Some(text) = line.strip_prefix("body is ") {
+        if let Some(text) = line.strip_prefix("body is") {
+            let text = text.trim_start();
             return (body.trim_end() != text).then(|| format!("the body is another one: {}", first_difference(body, text)));
         }
         if let Some(text) = line.strip_prefix("body lacks ") {

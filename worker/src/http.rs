@@ -7,18 +7,17 @@ use worker::{Headers, Request, Response, ResponseBody, Result};
 /// How many times the limit is read past before the connection is given up.
 const PATIENCE: usize = 10;
 
-/// Reads a request. Of a body longer than `limit` no more is kept than shows that it is too long.
-pub async fn read(request: &mut Request, limit: usize) -> Result<service::Request> {
+/// Reads a request without its body.
+pub fn head(request: &Request) -> service::Request {
     let url = request.inner().url();
     let target = url.strip_prefix(&origin(&url)).unwrap_or_default();
     let mut read = service::Request::new(&request.inner().method(), target);
     read.headers = request.headers().entries().collect();
-    read.body = body(request, limit).await?;
-    Ok(read)
+    read
 }
 
-/// Of a body that is too long the rest is read past, up to a bound: an answer to a request that is still being sent would not arrive.
-async fn body(request: &mut Request, limit: usize) -> Result<Vec<u8>> {
+/// Reads a body. Of one longer than `limit` no more is kept than shows that it is too long; the rest is read past, up to a bound: an answer to a request that is still being sent would not arrive.
+pub async fn body(request: &mut Request, limit: usize) -> Result<Vec<u8>> {
     let (mut body, mut past) = (Vec::new(), 0);
     if request.inner().body().is_none() {
         return Ok(body);
@@ -44,10 +43,16 @@ pub fn origin(url: &str) -> String {
 
 /// Writes a response. A body that is empty is none: some statuses forbid even an empty one.
 pub fn write(response: service::Response) -> Result<Response> {
+    let headers = headers(&response)?;
+    let body = if response.body.is_empty() { ResponseBody::Empty } else { ResponseBody::Body(response.body) };
+    Ok(Response::from_body(body)?.with_status(response.status).with_headers(headers))
+}
+
+/// The headers of a response.
+pub fn headers(response: &service::Response) -> Result<Headers> {
     let headers = Headers::new();
     for (name, value) in &response.headers {
         headers.append(name, value)?;
     }
-    let body = if response.body.is_empty() { ResponseBody::Empty } else { ResponseBody::Body(response.body) };
-    Ok(Response::from_body(body)?.with_status(response.status).with_headers(headers))
+    Ok(headers)
 }

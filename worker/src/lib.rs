@@ -6,6 +6,7 @@ mod config;
 mod d1;
 mod http;
 mod keys;
+mod pieces;
 mod terminology;
 
 use aqlite::service::auth::{Denied, Gate, KeyRing};
@@ -42,14 +43,25 @@ thread_local! {
 async fn fetch(mut request: Request, env: Env, _context: Context) -> Result<Response> {
     let started = Date::now().as_millis();
     let house = house(&env, http::origin(&request.inner().url()))?;
-    let mut read = http::read(&mut request, house.service.config().limits.body).await?;
+    let mut read = http::head(&request);
     if read.id().is_empty() {
         read.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("X-Request-Id"));
         read = read.with_header("X-Request-Id", &Runtime.new_uuid());
     }
-    let response = house.answer(&read, &env).await;
-    tell(&read, &response, Date::now().as_millis().saturating_sub(started));
-    http::write(response)
+    let limit = house.service.config().limits.body;
+    let ask = move |read: service::Request| {
+        let (house, env) = (Rc::clone(&house), env.clone());
+        async move {
+            let response = house.answer(&read, &env).await;
+            tell(&read, &response, Date::now().as_millis().saturating_sub(started));
+            response
+        }
+    };
+    if service::pieces(&read) && request.inner().body().is_some() {
+        return pieces::answer(read, &mut request, limit, ask).await;
+    }
+    read.body = http::body(&mut request, limit).await?;
+    http::write(ask(read).await)
 }
 
 impl House {

@@ -17,6 +17,7 @@ mod soak;
 mod stamp;
 mod test;
 mod tools;
+mod transfer;
 
 use std::process::ExitCode;
 
@@ -26,7 +27,7 @@ struct Task {
     run: fn(&[String]) -> Result<(), String>,
 }
 
-const TASKS: [Task; 10] = [
+const TASKS: [Task; 12] = [
     Task {
         name: "serve",
         usage: "serve [--port 8787] [--state DIR] [--no-sample] [--system-id aqlite.local] [--admin] [--terminology URL]
@@ -64,6 +65,18 @@ const TASKS: [Task; 10] = [
         usage: "soak [--minutes 10] [--only samples|kill|TARGET] [--corpus DIR]
       the long things: 100,000 compositions; for so many minutes each the kill test and every fuzz target",
         run: soak::run_task,
+    },
+    Task {
+        name: "export",
+        usage: "export FILE [--base http://127.0.0.1:8787/v1] [--ehr EHR_ID]
+      everything of a repository, or one EHR, as NDJSON with digests; goes on where it broke off; AQLITE_AUTHORIZATION is sent",
+        run: transfer::export,
+    },
+    Task {
+        name: "import",
+        usage: "import FILE [--base http://127.0.0.1:8787/v1]
+      an export into a repository; what is there is passed over; AQLITE_AUTHORIZATION is sent",
+        run: transfer::import,
     },
     Task { name: "build", usage: "build\n      the worker and the page into dist/, as far as they changed", run: |_| bundle::all() },
     Task { name: "greet", usage: "", run: serve::greet },

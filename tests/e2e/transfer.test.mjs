@@ -1,0 +1,65 @@
+// Bulk load, export and import against workerd: everything out, into an empty repository, and out again.
+import assert from "node:assert/strict";
+import { readFileSync, rmSync, truncateSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { exportTo, importFrom } from "../../xtask/transfer.mjs";
+import { ITS, V1, freshState, root, sample, start, uploadTemplates } from "./server.mjs";
+
+const data = sample();
+const folder = join(root, "target/e2e");
+const ehrIds = [...new Set(data.compositions.map((entry) => entry.ehr_id))];
+const lines = [
+  ...ehrIds.map((ehr_id) => JSON.stringify({ ehr_id, ehr_status: null })),
+  ...data.compositions.map(({ ehr_id, composition }) => JSON.stringify({ ehr_id, composition })),
+];
+let server;
+let other;
+
+before(async () => {
+  server = await start(freshState("transfer-from"), { AUTH: "none", ADMIN: "true" });
+  other = await start(freshState("transfer-to"), { AUTH: "none", ADMIN: "true" });
+  await uploadTemplates(server, data);
+});
+after(() => Promise.all([server, other].filter(Boolean).map((each) => each.stop())));
+
+const load = async (body, headers = {}) => {
+  const answer = await server.send("POST", `${V1}/ehr/bulk`, { body, headers, type: "application/x-ndjson" });
+  assert.equal(answer.status, 200, answer.text);
+  return answer.text.trim().split("\n").map((line) => JSON.parse(line));
+};
+const count = async (from) => (await from.rows("SELECT count(*) AS n FROM EHR e CONTAINS COMPOSITION c"))[0][0];
+
+test("a bulk load of several megabytes is answered line by line, and sent twice it is loaded once", async () => {
+  const broken = JSON.stringify({ ehr_id: ehrIds[0], composition: { _type: "COMPOSITION" } });
+  const body = [...lines, broken].join("\n");
+  const outcomes = await load(body, { "idempotency-key": "first" });
+  assert.equal(outcomes.length, lines.length + 1);
+  assert.deepEqual(outcomes.map((outcome) => outcome.line), outcomes.map((_, index) => index + 1));
+  assert.ok(outcomes.slice(0, -1).every((outcome) => outcome.status === 201), JSON.stringify(outcomes.find((outcome) => outcome.status !== 201)));
+  assert.equal(outcomes.at(-1).status, 400);
+  assert.equal(await count(server), data.compositions.length);
+  const again = await load(body, { "idempotency-key": "first" });
+  assert.deepEqual(again.slice(0, -1).map((outcome) => outcome.status), lines.map(() => 200));
+  assert.deepEqual(again.slice(0, -1).map((outcome) => outcome.uid), outcomes.slice(0, -1).map((outcome) => outcome.uid));
+  assert.equal(await count(server), data.compositions.length);
+});
+
+test("an export goes into an empty repository, and its export is the same to the byte", async () => {
+  const [from, to] = ["from.ndjson", "to.ndjson"].map((name) => join(folder, name));
+  [from, to].forEach((file) => rmSync(file, { force: true }));
+  const composition = data.compositions[0];
+  const [uid] = (await server.rows(`SELECT c/uid/value FROM EHR e[ehr_id/value='${composition.ehr_id}'] CONTAINS COMPOSITION c`))[0];
+  assert.equal((await server.send("DELETE", `${ITS}/ehr/${composition.ehr_id}/composition/${uid}`)).status, 204);
+  await exportTo(`http://127.0.0.1:${server.port}${V1}`, from);
+  const whole = readFileSync(from, "utf8");
+  truncateSync(from, Math.floor(statSync(from).size * 0.7));
+  await exportTo(`http://127.0.0.1:${server.port}${V1}`, from);
+  assert.ok(readFileSync(from, "utf8") === whole, "an export that broke off goes on where it stopped");
+  const counts = await importFrom(`http://127.0.0.1:${other.port}${V1}`, from);
+  assert.equal(counts.there, 0);
+  assert.equal((await importFrom(`http://127.0.0.1:${other.port}${V1}`, from)).new, 0);
+  await exportTo(`http://127.0.0.1:${other.port}${V1}`, to);
+  assert.ok(readFileSync(to, "utf8") === whole, "the second export differs");
+  assert.equal(await count(other), data.compositions.length - 1);
+});

@@ -1,0 +1,105 @@
+// Everything of a repository into a file, and a file into a repository, over HTTP: what `cargo xtask export` and `import` run.
+//
+//   node xtask/transfer.mjs export BASE FILE [EHR_ID]
+//   node xtask/transfer.mjs import BASE FILE
+//
+// BASE is a mount, such as https://cdr.example.org/v1; AQLITE_AUTHORIZATION is sent as Authorization. Both go on where they
+// stopped: an export behind the last whole line of the file, an import by passing over what is there.
+import { createHash } from "node:crypto";
+import { appendFileSync, closeSync, createReadStream, existsSync, openSync, readSync, fstatSync, truncateSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
+
+const AT_ONCE = 4_000_000;
+const headers = () => (process.env.AQLITE_AUTHORIZATION ? { authorization: process.env.AQLITE_AUTHORIZATION } : {});
+
+/** The text of the record in a line, which must have the digest that the line gives. */
+export function recordOf(line) {
+  const match = /^\{"digest":"([0-9a-f]{64})","record":(.*)\}$/s.exec(line);
+  if (!match) throw new Error(`not a line of an export: ${line.slice(0, 80)}`);
+  const [, digest, record] = match;
+  if (createHash("sha256").update(record).digest("hex") !== digest) throw new Error("a record does not have its digest: the export was altered");
+  return record;
+}
+
+async function need(answer) {
+  if (answer.ok) return answer;
+  throw new Error(`${answer.url}: ${answer.status} ${await answer.text()}`);
+}
+
+/** Where an export that broke off goes on: what stands behind the last line end is cut away. */
+function lastLine(file) {
+  if (!existsSync(file)) return undefined;
+  const handle = openSync(file, "r");
+  const { size } = fstatSync(handle);
+  let tail = Buffer.alloc(0);
+  let at = size;
+  let end = -1;
+  let begin = -1;
+  while (at > 0 && begin < 0) {
+    const length = Math.min(AT_ONCE, at);
+    const block = Buffer.alloc(length);
+    readSync(handle, block, 0, length, at - length);
+    tail = Buffer.concat([block, tail]);
+    at -= length;
+    end = tail.lastIndexOf(10);
+    begin = end > 0 ? tail.lastIndexOf(10, end - 1) : -1;
+  }
+  closeSync(handle);
+  truncateSync(file, at + end + 1);
+  return end < 0 ? undefined : tail.subarray(begin + 1, end).toString();
+}
+
+/** Exports into a file; gives the number of records that were added. */
+export async function exportTo(base, file, ehrId) {
+  const before = lastLine(file);
+  let record = before === undefined ? undefined : JSON.parse(recordOf(before));
+  if (record?.definition) throw new Error(`${file} ends within its definitions: remove it and start anew`);
+  let count = 0;
+  while (!record?.end) {
+    const query = new URLSearchParams({ ...(ehrId && { ehr_id: ehrId }), ...(record?.contribution && { after: record.contribution.uid.value }) });
+    const answer = await need(await fetch(`${base}/admin/export?${query}`, { headers: headers() }));
+    const text = await answer.text();
+    const lines = text.trimEnd().split("\n");
+    for (const line of lines) record = JSON.parse(recordOf(line));
+    appendFileSync(file, text);
+    count += lines.length;
+  }
+  return count;
+}
+
+/** Imports a file; gives what was new and what was there. */
+export async function importFrom(base, file) {
+  const counts = { new: 0, there: 0 };
+  let held = "";
+  let first = 1;
+  let next = 1;
+  const send = async () => {
+    if (held === "") return;
+    const options = { method: "POST", headers: { ...headers(), "content-type": "application/x-ndjson" }, body: held };
+    const answer = await need(await fetch(`${base}/admin/import?first=${first}`, options));
+    for (const line of (await answer.text()).trim().split("\n").filter(Boolean)) {
+      const outcome = JSON.parse(line);
+      if (outcome.status >= 300 || outcome.code) throw new Error(`line ${outcome.line}: ${outcome.status ?? outcome.code} ${outcome.message}`);
+      counts[outcome.status === 201 ? "new" : "there"] += 1;
+    }
+    [held, first] = ["", next];
+  };
+  for await (const line of createInterface({ input: createReadStream(file, "utf8"), crlfDelay: Infinity })) {
+    recordOf(line);
+    held += `${line}\n`;
+    next += 1;
+    if (held.length > AT_ONCE) await send();
+  }
+  await send();
+  return counts;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const [, , what, base, file, ehrId] = process.argv;
+  if (what === "export") console.log(`${await exportTo(base, file, ehrId)} records exported to ${file}`);
+  else {
+    const counts = await importFrom(base, file);
+    console.log(`${counts.new} records imported, ${counts.there} were there`);
+  }
+}
