@@ -27,7 +27,7 @@ struct Task {
     run: fn(&[String]) -> Result<(), String>,
 }
 
-const TASKS: [Task; 12] = [
+const TASKS: &[Task] = &[
     Task {
         name: "serve",
         usage: "serve [--port 8787] [--state DIR] [--no-sample] [--system-id aqlite.local] [--admin] [--terminology URL]
@@ -79,13 +79,24 @@ const TASKS: [Task; 12] = [
         run: transfer::import,
     },
     Task { name: "build", usage: "build\n      the worker and the page into dist/, as far as they changed", run: |_| bundle::all() },
+    Task {
+        name: "screenshots",
+        usage: "screenshots [--all DIR]
+      the pictures of the README; --all: every view of the page at three widths, light and dark",
+        run: screenshots,
+    },
     Task { name: "greet", usage: "", run: serve::greet },
 ];
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let name = args.first().map_or("help", String::as_str);
+    let asks_help = args.iter().skip(1).any(|arg| ["--help", "-h"].contains(&arg.as_str()));
     let outcome = match TASKS.iter().find(|task| task.name == name) {
+        Some(task) if asks_help => {
+            println!("cargo xtask {}", task.usage);
+            Ok(())
+        }
         Some(task) => (task.run)(&args[1..]),
         None if ["help", "--help", "-h"].contains(&name) => {
             print!("{}", help());
@@ -100,6 +111,19 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Pictures of the page as it is built now.
+fn screenshots(args: &[String]) -> Result<(), String> {
+    let options = options::Options::read(args, &["all"], &[])?;
+    tools::npm_packages()?;
+    bundle::all()?;
+    let mut node = process::command("node", &["tests/web/screenshots.mjs"]);
+    node.env("CHROMIUM", tools::browser()?.chromium);
+    if let Some(folder) = options.given("all") {
+        node.args(["--all", folder]);
+    }
+    process::run(&mut node)
 }
 
 fn help() -> String {
