@@ -1,23 +1,64 @@
-//! Guides: reading one, and how many runs a second there are.
+//! Guides: reading one, how many runs a second there are, and a whole population.
 
-use crate::clock::timed;
+use crate::clock::{seconds, timed};
+use crate::questions::Loaded;
+use crate::tell;
 use aqlite::gdl::time::Moment;
-use aqlite::gdl::{self, CompiledGuide, Instance, Options, RunInput, fixture};
+use aqlite::gdl::{self, CompiledGuide, Instance, Options, Population, RunInput, fixture};
 use aqlite::samples;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
 
 /// A guide with what it is run on.
-pub struct Fixture {
+struct Fixture {
     guide: usize,
     instances: Vec<Vec<Instance>>,
     now: Moment,
     language: String,
 }
 
-/// Guides and their fixtures: of the samples, and where a corpus is given, all of its cases.
-pub fn sample_fixtures(corpus: Option<&Path>) -> (Vec<CompiledGuide>, Vec<Fixture>) {
+/// Tells how fast guides are read and run: those of the samples, and all published ones where a corpus is given.
+pub fn guides(corpus: Option<&Path>) {
+    tell("guide.parse_30kB", guide_of_30_kb());
+    let (guides, fixtures) = sample_fixtures(None);
+    tell("guide.runs.samples", runs(&guides, &fixtures));
+    if corpus.is_some() {
+        let (guides, fixtures) = sample_fixtures(corpus);
+        tell("guide.runs.published", runs(&guides, &fixtures));
+    }
+}
+
+/// Tells for each sample guide how many EHRs a second it is run on, its queries included: the best of three runs.
+pub fn population(loaded: &Loaded) {
+    for (i, sample) in samples::guides().iter().enumerate() {
+        let Ok(guide) = gdl::parse(sample.text).map(|guide| guide.compile()) else { continue };
+        let rates = (0..3).map(|_| {
+            let (time, ehrs) = seconds(|| run_on_all(loaded, &guide).unwrap_or_default());
+            ehrs as f64 / time
+        });
+        tell(&format!("population.{i}"), rates.fold(0.0, f64::max));
+    }
+}
+
+/// Runs a guide on every EHR that has data for it; how many those are.
+fn run_on_all(loaded: &Loaded, guide: &CompiledGuide) -> Option<usize> {
+    let now = Moment::parse("2026-01-01T12:00:00Z", 0)?;
+    let mut population = Population::new(guide, now);
+    let queries: Vec<String> = population.queries().iter().map(|query| query.population_aql.clone()).collect();
+    for (i, aql) in queries.iter().enumerate() {
+        population.take(i, loaded.ask(aql).rows.iter().map(Vec::as_slice));
+    }
+    let mut ehrs = 0;
+    let like = RunInput { instances: &[], now, language: "en", options: Options::default(), terminology: None };
+    population.run(&like, |_, run| {
+        std::hint::black_box(run);
+        ehrs += 1;
+    });
+    Some(ehrs)
+}
+
+fn sample_fixtures(corpus: Option<&Path>) -> (Vec<CompiledGuide>, Vec<Fixture>) {
     let mut guides: Vec<CompiledGuide> = samples::guides().iter().filter_map(|g| gdl::parse(g.text).ok()).map(|g| g.compile()).collect();
     let mut fixtures: Vec<Fixture> = guides.iter().enumerate().filter_map(|(i, guide)| sample_fixture(i, guide)).collect();
     if let Some(corpus) = corpus {
@@ -58,7 +99,7 @@ fn text_of<'a>(value: &'a Value, key: &str) -> &'a str {
 }
 
 /// Runs a second over all fixtures.
-pub fn guide_runs(guides: &[CompiledGuide], fixtures: &[Fixture]) -> f64 {
+fn runs(guides: &[CompiledGuide], fixtures: &[Fixture]) -> f64 {
     let run = |f: &Fixture| {
         let guide = guides.get(f.guide)?;
         let input = RunInput { instances: &f.instances, now: f.now, language: &f.language, options: Options::default(), terminology: None };
@@ -69,7 +110,7 @@ pub fn guide_runs(guides: &[CompiledGuide], fixtures: &[Fixture]) -> f64 {
 }
 
 /// Microseconds to read and compile 30 kB of guide: those of the largest sample, in proportion.
-pub fn guide_of_30_kb() -> f64 {
+fn guide_of_30_kb() -> f64 {
     let largest = samples::guides().iter().map(|g| g.text).max_by_key(|t| t.len()).unwrap_or_default();
     timed(0.5, || gdl::parse(largest).map(|guide| guide.compile()).is_ok()) * 1000.0 * 30_000.0 / largest.len() as f64
 }

@@ -1,11 +1,11 @@
-//! What is held while documents are read: `aqlite-memory` prints multiples of their bytes, `aqlite-memory --hold N` what N
-//! compositions in columns take. In wasm the memory of the whole instance is told too.
+//! What is held while documents are read: `aqlite-memory` tells multiples of their bytes, `aqlite-memory --hold N` what N
+//! compositions in columns take: they themselves, the program with them, and at most while they were loaded.
 
 use aqlite::document::{Shapes, pack};
 use aqlite::rm::class::Cls;
 use aqlite::rm::json;
 use aqlite::samples::Generator;
-use aqlite_bench::{known_texts, load};
+use aqlite_bench::{Extras, known_texts, load, tell};
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]
@@ -42,12 +42,16 @@ fn multiples() {
             }
         }));
     }
-    println!("memory read {worst_read:.2}\nmemory pack {worst_pack:.2}\nmemory largest {largest}");
+    tell("memory.read", worst_read);
+    tell("memory.pack", worst_pack);
+    tell("memory.largest", largest as f64);
 }
 
 fn hold(compositions: usize) {
-    let loaded = load(Generator::new(1, compositions.div_ceil(10), compositions));
-    println!("memory columns {}\nmemory held {}\nmemory instance {}", loaded.batch.bytes(), ALLOCATOR.current_usage(), instance());
+    let loaded = load(Generator::new(1, compositions.div_ceil(10), compositions), Extras::None);
+    tell("memory.columns", loaded.batch.bytes() as f64);
+    tell("memory.held", ALLOCATOR.current_usage() as f64);
+    tell("memory.instance", instance() as f64);
 }
 
 /// Bytes of the linear memory of the instance.

@@ -1,6 +1,7 @@
 //! The six questions: the data, and the answers that every engine must give.
 
 use crate::clock::{seconds, timed};
+use crate::uneven::Extras;
 use aqlite::aql::{Budget, Cell, Parameter, Parameters, Plan, QueryOptions, ResultSet, Run, prepare};
 use aqlite::document::{Batch, DocRow, EhrRow, ObjectKind, Shapes, pack};
 use aqlite::rm::class::{Attr, Cls};
@@ -47,11 +48,11 @@ pub struct Loaded {
 pub fn known_texts() -> HashSet<String> {
     let templates = samples::templates();
     let templates = templates.iter().filter_map(|t| Template::parse(t.text).ok());
-    templates.flat_map(|t| t.texts().into_iter().map(str::to_owned).collect::<Vec<_>>()).collect()
+    templates.flat_map(|t| t.texts().into_iter().map(str::to_owned).collect::<Vec<_>>()).chain(Extras::known_texts()).collect()
 }
 
-/// Reads, packs and holds all compositions of a generator.
-pub fn load(generator: Generator) -> Loaded {
+/// Reads, packs and holds all compositions of a generator, each with `extras`.
+pub fn load(generator: Generator, extras: Extras) -> Loaded {
     let known = known_texts();
     let (mut batch, shapes) = (Batch::new(), Shapes::new());
     let (mut json_bytes, mut packed_bytes, mut load_ms, mut ordinal) = (0, 0, 0.0, 0u64);
@@ -61,7 +62,8 @@ pub fn load(generator: Generator) -> Loaded {
             EhrRow { ehr_id: sample.ehr_id, system_id: "bench".to_owned(), time_created: sample.time_created, is_queryable: sample.is_queryable };
         let number = batch.add_ehr(row);
         for index in generator.compositions_of(ehr) {
-            let sample = generator.composition(index);
+            let mut sample = generator.composition(index);
+            sample.json = extras.add(sample.json, index);
             json_bytes += sample.json.len();
             ordinal += 1;
             let row = DocRow { kind: ObjectKind::Composition, object_id: sample.uid.clone(), number: 1, ordinal, latest: true, deleted: false };

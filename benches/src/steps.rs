@@ -1,64 +1,86 @@
-//! The steps from text to columns and back, and from query text to plan.
+//! The steps from text to columns and back, and from query text to plan: microseconds each.
 
 use crate::clock::timed;
 use crate::questions::known_texts;
+use crate::tell;
 use aqlite::aql::{Parameter, Parameters, QueryOptions, prepare};
 use aqlite::document::{Packed, Shapes, pack};
 use aqlite::rm::class::Cls;
 use aqlite::rm::json;
-use aqlite::rm::tree::Tree;
+use aqlite::rm::tree::{NodeRef, Tree};
 use aqlite::samples::{self, Generator};
 use aqlite::template::Template;
+use std::collections::HashSet;
 
-/// A step: its name, and microseconds for one document.
-pub type Step = (&'static str, f64);
-
-/// Documents of a pass.
+/// Documents that are drawn, and how many of them have about 10 kB.
 const DOCUMENTS: usize = 2_000;
+const LARGE: usize = 50;
 
-/// Microseconds a composition for each step from text to shape and slots and back.
-pub fn reading() -> Vec<Step> {
-    let generator = Generator::new(1, DOCUMENTS / 10, DOCUMENTS);
-    let templates: Vec<Template> = samples::templates().iter().filter_map(|t| Template::parse(t.text).ok()).collect();
-    let known = known_texts();
-    let texts: Vec<(&str, String)> = (0..DOCUMENTS).map(|i| generator.composition(i)).map(|c| (c.template_id, c.json)).collect();
-    let trees: Vec<Tree> = texts.iter().filter_map(|(_, text)| json::read(text, Cls::COMPOSITION).ok()).collect();
-    let shapes = Shapes::new();
-    let packed: Vec<Packed> = trees.iter().filter_map(Tree::root).map(|root| pack(root, &known, &shapes)).collect();
-    let template = |id: &str| templates.iter().find(|t| t.template_id == id);
-    let read = |text: &str| json::read(text, Cls::COMPOSITION).ok();
-    let all = |step: &dyn Fn(usize) -> usize| timed(1.0, || (0..DOCUMENTS).map(step).sum::<usize>()) * 1000.0 / DOCUMENTS as f64;
-    let text = |i: usize| texts.get(i).map_or("", |(_, text)| text.as_str());
-    let root = |i: usize| trees.get(i).and_then(Tree::root);
-    vec![
-        (
-            "serde_json `Value` of the same bytes",
-            all(&|i| serde_json::from_str::<serde_json::Value>(text(i)).map_or(0, |v| usize::from(v.is_object()))),
-        ),
-        ("read", all(&|i| read(text(i)).map_or(0, |t| t.len()))),
-        ("pack", all(&|i| root(i).map_or(0, |root| pack(root, &known, &shapes).shapes().len()))),
-        ("read and pack", all(&|i| read(text(i)).and_then(|t| Some(pack(t.root()?, &known, &shapes).shapes().len())).unwrap_or_default())),
-        ("check invariants", all(&|i| root(i).map_or(0, |root| aqlite::rm::validate::validate(root).len()))),
-        (
-            "check against the template",
-            all(&|i| {
-                let of = texts.get(i).and_then(|(id, _)| template(id)).zip(root(i));
-                of.map_or(0, |(template, root)| aqlite::template::validate(root, template).len())
-            }),
-        ),
-        ("unpack to canonical JSON", all(&|i| packed.get(i).map_or(0, |p| p.to_json().len()))),
-    ]
+/// Tells every step.
+pub fn steps() {
+    let mut texts = Samples::drawn();
+    texts.tell("step");
+    texts.texts.sort_by_key(|(_, text)| text.len().abs_diff(10_000));
+    texts.texts.truncate(LARGE);
+    texts.tell("step10k");
+    language();
 }
 
-/// Microseconds for what is read once: a query and a template of 147 kB.
-pub fn language() -> Vec<Step> {
+/// Compositions as text, with what is needed to work on them.
+struct Samples {
+    /// Template id and canonical JSON.
+    texts: Vec<(&'static str, String)>,
+    templates: Vec<Template>,
+    known: HashSet<String>,
+    shapes: Shapes,
+}
+
+impl Samples {
+    fn drawn() -> Samples {
+        let generator = Generator::new(1, DOCUMENTS / 10, DOCUMENTS);
+        let texts = (0..DOCUMENTS).map(|i| generator.composition(i)).map(|c| (c.template_id, c.json)).collect();
+        let templates = samples::templates().iter().filter_map(|t| Template::parse(t.text).ok()).collect();
+        Samples { texts, templates, known: known_texts(), shapes: Shapes::new() }
+    }
+
+    /// Tells the microseconds a composition for each step from text to shape and slots and back.
+    fn tell(&self, prefix: &str) {
+        let trees: Vec<Tree> = self.texts.iter().filter_map(|(_, text)| json::read(text, Cls::COMPOSITION).ok()).collect();
+        let pack_one = |root: NodeRef<'_>| pack(root, &self.known, &self.shapes);
+        let packed: Vec<Packed> = trees.iter().filter_map(Tree::root).map(pack_one).collect();
+        let text = |i: usize| self.texts.get(i).map_or("", |(_, text)| text.as_str());
+        let read = |i: usize| json::read(text(i), Cls::COMPOSITION).ok();
+        let root = |i: usize| trees.get(i).and_then(Tree::root);
+        let model = |i: usize| root(i).map_or(0, |root| aqlite::rm::validate::validate(root).len());
+        let template = |i: usize| self.template_of(i).zip(root(i)).map_or(0, |(template, root)| aqlite::template::validate(root, template).len());
+        let step = |name: &str, work: &dyn Fn(usize) -> usize| {
+            let documents = self.texts.len();
+            tell(&format!("{prefix}.{name}"), timed(1.0, || (0..documents).map(work).sum::<usize>()) * 1000.0 / documents as f64);
+        };
+        tell(&format!("{prefix}.bytes"), self.texts.iter().map(|(_, text)| text.len()).sum::<usize>() as f64 / self.texts.len() as f64);
+        step("serde", &|i| serde_json::from_str::<serde_json::Value>(text(i)).map_or(0, |v| usize::from(v.is_object())));
+        step("read", &|i| read(i).map_or(0, |t| t.len()));
+        step("pack", &|i| root(i).map_or(0, |root| pack_one(root).shapes().len()));
+        step("read_pack", &|i| read(i).and_then(|t| Some(pack_one(t.root()?).shapes().len())).unwrap_or_default());
+        step("model", &model);
+        step("template", &template);
+        step("validate", &|i| model(i) + template(i));
+        step("write", &|i| root(i).map_or(0, |root| json::write(root).len()));
+        step("unpack", &|i| packed.get(i).map_or(0, |p| p.to_json().len()));
+    }
+
+    fn template_of(&self, index: usize) -> Option<&Template> {
+        let (id, _) = self.texts.get(index)?;
+        self.templates.iter().find(|t| t.template_id == *id)
+    }
+}
+
+/// Tells the microseconds for what is read once: a query, and 100 kB of template.
+fn language() {
     let parameters = Parameters::from([("ehr_id".to_owned(), Parameter::Text("7d44b88c-4199-4bad-97dc-d78268e01398".to_owned()))]);
     let query = |aql: &str| timed(0.5, || prepare(aql, &parameters, &QueryOptions::default()).is_ok()) * 1000.0;
+    tell("query.Q1", query(samples::Q1));
+    tell("query.Q6", query(samples::Q6));
     let largest = samples::templates().iter().map(|t| t.text).max_by_key(|t| t.len()).unwrap_or_default();
-    let template = timed(0.5, || Template::parse(largest).is_ok()) * 1000.0 * 100_000.0 / largest.len() as f64;
-    vec![
-        ("parse, check and plan Q1", query(samples::Q1)),
-        ("parse, check and plan Q6", query(samples::Q6)),
-        ("parse a template, for each 100 kB of it", template),
-    ]
+    tell("opt.parse_100kB", timed(0.5, || Template::parse(largest).is_ok()) * 1000.0 * 100_000.0 / largest.len() as f64);
 }

@@ -1,25 +1,65 @@
-//! `cargo xtask bench`: questions and steps, native and in wasm (Node), beside SQLite in three layouts.
+//! `cargo xtask bench`: questions and steps, native and in wasm (Node), beside SQLite in four layouts; and the worker in
+//! workerd. Programs measure (`benches/`), `benches/figures.tsv` says what is shown.
 
+use crate::figures::{Measured, short};
 use crate::options::Options;
-use crate::process::{cargo, root, run_keeping};
-use crate::readme;
-use crate::tools::{WASI, target};
+use crate::process::{cargo, command, root, run_keeping};
+use crate::tools::{WASI, npm_packages, target};
+use crate::{bundle, readme, sample};
 
 pub fn run_task(args: &[String]) -> Result<(), String> {
-    let options = Options::read(args, &["compositions", "corpus"], &["readme", "native"])?;
-    let sizes = options.value("compositions", "10000,100000");
-    let corpus = corpus(options.given("corpus"));
-    let mut beside = measured(NATIVE, &["--bin", "aqlite-memory"], &[])?;
+    let options = Options::read(args, &["compositions", "corpus"], &["readme", "native", "million", "worker"])?;
+    let compositions = options.value("compositions", "100000");
+    let mut measured = Measured::about(compositions);
+    let (part, tables) = if options.has("worker") {
+        worker(compositions, &mut measured)?;
+        ("bench worker", String::new())
+    } else {
+        core(&options, compositions, &mut measured)?;
+        ("bench", tables(compositions, &measured))
+    };
+    let shown = measured.figures()?;
+    println!("\n{tables}{}\n{} goals reached, {} missed", shown.text, shown.reached, shown.missed);
+    if options.has("readme") {
+        if part == "bench" {
+            readme::write("README.md", part, &tables)?;
+        }
+        readme::write("docs/benchmark.md", part, &shown.text)?;
+    }
+    Ok(())
+}
+
+/// What needs no host but Node.
+fn core(options: &Options, compositions: &str, measured: &mut Measured) -> Result<(), String> {
+    let asked = |what: &str| format!("{what}={compositions}");
+    let guides = corpus(options.given("corpus")).map_or("guides".to_owned(), |corpus| format!("guides={corpus}"));
+    let wasm = [asked("questions"), "ehr".to_owned(), "steps".to_owned(), guides.clone()];
+    let mut native = vec!["steps".to_owned(), guides, asked("population"), "ehr".to_owned(), "questions=10000".to_owned()];
+    native.extend([asked("uneven"), asked("beside")]);
+    if options.has("million") {
+        native.push("questions=1000000".to_owned());
+    }
+    let hold = ["--hold", compositions];
     if !options.has("native") {
         target(WASI)?;
-        beside.extend(measured(IN_WASM, &["--bin", "aqlite-bench"], &with_corpus(&["--compositions", sizes], corpus.as_deref()))?);
-        beside.extend(measured(IN_WASM, &["--bin", "aqlite-memory"], &["--hold", "100000"])?.iter().map(|line| format!("wasm {line}")));
+        measured.take(&program(IN_WASM, "aqlite-bench", &wasm)?);
+        measured.take(&program(IN_WASM, "aqlite-memory", &hold)?);
     }
-    let beside = beside.join(";");
-    let report =
-        lay_out(&measured(NATIVE, &["--bin", "aqlite-bench"], &with_corpus(&["--compositions", sizes, "--beside", &beside], corpus.as_deref()))?);
-    println!("\n{report}");
-    if options.has("readme") { readme::write("bench", &report) } else { Ok(()) }
+    measured.take(&program(NATIVE, "aqlite-memory", &[""; 0])?);
+    measured.take(&program(NATIVE, "aqlite-memory", &hold)?);
+    measured.take(&program(NATIVE, "aqlite-bench", &native)?);
+    Ok(())
+}
+
+/// The worker as it ships, in workerd on this machine.
+fn worker(compositions: &str, measured: &mut Measured) -> Result<(), String> {
+    npm_packages()?;
+    bundle::worker()?;
+    let folder = sample::of(compositions)?;
+    let mut node = command("node", &["--no-warnings", "benches/worker/measure.mjs"]);
+    let (lines, outcome) = run_keeping(node.arg(folder), is_measure);
+    measured.take(&lines);
+    outcome
 }
 
 const NATIVE: bool = false;
@@ -27,15 +67,20 @@ const IN_WASM: bool = true;
 
 /// Runs a program of the benchmark, in wasm with the vector instructions that every host of aqlite has; gives the lines that
 /// say something measured.
-fn measured(in_wasm: bool, program: &[&str], args: &[&str]) -> Result<Vec<String>, String> {
+fn program(in_wasm: bool, name: &str, args: &[impl AsRef<str>]) -> Result<Vec<String>, String> {
     let place: &[&str] = if in_wasm { &["--profile", "wasm", "--target", WASI] } else { &["--release"] };
-    let mut bench = cargo(&[&["run", "--quiet", "--package", "aqlite-bench"], place, program, &["--"], args].concat());
+    let mut bench = cargo(&[&["run", "--quiet", "--package", "aqlite-bench", "--bin", name], place, &["--"]].concat());
+    bench.args(args.iter().map(AsRef::as_ref));
     if in_wasm {
         bench.env("CARGO_TARGET_WASM32_WASIP1_RUNNER", "node --no-warnings tests/wasm/wasi.mjs");
         bench.env("CARGO_TARGET_WASM32_WASIP1_RUSTFLAGS", "-Ctarget-feature=+simd128");
     }
-    let (lines, outcome) = run_keeping(&mut bench, |line| line.starts_with(['|', 'w', 'm', 'M']) || line.ends_with(':'));
+    let (lines, outcome) = run_keeping(&mut bench, is_measure);
     outcome.map(|()| lines)
+}
+
+fn is_measure(line: &str) -> bool {
+    line.contains(" = ")
 }
 
 /// The corpus whose guides are run: the named one, that of `AQLITE_CORPUS`, or none.
@@ -45,20 +90,55 @@ fn corpus(named: Option<&str>) -> Option<String> {
     path.is_dir().then(|| path.to_string_lossy().into_owned())
 }
 
-fn with_corpus<'a>(args: &[&'a str], corpus: Option<&'a str>) -> Vec<&'a str> {
-    args.iter().copied().chain(corpus.into_iter().flat_map(|c| ["--corpus", c])).collect()
-}
+/// The layouts of SQLite: key and heading.
+const PEERS: [(&str, &str); 4] = [("text", "JSON text"), ("jsonb", "JSONB"), ("jsonb_each", "JSONB, jsonb_each"), ("nodes", "one row a node")];
+/// Rows of the table of questions: what is asked, key of ours, key of theirs.
+const QUESTIONS: [(&str, &str, &str); 7] = [
+    ("Q1 latest blood pressure of an EHR", "Q1.rows", "Q1"),
+    ("Q2 systolic ≥ 140, all EHRs, 4 columns", "Q2.rows", "Q2"),
+    ("Q2 as the text of a JSON result set", "Q2.json", "Q2"),
+    ("Q3 count of compositions with body temperature", "Q3.rows", "Q3"),
+    ("Q4 mean and maximum systolic of all", "Q4.rows", "Q4"),
+    ("Q5 last 20 compositions of an EHR", "Q5.rows", "Q5"),
+    ("Q6 systolic ≥ 160 and pulse ≥ 100 in one composition", "Q6.rows", "Q6"),
+];
+/// Steps with their keys.
+const STEPS: [(&str, &str); 7] = [
+    ("serde_json `Value` of the same bytes", "serde"),
+    ("read", "read"),
+    ("read and pack", "read_pack"),
+    ("check against the Reference Model", "model"),
+    ("check against the template", "template"),
+    ("write canonical JSON", "write"),
+    ("unpack to canonical JSON", "unpack"),
+];
 
-/// Markdown: tables stand apart from the lines around them.
-fn lay_out(lines: &[String]) -> String {
-    let mut text = String::new();
-    for (i, line) in lines.iter().enumerate() {
-        let before = i.checked_sub(1).and_then(|i| lines.get(i));
-        if before.is_some_and(|before| before.starts_with('|') != line.starts_with('|')) {
-            text.push('\n');
-        }
-        text.push_str(line);
-        text.push('\n');
+/// The short tables: questions and steps.
+fn tables(n: &str, measured: &Measured) -> String {
+    let value = |figure: &str, scale: f64| measured.value(figure).map_or_else(String::new, |v| short(v * scale));
+    let peers = |row: &dyn Fn(&str) -> String| PEERS.iter().map(|(key, _)| row(key)).collect::<Vec<_>>().join(" | ");
+    let names = PEERS.map(|(_, name)| name).join(" | ");
+    let mut out = format!(
+        "{n} compositions, {} EHRs, {} MB of canonical JSON. Milliseconds, and how many times faster that is than SQLite:\n\n",
+        value(&format!("native.{n}.ehrs"), 1.0),
+        value(&format!("native.{n}.bytes.json"), 1e-6)
+    );
+    out.push_str(&format!("| | native, ms | wasm, ms | {names} |\n|---|---:|---:|---:|---:|---:|---:|\n"));
+    for (what, own, theirs) in QUESTIONS {
+        let faster = peers(&|peer| value(&format!("{peer}.{n}.{theirs} / native.{n}.{own}"), 1.0));
+        let (native, wasm) = (value(&format!("native.{n}.{own}"), 1.0), value(&format!("wasm.{n}.{own}"), 1.0));
+        out.push_str(&format!("| {what} | {native} | {wasm} | {faster} |\n"));
     }
-    text
+    let bytes = peers(&|peer| value(&format!("{peer}.{n}.bytes.stored"), 1e-6));
+    let loads = peers(&|peer| value(&format!("{peer}.{n}.load"), 1e-3));
+    out.push_str(&format!("\n| | aqlite | {names} |\n|---|---:|---:|---:|---:|---:|\n"));
+    out.push_str(&format!("| stored, MB | {} | {bytes} |\n", value(&format!("native.{n}.bytes.stored"), 1e-6)));
+    out.push_str(&format!("| loaded in, s | {} | {loads} |\n", value(&format!("native.{n}.load"), 1e-3)));
+    out.push_str(&format!("\nOne composition of {} bytes:\n\n", value("native.step.bytes", 1.0)));
+    out.push_str("| | native, µs | wasm, µs | wasm to native |\n|---|---:|---:|---:|\n");
+    for (what, key) in STEPS {
+        let [native, wasm] = ["native", "wasm"].map(|host| value(&format!("{host}.step.{key}"), 1.0));
+        out.push_str(&format!("| {what} | {native} | {wasm} | {} |\n", value(&format!("wasm.step.{key} / native.step.{key}"), 1.0)));
+    }
+    out
 }

@@ -13,13 +13,14 @@ const CORE: [&str; 4] = ["src", "Cargo.toml", "Cargo.lock", ".cargo/config.toml"
 
 /// Builds the worker and the page, as far as they changed.
 pub fn all() -> Result<(), String> {
-    target(WASM)?;
-    npm_packages()?;
     worker()?;
     page()
 }
 
-fn worker() -> Result<(), String> {
+/// Builds the worker, if it changed.
+pub fn worker() -> Result<(), String> {
+    target(WASM)?;
+    npm_packages()?;
     let script = root().join("dist/worker/index.js");
     let inputs = [&CORE[..], &["worker", "package-lock.json"]].concat();
     unless_fresh("worker", &inputs, &script, || {

@@ -24,7 +24,7 @@ pub fn run(args: &[String]) -> Result<(), String> {
     }
     let (lines, outcome) = process::run_keeping(&mut tests, |line| line.starts_with("conformance "));
     if options.has("readme") {
-        readme::write("conformance", &table(&lines))?;
+        readme::write("README.md", "conformance", &table(&lines))?;
     }
     outcome
 }

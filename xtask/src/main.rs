@@ -5,6 +5,7 @@
 mod bench;
 mod bundle;
 mod conformance;
+mod figures;
 mod gdl_test;
 mod gen_rm;
 mod http;
@@ -43,9 +44,11 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "bench",
-        usage: "bench [--compositions 10000,100000] [--corpus DIR] [--native] [--readme]
-      questions and steps, native and in wasm, beside SQLite over JSON text, over JSONB and over one row a node; --readme: the
-      tables go into README.md",
+        usage: "bench [--compositions 100000] [--corpus DIR] [--native] [--million] [--readme]
+      questions and steps, native and in wasm, beside SQLite over JSON text, over JSONB and over one row a node, and which goals
+      are reached; --million: a million compositions too; --readme: the tables go into README.md and docs/benchmark.md
+  bench --worker [--compositions 100000] [--readme]
+      the worker in workerd beside an empty handler: commits, reads, a bulk import, a guide on a population",
         run: bench::run_task,
     },
     Task {

@@ -32,6 +32,16 @@ pub fn generate() -> Result<(), String> {
     unless_fresh("sample", &["src/samples", "examples/gen_data.rs"], &folder, || write("36", "240", "1", &folder))
 }
 
+/// Writes a sample of so many compositions, ten for each EHR; its folder.
+pub fn of(compositions: &str) -> Result<PathBuf, String> {
+    let count: usize = compositions.parse().map_err(|_| format!("`{compositions}` is no number of compositions"))?;
+    let folder = root().join(format!("target/sample-{count}"));
+    unless_fresh(&format!("sample-{count}"), &["src/samples", "examples/gen_data.rs"], &folder, || {
+        write(&count.div_ceil(10).to_string(), compositions, "1", &folder)
+    })?;
+    Ok(folder)
+}
+
 fn write(ehrs: &str, compositions: &str, seed: &str, out: &Path) -> Result<(), String> {
     let program = ["run", "--quiet", "--example", "gen_data", "--"];
     let options = ["--ehrs", ehrs, "--compositions", compositions, "--seed", seed, "--out"];

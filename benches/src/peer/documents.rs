@@ -16,7 +16,7 @@ const SCHEMA: &str = "CREATE TABLE doc (id INTEGER PRIMARY KEY, ehr INTEGER NOT 
 const INDEXES: &str = "CREATE INDEX doc_ehr ON doc (ehr, start);";
 
 impl Layout for Text {
-    const NAME: &'static str = "JSON text";
+    const NAME: &'static str = "text";
     const SCHEMA: &'static str = SCHEMA;
     const INDEXES: &'static str = INDEXES;
 
@@ -31,7 +31,7 @@ impl Layout for Text {
 }
 
 impl Layout for Jsonb {
-    const NAME: &'static str = "JSONB";
+    const NAME: &'static str = "jsonb";
     const SCHEMA: &'static str = SCHEMA;
     const INDEXES: &'static str = INDEXES;
 
@@ -46,7 +46,7 @@ impl Layout for Jsonb {
 }
 
 impl Layout for JsonbEach {
-    const NAME: &'static str = "JSONB, jsonb_each";
+    const NAME: &'static str = "jsonb_each";
     const SCHEMA: &'static str = SCHEMA;
     const INDEXES: &'static str = INDEXES;
 

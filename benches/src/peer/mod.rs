@@ -9,7 +9,7 @@ use rusqlite::{Connection, Statement};
 
 /// A way to keep compositions in SQLite.
 pub trait Layout {
-    /// What the table of the benchmark calls it.
+    /// What the lines of the benchmark call it.
     const NAME: &'static str;
     /// The tables.
     const SCHEMA: &'static str;
@@ -26,37 +26,29 @@ pub trait Layout {
 pub use documents::{Jsonb, JsonbEach, Text};
 pub use nodes::Nodes;
 
-/// What one layout took.
-pub struct Outcome {
-    pub name: &'static str,
-    pub load_ms: f64,
-    pub bytes: usize,
-    /// Milliseconds of each question.
-    pub times: Vec<f64>,
-}
-
 const EHRS: &str = "CREATE TABLE ehr (id INTEGER PRIMARY KEY, ehr_id TEXT NOT NULL UNIQUE, queryable INTEGER NOT NULL);";
 
-/// Loads the compositions and asks the six questions, prepared and warm.
+/// Loads the compositions, asks the six questions, prepared and warm, and tells what that took.
 ///
 /// # Errors
 /// When SQLite fails, or answers otherwise than `loaded`.
-pub fn measure<L: Layout>(loaded: &Loaded) -> Result<Outcome, String> {
-    let told = |e: rusqlite::Error| format!("{}: {e}", L::NAME);
-    let (connection, load_ms) = fill::<L>(loaded).map_err(told)?;
-    let bytes: i64 =
-        connection.query_row("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()", [], |r| r.get(0)).map_err(told)?;
-    let mut times = Vec::new();
+pub fn measure<L: Layout>(loaded: &Loaded) -> Result<(), String> {
+    let failed = |e: rusqlite::Error| format!("{}: {e}", L::NAME);
+    let told = |key: &str, value: f64| println!("{}.{}.{key} = {value}", L::NAME, loaded.generator.compositions());
+    let (connection, load_ms) = fill::<L>(loaded).map_err(failed)?;
+    told("load", load_ms);
+    let pages = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()";
+    told("bytes.stored", connection.query_row(pages, [], |r| r.get::<_, i64>(0)).map_err(failed)? as f64);
     for (number, (name, _, aql)) in QUESTIONS.iter().enumerate() {
-        let sql = L::question(&connection, number).map_err(told)?;
-        let mut statement = connection.prepare(&sql).map_err(told)?;
+        let sql = L::question(&connection, number).map_err(failed)?;
+        let mut statement = connection.prepare(&sql).map_err(failed)?;
         let ordered = number == 0 || number == 4;
-        let found = rows(&mut statement, &loaded.ehr_id()).map_err(told)?;
+        let found = rows(&mut statement, &loaded.ehr_id()).map_err(failed)?;
         let expected = answer_of(&loaded.ask(aql), ordered);
         compare(&format!("{name}, {}", L::NAME), &answer(&found, ordered), &expected)?;
-        times.push(timed(0.5, || rows(&mut statement, &loaded.ehr_id()).map(|r| r.len()).unwrap_or_default()));
+        told(name, timed(0.5, || rows(&mut statement, &loaded.ehr_id()).map(|r| r.len()).unwrap_or_default()));
     }
-    Ok(Outcome { name: L::NAME, load_ms, bytes: usize::try_from(bytes).unwrap_or_default(), times })
+    Ok(())
 }
 
 fn fill<L: Layout>(loaded: &Loaded) -> rusqlite::Result<(Connection, f64)> {

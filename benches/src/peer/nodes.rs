@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension};
 pub struct Nodes;
 
 impl Layout for Nodes {
-    const NAME: &'static str = "one row a node";
+    const NAME: &'static str = "nodes";
     const SCHEMA: &'static str = "
         CREATE TABLE composition (id INTEGER PRIMARY KEY, ehr INTEGER NOT NULL, start REAL NOT NULL, time TEXT NOT NULL, template TEXT NOT NULL);
         CREATE TABLE concept (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);

@@ -1,0 +1,252 @@
+// Measures the worker in workerd on this machine: `node measure.mjs SAMPLE`, the folder of a generated sample. Tells lines
+// `KEY = VALUE`. Whatever is compared runs in turns in one process of workerd, so that a busy machine is busy for both.
+import { createReadStream, readFileSync, readdirSync } from "node:fs";
+import { Agent, request } from "node:http";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { Miniflare } from "miniflare";
+import { ITS, V1, freshState, root } from "../../tests/e2e/server.mjs";
+
+/** Requests of each kind that are timed in turns, after as many to warm up as `WARM` says. */
+const ROUNDS = 400;
+const WARM = 50;
+/** Bytes of a body of the bulk import, and compositions that are committed one by one for comparison. */
+const BODY = 4_000_000;
+const SINGLES = 1_000;
+/** Compositions of the EHR that is queried. */
+const OF_EHR = 200;
+
+const folder = process.argv[2];
+const state = freshState("bench");
+const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+let server;
+
+const tell = (key, value) => console.log(`worker.${key} = ${value}`);
+const note = (text) => console.log(`  ${text}`);
+
+async function start() {
+  const modules = ["benches/worker/entry.mjs", "dist/worker/index.js"].map((path) => ({ type: "ESModule", path: join(root, path) }));
+  modules.push({ type: "CompiledWasm", path: join(root, "dist/worker/aqlite_worker_bg.wasm") });
+  server = new Miniflare({
+    modules,
+    modulesRoot: root,
+    compatibilityDate: "2026-04-01",
+    host: "127.0.0.1",
+    port: 0,
+    bindings: { AUTH: "none", SYSTEM_ID: "aqlite.bench", LIMIT_GUIDE_EHRS: "1000000" },
+    d1Databases: { DB: "00000000-0000-0000-0000-000000000000", EMPTY: "empty" },
+    d1Persist: join(state, "v3/d1"),
+    kvNamespaces: ["BLOBS"],
+    kvPersist: join(state, "v3/kv"),
+    handleRuntimeStdio: (out, err) => [out, err].forEach((stream) => stream.resume()),
+  });
+  server.port = (await server.ready).port;
+}
+
+/** Sends a request; gives status, headers and text. */
+function send(method, path, body, type = "application/json") {
+  return new Promise((resolve, reject) => {
+    const headers = body === undefined ? {} : { "content-type": type, "content-length": Buffer.byteLength(body) };
+    const sent = request({ agent, port: server.port, host: "127.0.0.1", method, path, headers }, (answer) => {
+      const chunks = [];
+      answer.on("data", (chunk) => chunks.push(chunk));
+      answer.on("end", () => resolve({ status: answer.statusCode, headers: answer.headers, text: Buffer.concat(chunks).toString() }));
+      answer.on("error", reject);
+    });
+    sent.on("error", reject);
+    sent.end(body);
+  });
+}
+
+async function expect(status, method, path, body, type) {
+  const answer = await send(method, path, body, type);
+  if (answer.status !== status) throw new Error(`${method} ${path}: ${answer.status} ${answer.text.slice(0, 1000)}`);
+  return answer;
+}
+
+const counted = async () => JSON.parse((await expect(200, "GET", "/empty/counted")).text);
+const lines = (name) => createInterface({ input: createReadStream(join(folder, name)), crlfDelay: Infinity });
+const seconds = async (work) => {
+  const begin = performance.now();
+  await work();
+  return (performance.now() - begin) / 1000;
+};
+/** A tenth of the values are below it: what else runs on a machine only adds to a time. */
+const low = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 10)];
+
+/** Uploads what the sample defines. */
+async function define() {
+  await expect(204, "GET", "/empty/table");
+  const files = (kind) => readdirSync(join(folder, kind)).map((name) => readFileSync(join(folder, kind, name), "utf8"));
+  for (const template of files("templates")) await expect(201, "POST", `${ITS}/definition/template/adl1.4`, template, "application/xml");
+  for (const guide of files("guides")) await expect(201, "POST", `${V1}/definition/gdl`, guide);
+}
+
+/** Sends lines in bulk, each of which must be written; how many there were. */
+async function bulk(texts) {
+  let [pending, bytes, all] = [[], 0, 0];
+  const flush = async () => {
+    const answer = await expect(200, "POST", `${V1}/ehr/bulk`, pending.join("\n"), "application/x-ndjson");
+    const outcomes = answer.text.trim().split("\n").map((line) => JSON.parse(line));
+    const bad = outcomes.find((outcome) => outcome.status !== 201);
+    if (bad || outcomes.length !== pending.length) throw new Error(`bulk: ${outcomes.length} of ${pending.length}: ${JSON.stringify(bad)}`);
+    all += pending.length;
+    [pending, bytes] = [[], 0];
+  };
+  for await (const text of texts) {
+    pending.push(text);
+    bytes += text.length;
+    if (bytes >= BODY) await flush();
+  }
+  if (pending.length > 0) await flush();
+  return all;
+}
+
+async function* ehrs() {
+  for await (const line of lines("ehrs.ndjson")) {
+    const { ehr_id, ehr_status } = JSON.parse(line);
+    yield JSON.stringify({ ehr_id, ehr_status });
+  }
+}
+
+/** The compositions behind the first `skip`, as lines of a bulk import; `seen` is told the EHR of each. */
+async function* compositions(skip, seen) {
+  let number = 0;
+  for await (const line of lines("compositions.ndjson")) {
+    if (number++ < skip) continue;
+    seen(line.slice(11, 47));
+    yield line.replace(/"uid":"[^"]*","template_id":"[^"]*",/, "");
+  }
+}
+
+/** The first compositions of the sample: EHR and text. */
+async function first(count) {
+  const found = [];
+  for await (const line of lines("compositions.ndjson")) {
+    const at = line.indexOf('"composition":') + 14;
+    found.push({ ehr: line.slice(11, 47), text: line.slice(at, -1) });
+    if (found.length === count) break;
+  }
+  return found;
+}
+
+const commit = ({ ehr, text }) => expect(201, "POST", `${ITS}/ehr/${ehr}/composition`, text);
+const uid = (answer) => answer.headers.etag.replaceAll('"', "");
+
+/** Milliseconds of each kind of request, in turns. */
+async function inTurns(kinds) {
+  const times = Object.fromEntries(Object.keys(kinds).map((kind) => [kind, []]));
+  for (let round = 0; round < WARM + ROUNDS; round += 1) {
+    for (const [kind, work] of Object.entries(kinds)) {
+      const time = await seconds(() => work(round));
+      if (round >= WARM) times[kind].push(time * 1000);
+    }
+  }
+  for (const [kind, values] of Object.entries(times)) tell(`${kind}.ms`, low(values).toFixed(4));
+}
+
+/** What the database counts for one request that was asked before: mean over ten. */
+async function cost(kind, work) {
+  await work(0);
+  await counted();
+  for (let i = 1; i <= 10; i += 1) await work(i);
+  const { trips, rows } = await counted();
+  tell(`${kind}.trips`, trips / 10);
+  tell(`${kind}.rows`, rows / 10);
+}
+
+async function singles(samples) {
+  note("commits and reads, in turns with the empty handler");
+  const [sample] = samples;
+  const made = uid(await commit(sample));
+  const object = made.split("::")[0];
+  let latest = made;
+  const update = async () => {
+    const path = `${ITS}/ehr/${sample.ehr}/composition/${object}`;
+    const body = sample.text;
+    const answer = await new Promise((resolve, reject) => {
+      const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body), "if-match": `"${latest}"` };
+      const sent = request({ agent, port: server.port, host: "127.0.0.1", method: "PUT", path, headers }, (answer) => {
+        answer.resume();
+        answer.on("end", () => resolve(answer));
+      });
+      sent.on("error", reject);
+      sent.end(body);
+    });
+    if (answer.statusCode >= 300) throw new Error(`PUT: ${answer.statusCode}`);
+    latest = uid(answer);
+  };
+  const get = () => expect(200, "GET", `${ITS}/ehr/${sample.ehr}/composition/${made}`);
+  const one = (round) => commit(samples[round % samples.length]);
+  for (const each of samples) await commit(each);
+  await cost("commit", one);
+  await cost("update", update);
+  await cost("get", get);
+  await inTurns({
+    empty_write: (round) => expect(201, "POST", "/empty/write", samples[round % samples.length].text),
+    commit: one,
+    empty_read: () => expect(200, "GET", "/empty/read"),
+    get,
+  });
+  const rest = samples.slice(0, SINGLES);
+  tell("single.rate", (rest.length / (await seconds(async () => { for (const each of rest) await commit(each); }))).toFixed(1));
+}
+
+const Q1 = `SELECT o/data[at0001]/events[at0006]/time/value AS time, o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude AS systolic
+  FROM EHR e[ehr_id/value=$ehr] CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] ORDER BY time DESC LIMIT 1`;
+
+async function queries(ehr) {
+  note("queries of one EHR, in a new process and warm");
+  const body = JSON.stringify({ q: Q1, query_parameters: { ehr } });
+  const query = () => expect(200, "POST", `${ITS}/query/aql`, body);
+  await server.dispose();
+  await start();
+  await query();
+  const { trips } = await counted();
+  tell("query_cold.trips", trips);
+  await cost("query", query);
+  await inTurns({ empty_read: () => expect(200, "GET", "/empty/read"), query });
+}
+
+async function population(ids) {
+  for (const name of readdirSync(join(folder, "guides"))) {
+    const guide_id = name.replace(/\.json$/, "");
+    let answer;
+    const time = await seconds(async () => {
+      answer = await send("POST", `${V1}/gdl/query`, JSON.stringify({ guide_id, ehr_ids: ids }));
+    });
+    note(`${guide_id} on ${ids.length} EHRs: ${answer.status} in ${time.toFixed(2)} s ${answer.status === 200 ? "" : answer.text.slice(0, 300)}`);
+    if (answer.status !== 200) continue;
+    tell("population.ehrs", ids.length);
+    tell("population.rate", (ids.length / time).toFixed(0));
+  }
+}
+
+try {
+  await start();
+  await define();
+  const ids = [];
+  note(`${await bulk((async function* () { for await (const line of ehrs()) { ids.push(JSON.parse(line).ehr_id); yield line; } })())} EHRs`);
+  const samples = await first(SINGLES);
+  tell("json.bytes", (samples.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0) / samples.length).toFixed(0));
+  await singles(samples);
+  note("bulk import");
+  const of = new Map();
+  const before = (await counted()).bytes;
+  let imported = 0;
+  const time = await seconds(async () => { imported = await bulk(compositions(0, (ehr) => of.set(ehr, (of.get(ehr) ?? 0) + 1))); });
+  const { bytes, rows, trips } = await counted();
+  tell("bulk.compositions", imported);
+  tell("bulk.rate", (imported / time).toFixed(0));
+  tell("bulk.rows", (rows / imported).toFixed(2));
+  tell("bulk.trips", (trips / imported).toFixed(4));
+  tell("commit.bytes", ((bytes - before) / imported).toFixed(0));
+  const [ehr] = [...of].sort(([, a], [, b]) => Math.abs(a - OF_EHR) - Math.abs(b - OF_EHR))[0];
+  note(`the EHR that is queried has ${of.get(ehr)} compositions`);
+  await queries(ehr);
+  note("guides on the whole population");
+  await population(ids);
+} finally {
+  agent.destroy();
+  await server?.dispose();
+}
