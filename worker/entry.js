@@ -26,13 +26,30 @@ async function guarded(handler, event, env, context) {
   }
 }
 
+/** The request, with a body that is expanded as it is read where it is compressed. */
+function expanded(request) {
+  if (!request.body || request.headers.get("content-encoding")?.toLowerCase() !== "gzip") return request;
+  const headers = new Headers(request.headers);
+  for (const name of ["content-encoding", "content-length"]) headers.delete(name);
+  return new Request(request, { headers, body: request.body.pipeThrough(new DecompressionStream("gzip")), duplex: "half" });
+}
+
+/** The answer to a request that ended in an abort. */
+function failed(request, error) {
+  const sent = request.headers.get("x-request-id") ?? "";
+  const id = /^[\w.-]{1,64}$/.test(sent) ? sent : crypto.randomUUID();
+  console.error(JSON.stringify({ level: "error", request_id: id, method: request.method, status: 500, problem: String(error).slice(0, 500) }));
+  const message = "internal error: the request was not carried out";
+  const headers = { "cache-control": "no-store", "x-request-id": id };
+  return Response.json({ error: "Internal Server Error", message, code: 500, errors: [] }, { status: 500, headers });
+}
+
 export default {
   async fetch(request, env, context) {
     try {
-      return await guarded(aqlite.fetch, request, env, context);
-    } catch {
-      const message = "internal error: the request was not carried out";
-      return Response.json({ error: "Internal Server Error", message, code: 500, errors: [] }, { status: 500 });
+      return await guarded(aqlite.fetch, expanded(request), env, context);
+    } catch (error) {
+      return failed(request, error);
     }
   },
   async scheduled(event, env, context) {

@@ -15,6 +15,7 @@
 //! A host may cut a long body between lines and hand over the pieces one after another ([`pieces`]), with `first` moved on.
 
 use super::Service;
+use super::auth::Subject;
 use super::call::Call;
 use super::commit::{Change, ChangeSet};
 use super::committal::{Audit, CREATION};
@@ -184,6 +185,7 @@ impl<R: Repository> Service<R> {
             }
         }
         let ehr_id = ehr_id.ok_or_else(|| Failure::bad("`ehr_id` is missing, or is not a UUID"))?;
+        call.caller.within(call.need, Subject::Some, &ehr_id)?;
         let (kind, value) = content.ok_or_else(|| Failure::bad("the line has none of composition, contribution, ehr_status"))?;
         let object = uid.as_ref().map_or_else(|| call.new_uuid(), |uid| uuid_of(uid));
         let mut set = match &*kind {

@@ -5,6 +5,7 @@
 //! `subject_namespace` names, or in any where that is not ambiguous.
 
 use super::Service;
+use super::auth::{Reach, Subject};
 use super::call::Call;
 use super::content::malformed;
 use super::error::Failure;
@@ -46,14 +47,20 @@ impl<R: Repository> Service<R> {
         json_body(call.request)?;
         let guide = self.guide(call.param(0)).await?;
         let request = Invocation::read(call.text()?)?;
-        let ehr_id = self.ehr_of_patient(call, &request).await?;
+        let own = match call.caller.reach(call.need, Subject::Named(&guide.guide().id))? {
+            Reach::One(own) => Some(own),
+            _ => None,
+        };
+        let ehr_id = self.ehr_of_patient(call, &request, own.as_deref()).await?;
+        call.allowed_on(&guide.guide().id, &ehr_id).map_err(|_| no_ehr())?;
         let asked = Asked::of(call, &guide)?;
         let (runs, _) = self.run_guide(call, &guide, &asked, &[ehr_id]).await?;
         let cards = runs.first().map(|r| cards(&guide, &r.run, asked.language(), &mut || call.new_uuid())).unwrap_or_default();
         Ok(Response::json(200, json!({ "cards": cards })))
     }
 
-    async fn ehr_of_patient(&self, call: &Call<'_>, request: &Invocation) -> Result<String, Failure> {
+    /// The EHR of the patient; `own` is the one of a caller who has leave for no other.
+    async fn ehr_of_patient(&self, call: &Call<'_>, request: &Invocation, own: Option<&str>) -> Result<String, Failure> {
         let named = call.request.query_value("subject_namespace").map(|namespace| (request.patient.as_str(), namespace));
         let identifiers = request.identifiers.iter().map(|(id, namespace)| (id.as_str(), namespace.as_str()));
         for (id, namespace) in identifiers.chain(named) {
@@ -61,22 +68,26 @@ impl<R: Repository> Service<R> {
                 return Ok(ehr.ehr_id);
             }
         }
-        let missing = || Failure::missing("there is no EHR of this patient: EHR_STATUS.subject.external_ref names nobody with this id");
         if named.is_some() {
-            return Err(missing());
+            return Err(no_ehr());
         }
         let q = "SELECT e/ehr_id/value FROM EHR e WHERE e/ehr_status/subject/external_ref/id/value=$patient";
         let parameters = Parameters::from([(String::from("patient"), Parameter::Text(request.patient.clone()))]);
-        let found = self.rows(call, q, &parameters, None).await?;
+        let found = self.rows(call, q, &parameters, own).await?;
         match found.rows.as_slice() {
-            [] => Err(missing()),
+            [] => Err(no_ehr()),
             [row] => match row.first() {
                 Some(Cell::Text(id)) => Ok(id.clone()),
-                _ => Err(missing()),
+                _ => Err(no_ehr()),
             },
             _ => Err(Failure::new(409, "several namespaces have a patient with this id: name one by the parameter `subject_namespace`")),
         }
     }
+}
+
+/// There is no EHR of the patient, or none that the caller may know of.
+fn no_ehr() -> Failure {
+    Failure::missing("there is no EHR of this patient: EHR_STATUS.subject.external_ref names nobody with this id")
 }
 
 /// What a client of CDS Hooks sends.

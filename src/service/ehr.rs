@@ -9,9 +9,9 @@ use super::error::Failure;
 use super::http::Response;
 use super::ids::{VersionUid, is_uuid};
 use super::negotiate::Format;
+use super::versioned::own;
 use crate::document::ObjectKind;
 use crate::rm::class::Cls;
-use crate::rm::json;
 use crate::rm::tree::Tree;
 use crate::store::repository::{Ehr, Repository, Which};
 
@@ -133,5 +133,5 @@ fn ehr_tree(system_id: &str, ehr_id: &str, time_created: &str, references: &Refe
         text.push_str(&format!(r#","compositions":[{}]"#, list.join(",")));
     }
     text.push('}');
-    json::read(&text, Cls::EHR).map_err(|findings| Failure::new(500, findings.first().map_or_else(String::new, crate::diag::Finding::one_line)))
+    own(&text, Cls::EHR)
 }

@@ -117,7 +117,18 @@ impl Failure {
             Ok(Format::Xml) => Response::new(self.status).with_body(Format::Xml.media_type(), xml("failure", &body)),
             _ => Response::json(self.status, body),
         };
+        let response = Response { problem: self.problem(), ..response };
         self.headers.into_iter().fold(response, |response, (name, value)| response.with_header(&name, value))
+    }
+
+    /// What a log may say: the message, where it is the service's own; codes, where a query was about it.
+    fn problem(&self) -> Option<String> {
+        let code = |error: &Value| error.pointer("/defining_code/code_string").and_then(Value::as_str).map(str::to_owned);
+        match self.status {
+            500 | 503 => Some(self.message.clone()),
+            501.. => Some(self.errors.iter().filter_map(code).collect::<Vec<_>>().join(" ")),
+            _ => None,
+        }
     }
 }
 

@@ -66,6 +66,8 @@ pub struct Response {
     pub headers: Vec<(String, String)>,
     /// The body; empty when there is none.
     pub body: Vec<u8>,
+    /// What went wrong inside, for the host's log: without content of documents and queries.
+    pub problem: Option<String>,
 }
 
 impl Response {

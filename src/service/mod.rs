@@ -244,6 +244,12 @@ impl<R: Repository> Service<R> {
         self.finish(request, denied.failure().into_response(request))
     }
 
+    /// Answers a request whose body cannot be read to its end.
+    pub fn unreadable(&self, request: &Request) -> Response {
+        let failure = Failure::bad("the body cannot be read to its end: it is cut off, or not the gzip that its content encoding says");
+        self.finish(request, failure.into_response(request))
+    }
+
     async fn answer(&self, request: &Request, caller: Result<&Caller, &Denied>, trail: &Trail, moment: &mut dyn Moment) -> Result<Response, Failure> {
         let matched = match route::find(request)? {
             Matched::Health => return Ok(root::health()),

@@ -27,6 +27,7 @@ const RM: &[&str] = &["application/json", "application/xml"];
 const XML: &[&str] = &["application/xml", "text/plain"];
 const TEXT: &[&str] = &["application/json", "text/plain"];
 const TABLE: &[&str] = &["application/json", "text/csv", "application/x-ndjson"];
+const NDJSON: &[&str] = &["application/x-ndjson"];
 const NONE: &[&str] = &[];
 const COMMITTAL: &[&str] = &[
     "Prefer",
@@ -78,9 +79,12 @@ impl Kind {
                 Kind::of_document(route.operation)
             }
             Operation::TagsList | Operation::TagsGet(_) | Operation::TagsPut(_) | Operation::TagsDelete(_) => Kind::of_tags(route.operation),
-            Operation::QueryList | Operation::QueryStore | Operation::QueryDetail | Operation::QueryAdHoc | Operation::QueryStored => {
-                Kind::of_queries(route)
-            }
+            Operation::QueryList
+            | Operation::QueryStore
+            | Operation::QueryDetail
+            | Operation::QueryAdHoc
+            | Operation::QueryExplain
+            | Operation::QueryStored => Kind::of_queries(route),
             operation => Kind::of_others(operation),
         }
     }
@@ -135,6 +139,11 @@ impl Kind {
                 .headers(ASKED)
                 .sends(sends)
                 .gives(TABLE),
+            Operation::QueryExplain => Kind::new("explain", "Explain AQL, rung by rung, with what its run touches", &[200, 400, 404, 406])
+                .query(&["q", "ehr_id", "query_parameters"])
+                .headers(&["openEHR-EHR-id"])
+                .sends(sends)
+                .gives(JSON),
             _ => Kind::new("query", "Execute a stored query", &[200, 304, 400, 404, 406, 408, 422, 501])
                 .query(&["ehr_id", "offset", "fetch", "query_parameters"])
                 .headers(ASKED)
@@ -190,6 +199,20 @@ impl Kind {
             Operation::ValueSetList => Kind::new("value set list", "List value sets", &[200, 406]).gives(JSON),
             Operation::ValueSetGet => Kind::new("value set", "A value set", &[200, 404, 406]).gives(JSON),
             Operation::ValueSetDelete => Kind::new("value set delete", "Remove a value set", &[204, 404]),
+            Operation::Bulk => Kind::new("bulk", "Commit many change sets, a line each", &[200, 400])
+                .query(&["first"])
+                .headers(&["Idempotency-Key"])
+                .sends(NDJSON)
+                .gives(NDJSON),
+            Operation::Export => {
+                Kind::new("export", "Everything, or one EHR, page by page", &[200, 400, 404]).query(&["limit", "after", "ehr_id"]).gives(NDJSON)
+            }
+            Operation::Import => Kind::new("import", "Take in what was exported", &[200, 400]).sends(NDJSON).gives(NDJSON),
+            Operation::CdsDiscovery => Kind::new("cds discovery", "Guides as services of CDS Hooks 2.0", &[200, 406]).gives(JSON),
+            Operation::CdsCall => Kind::new("cds call", "Execute a guide as a service of CDS Hooks 2.0", &[200, 400, 404, 406, 409])
+                .query(&["subject_namespace", "language"])
+                .sends(JSON)
+                .gives(JSON),
             Operation::AdminLoad => {
                 Kind::new("load", "Load versions under fixed ids", &[200, 400, 409]).sends(&["application/json", "application/x-ndjson"]).gives(JSON)
             }

@@ -106,7 +106,10 @@ fn history_item(version: &Version) -> String {
 
 /// Reads a document that the service wrote itself.
 pub(crate) fn own(text: &str, class: Cls) -> Result<Tree, Failure> {
-    json::read(text, class).map_err(|findings| Failure::new(500, findings.first().map_or_else(String::new, crate::diag::Finding::one_line)))
+    json::read(text, class).map_err(|findings| {
+        let places: Vec<String> = findings.iter().map(|f| format!("{} at {}", f.code, f.path)).collect();
+        Failure::new(500, format!("the stored {class} cannot be read: {}", places.join(", ")))
+    })
 }
 
 /// The address of a document by its version uid.

@@ -3,6 +3,7 @@
 //! The key names the moment of storing, so that a definition which was removed and stored anew has another one: what KV
 //! still holds of the old one is never asked for. KV may be late or fail; the database then answers as ever.
 
+use crate::log::complain;
 use aqlite::document::ObjectKind;
 use aqlite::store::repository::{
     Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, Repository, Sink, StoreError, TagList, Version, Which,
@@ -10,7 +11,7 @@ use aqlite::store::repository::{
 use aqlite::store::scan::Scan;
 use std::cell::RefCell;
 use std::collections::HashMap;
-use worker::{KvStore, console_error};
+use worker::KvStore;
 
 /// Bodies below this are read from the database as fast.
 const WORTH_IT: usize = 20_000;
@@ -37,7 +38,7 @@ impl<R> Cached<R> {
     }
 
     async fn kept(&self, key: &str) -> Option<String> {
-        self.kv.get(key).text().await.inspect_err(|error| console_error!("KV: {error}")).ok().flatten()
+        self.kv.get(key).text().await.inspect_err(|error| complain("KV", &error)).ok().flatten()
     }
 
     async fn keep(&self, key: &str, body: &str) {
@@ -46,7 +47,7 @@ impl<R> Cached<R> {
             Err(error) => Err(error),
         };
         if let Err(error) = stored {
-            console_error!("KV: {error}");
+            complain("KV", &error);
         }
     }
 }
@@ -88,7 +89,7 @@ impl<R: Repository> Repository for Cached<R> {
         if let Some(key) = listed.and_then(|listed| key(kind, &listed))
             && let Err(error) = self.kv.delete(&key).await
         {
-            console_error!("KV: {error}");
+            complain("KV", &error);
         }
         self.inner.undefine(kind, name, version).await
     }

@@ -7,7 +7,7 @@ use worker::Env;
 
 /// What a deployment says.
 pub struct Setup {
-    /// The service's part; its `base_url` is that of the first request.
+    /// The service's part; its `base_url` is the variable BASE_URL, or that of the first request.
     pub config: Config,
     /// Who may call.
     pub gate: Gate,
@@ -42,7 +42,7 @@ pub fn read(env: &Env) -> Setup {
     let (auth, gate, limits, exact_archetypes) = match found {
         Ok(found) => found,
         Err(problem) => {
-            worker::console_error!("the service stays closed: {problem}");
+            crate::log::complain("the service stays closed", &problem);
             (Auth::Refuse, Gate::default(), Limits::default(), false)
         }
     };

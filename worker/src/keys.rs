@@ -23,7 +23,7 @@ impl Keys for WebCrypto {
             Ok(text) => text.as_string().ok_or_else(|| String::from("the answer is no text")),
             Err(error) => {
                 let reason = format!("{error:?}");
-                worker::console_error!("keys of {url}: {reason}");
+                crate::log::complain("keys of an issuer", &format!("{url}: {reason}"));
                 Err(reason)
             }
         }

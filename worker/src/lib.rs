@@ -6,6 +6,7 @@ mod config;
 mod d1;
 mod http;
 mod keys;
+mod log;
 mod pieces;
 mod terminology;
 
@@ -14,11 +15,10 @@ use aqlite::service::{self, Auth, Moment, Service};
 use aqlite::store::sql::{Catalogue, Sql, SqlRepository, Statement};
 use cached::Cached;
 use d1::D1;
-use serde_json::json;
 use std::cell::RefCell;
 use std::rc::Rc;
 use terminology::Fhir;
-use worker::{Context, Date, Env, Request, Response, Result, ScheduleContext, ScheduledEvent, console_error, console_log, event};
+use worker::{Context, Date, Env, Request, Response, Result, ScheduleContext, ScheduledEvent, event};
 
 /// The binding of the database in wrangler.toml.
 const DATABASE: &str = "DB";
@@ -42,26 +42,32 @@ thread_local! {
 #[event(fetch)]
 async fn fetch(mut request: Request, env: Env, _context: Context) -> Result<Response> {
     let started = Date::now().as_millis();
-    let house = house(&env, http::origin(&request.inner().url()))?;
+    let address = env.var("BASE_URL").map_or_else(|_| http::origin(&request.inner().url()), |base| base.to_string());
+    let house = house(&env, address)?;
     let mut read = http::head(&request);
     if read.id().is_empty() {
         read.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("X-Request-Id"));
         read = read.with_header("X-Request-Id", &Runtime.new_uuid());
     }
-    let limit = house.service.config().limits.body;
+    let (asked, limit) = (Rc::clone(&house), house.service.config().limits.body);
     let ask = move |read: service::Request| {
-        let (house, env) = (Rc::clone(&house), env.clone());
+        let (house, env) = (Rc::clone(&asked), env.clone());
         async move {
             let response = house.answer(&read, &env).await;
-            tell(&read, &response, Date::now().as_millis().saturating_sub(started));
+            log::tell(&read, &response, Date::now().as_millis().saturating_sub(started));
             response
         }
     };
     if service::pieces(&read) && request.inner().body().is_some() {
-        return pieces::answer(read, &mut request, limit, ask).await;
+        if let Ok(response) = pieces::answer(read.clone(), &mut request, limit, ask).await {
+            return Ok(response);
+        }
+    } else if let Ok(body) = http::body(&mut request, limit).await {
+        return http::write(ask(service::Request { body, ..read }).await);
     }
-    read.body = http::body(&mut request, limit).await?;
-    http::write(ask(read).await)
+    let response = house.service.unreadable(&read);
+    log::tell(&read, &response, Date::now().as_millis().saturating_sub(started));
+    http::write(response)
 }
 
 impl House {
@@ -85,25 +91,10 @@ async fn limited(env: &Env, key: &str) -> bool {
     match limiter.limit(key.to_owned()).await {
         Ok(outcome) => !outcome.success,
         Err(error) => {
-            console_error!("rate limit: {error}");
+            log::complain("rate limit", &error);
             false
         }
     }
-}
-
-/// One line of JSON a request. It names the operation, never the path, the query string or the body.
-fn tell(request: &service::Request, response: &service::Response, millis: u64) {
-    let problem = (response.status >= 500).then(|| String::from_utf8_lossy(&response.body).chars().take(500).collect::<String>());
-    let line = json!({
-        "level": if problem.is_some() { "error" } else { "info" },
-        "request_id": request.id(),
-        "method": request.method,
-        "operation": service::operation(request),
-        "status": response.status,
-        "ms": millis,
-        "problem": problem,
-    });
-    if problem.is_some() { console_error!("{line}") } else { console_log!("{line}") }
 }
 
 /// Lets the database refresh the statistics that its query planner uses.
@@ -113,8 +104,9 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
         Ok(database) => D1::new(database).batch(vec![Statement::new("PRAGMA optimize")]).await.map_err(|e| e.to_string()),
         Err(error) => Err(error.to_string()),
     };
-    if let Err(message) = outcome {
-        console_error!("maintenance: {message}");
+    match outcome {
+        Ok(_) => log::note("maintenance"),
+        Err(message) => log::complain("maintenance", &message),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The FHIR terminology server of a deployment: asked within a bounded time, its answers kept here and in KV for a while.
 
+use crate::log::complain;
 use aqlite::service::{Reply, TerminologyServer, Unreachable};
 use futures_util::future::{Either, select};
 use futures_util::{StreamExt, pin_mut};
@@ -7,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::time::Duration;
-use worker::{AbortController, AbortSignal, Date, Delay, Fetch, Headers, KvStore, Request, RequestInit, console_error};
+use worker::{AbortController, AbortSignal, Date, Delay, Fetch, Headers, KvStore, Request, RequestInit};
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -59,7 +60,7 @@ impl Fhir {
         if let Some((_, body)) = self.near.borrow().get(url).filter(|(at, _)| fresh(*at)) {
             return Some(body.clone());
         }
-        self.kv.get(&key(url)?).text().await.inspect_err(|error| console_error!("KV: {error}")).ok().flatten()
+        self.kv.get(&key(url)?).text().await.inspect_err(|error| complain("KV", &error)).ok().flatten()
     }
 
     async fn keep(&self, url: &str, body: &str) {
@@ -70,7 +71,7 @@ impl Fhir {
             Err(error) => Err(error),
         };
         if let Err(error) = stored {
-            console_error!("KV: {error}");
+            complain("KV", &error);
         }
     }
 

@@ -220,6 +220,46 @@ mod tests {
     }
 
     #[test]
+    fn an_ehr_that_may_not_be_seen_is_told_from_none_by_nothing() {
+        let mut house = House::new();
+        let owner = Caller::with_roles("owner", "", &["write", "define"]);
+        let guide = include_str!("../../../tests/cases/rest/weight_class.gdl2");
+        assert_eq!(house.ask(&owner, "POST", "/v1/definition/gdl", guide), 201);
+        let status = include_str!("../../../tests/cases/rest/status.json");
+        assert_eq!(house.ask(&owner, "POST", "/v1/ehr", status), 201);
+        let app = Caller::with_roles("p", "", &[]).narrowed(EVERYTHING, Some(EHR), false);
+        let mut told = |target: &str, body: &str| {
+            let media_type = if target.ends_with("bulk") { "application/x-ndjson" } else { "application/json" };
+            let request = Request::new("POST", target).with_body(media_type, body);
+            let answer = block_on(house.0.serve(&request, Ok(&app), &mut house.1)).unwrap();
+            (answer.status, String::from_utf8_lossy(&answer.body).into_owned())
+        };
+        let hook = |patient: &str| format!(r#"{{"hook":"patient-view","hookInstance":"1","context":{{"patientId":"{patient}"}}}}"#);
+        let there = told("/v1/cds-services/weight_class.v1?subject_namespace=clinic", &hook("patient-7"));
+        assert_eq!(there, told("/v1/cds-services/weight_class.v1?subject_namespace=clinic", &hook("patient-8")));
+        assert_eq!((there.0, told("/v1/cds-services/weight_class.v1", &hook("patient-7"))), (404, there.clone()));
+        let line = |ehr: &str| format!(r#"{{"ehr_id":"{ehr}","composition":{{"_type":"NOTHING"}}}}"#);
+        let there = told("/v1/ehr/bulk", &line(OTHER));
+        assert!(there.1.contains(r#""status":404"#), "{there:?}");
+        assert_eq!(there, told("/v1/ehr/bulk", &line("00000000-0000-4000-8000-00000000ffff")));
+    }
+
+    #[test]
+    fn a_service_that_nobody_set_up_refuses_every_line_of_the_table() {
+        let service = Service::new(Memory::new(), Config { admin: true, ..Config::default() });
+        let mut moment = Ticks(0);
+        let mut ask = |method: &str, target: &str| block_on(service.handle(&Request::new(method, target), &mut moment)).unwrap().status;
+        for route in ROUTES {
+            for mount in ["/v1", "/rest/openehr/v1"] {
+                assert_eq!(ask(route.method, &target(mount, route.pattern, EHR)), 401, "{} {mount}/{}", route.method, route.pattern);
+            }
+        }
+        for (method, target) in [("OPTIONS", "/v1"), ("OPTIONS", "/rest/openehr/v1/ehr"), ("GET", "/health"), ("GET", "/rest/status")] {
+            assert_eq!(ask(method, target), 200, "{method} {target}");
+        }
+    }
+
+    #[test]
     fn the_population_needs_its_own_role() {
         let mut house = House::new();
         let q = "/v1/query/aql?q=SELECT%20e/ehr_id/value%20FROM%20EHR%20e";

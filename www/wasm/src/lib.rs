@@ -101,7 +101,7 @@ impl Repository {
         let mut request = Request::new(method, target);
         request.headers = headers.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned()))).collect();
         request.body = body.as_bytes().to_vec();
-        let Response { status, headers, body } = self.send(&request, now, seed).map_err(|why| JsError::new(&why))?;
+        let Response { status, headers, body, .. } = self.send(&request, now, seed).map_err(|why| JsError::new(&why))?;
         Ok(json!({ "status": status, "headers": headers, "body": String::from_utf8_lossy(&body) }).to_string())
     }
 
