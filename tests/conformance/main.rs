@@ -13,6 +13,8 @@ mod aql_parse;
 mod aql_service;
 mod corpus;
 mod gdl;
+#[path = "../it/over_http.rs"]
+mod over_http;
 mod raw;
 mod report;
 mod rm_cnf;

@@ -1,60 +1,26 @@
 // Who may do what, in workerd: real keys, real signatures, an issuer of the test's own whose keys change.
 import assert from "node:assert/strict";
-import { createHmac, generateKeyPairSync, pbkdf2Sync, randomBytes, sign } from "node:crypto";
-import { createServer } from "node:http";
+import { createHmac, pbkdf2Sync, randomBytes } from "node:crypto";
 import { after, before, test } from "node:test";
+import { AUDIENCE, Issuer, base64url, ec, now, pair, rsa } from "./issuer.mjs";
 import { ITS, V1, freshState, sample, start, uploadTemplates } from "./server.mjs";
 
 const data = sample();
 const { ehr_id: ehrId, composition } = data.compositions[0];
 const OTHER = "00000000-0000-4000-8000-000000000001";
-const AUDIENCE = "aqlite-test";
-const rsa = pair("rsa", { modulusLength: 2048 });
-const ec = pair("ec", { namedCurve: "P-256" });
 const later = pair("ec", { namedCurve: "P-256" });
 let issuer;
 let server;
 
-function pair(kind, options) {
-  const keys = generateKeyPairSync(kind, options);
-  return { ...keys, alg: kind === "rsa" ? "RS256" : "ES256" };
-}
-
-/** An issuer: its key set, and how often it was asked for. */
-async function makeIssuer() {
-  const keys = new Map();
-  const made = { keys, asked: 0, status: 200 };
-  made.listener = createServer((request, answer) => {
-    made.asked += 1;
-    const set = [...keys].map(([kid, { publicKey, alg }]) => ({ ...publicKey.export({ format: "jwk" }), kid, alg, use: "sig" }));
-    answer.writeHead(made.status, { "content-type": "application/json" }).end(JSON.stringify({ keys: set }));
-  });
-  await new Promise((resolve) => made.listener.listen(0, "127.0.0.1", resolve));
-  made.name = `http://127.0.0.1:${made.listener.address().port}`;
-  return made;
-}
-
-const base64url = (value) => Buffer.from(value).toString("base64url");
-const now = () => Math.floor(Date.now() / 1000);
-
-/** A signed token. */
-function token(claims, { key = ec, kid = "ec", header = {}, signature } = {}) {
-  const head = { alg: key.alg, kid, typ: "JWT", ...header };
-  const body = { iss: issuer.name, aud: AUDIENCE, sub: "ann", exp: now() + 600, ...claims };
-  const signed = `${base64url(JSON.stringify(head))}.${base64url(JSON.stringify(body))}`;
-  const bytes = signature ? signature(signed) : sign("sha256", Buffer.from(signed), { key: key.privateKey, dsaEncoding: "ieee-p1363" });
-  return `${signed}.${base64url(bytes)}`;
-}
-
-const bearer = (claims, options) => ({ authorization: `Bearer ${token(claims, options)}` });
-const as = (...roles) => bearer({ roles });
+const token = (claims, options) => issuer.token(claims, options);
+const bearer = (claims, options) => issuer.bearer(claims, options);
+const as = (...roles) => issuer.as(...roles);
 const get = (path, headers = {}) => server.send("GET", path, { headers });
 
 before(async () => {
-  issuer = await makeIssuer();
-  issuer.keys.set("rsa", rsa).set("ec", ec);
+  issuer = await Issuer.start();
   const vars = {
-    AUTH: "jwt,access", JWT_ISSUER: issuer.name, JWT_AUDIENCE: AUDIENCE, JWT_KEYS: `${issuer.name}/jwks`,
+    ...issuer.variables, AUTH: "jwt,access",
     ACCESS_TEAM: issuer.name, ACCESS_AUDIENCE: "policy", ADMIN: "true",
     ORIGINS: "https://page.example", LIMIT_BODY: "200000",
     AUTHORIZATION_ENDPOINT: "https://id.example/authorize", TOKEN_ENDPOINT: "https://id.example/token",
@@ -66,7 +32,7 @@ before(async () => {
 });
 after(async () => {
   await server?.stop();
-  issuer.listener.close();
+  issuer.stop();
 });
 
 test("without credentials: 401 that says how, and health, OPTIONS and preflight are open", async () => {

@@ -1,6 +1,6 @@
 // The worker in real workerd, by `wrangler dev`, for tests: started, asked, stopped, started again on the same state.
 import { spawn, spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -72,10 +72,10 @@ class Server {
   }
 }
 
-/** Starts the worker on a state folder and waits until it answers. */
-export async function start(state, vars = { AUTH: "none" }) {
+/** Starts the worker on a state folder and waits until it answers; `more` are further arguments of `wrangler dev`. */
+export async function start(state, vars = { AUTH: "none" }, more = []) {
   const port = await freePort();
-  const args = ["dev", "--local", "--ip", "127.0.0.1", "--port", String(port), "--persist-to", state, "--show-interactive-dev-session=false"];
+  const args = ["dev", "--local", "--ip", "127.0.0.1", "--port", String(port), "--persist-to", state, "--show-interactive-dev-session=false", ...more];
   for (const [name, value] of Object.entries(vars)) args.push("--var", `${name}:${value}`);
   const child = spawn(wrangler, args, { cwd: root, env: quiet, detached: true, stdio: ["ignore", "pipe", "pipe"] });
   const server = new Server(child, port);
@@ -90,6 +90,15 @@ export async function start(state, vars = { AUTH: "none" }) {
   }
   await server.stop("SIGKILL");
   throw new Error(`the worker did not start:\n${server.log}`);
+}
+
+/** Starts the worker, on a fresh state, with another configuration than wrangler.toml: what `change` makes of it. */
+export function startWith(name, change, vars) {
+  const file = join(root, "target/e2e", `${name}.toml`);
+  const state = freshState(name);
+  const config = readFileSync(join(root, "wrangler.toml"), "utf8");
+  writeFileSync(file, change(config).replaceAll('"dist/', '"../../dist/').replace('"migrations"', '"../../migrations"'));
+  return start(state, vars, ["--config", file]);
 }
 
 /** The generated sample: templates as text, guides as text, compositions as `{ehr_id, composition}`. */

@@ -1,4 +1,5 @@
-//! The REST interface by its cases in `tests/cases/rest/`: each scenario on a fresh repository, on both mounts.
+//! The REST interface by its cases in `tests/cases/rest/`: each scenario on a fresh repository, on both mounts; in this process,
+//! and over HTTP against hosts that `tests/e2e/cases.test.mjs` starts.
 //!
 //! A file holds scenarios, a scenario steps, a step a request and what is expected of its answer:
 //!
@@ -17,6 +18,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "helpers of tests fail by panicking, as tests do")]
 
+use crate::over_http;
 use crate::sqlite::Sqlite;
 use aqlite::service::{Auth, Config, Limits, Moment, Request, Response, Service};
 use aqlite::store::memory::Memory;
@@ -63,10 +65,57 @@ fn the_cases_hold_on_sqlite() {
     run_all(&|config| Box::new(Synchronous(Service::new(Sqlite::in_memory().repository(), config))));
 }
 
+#[test]
+#[ignore = "needs hosts: tests/e2e/cases.test.mjs starts them and names them in AQLITE_HOSTS"]
+fn the_cases_hold_over_http() {
+    let named = std::env::var("AQLITE_HOSTS").expect("AQLITE_HOSTS is `open=HOST:PORT plain=HOST:PORT closed=HOST:PORT`");
+    let host = |config: &Config| match (config.auth, config.admin) {
+        (Auth::Refuse, _) => "closed=",
+        (_, false) => "plain=",
+        _ => "open=",
+    };
+    run_all(&|config| {
+        let authority = named.split(' ').find_map(|pair| pair.strip_prefix(host(&config))).expect("a host of this kind");
+        let host = Remote(authority.to_owned());
+        if config.admin && config.auth == Auth::Open {
+            let emptied = host.handle(&Request::new("POST", "/v1/admin/reset"), &mut Ticks::new());
+            assert_eq!(emptied.status, 204, "{authority} cannot be emptied");
+        }
+        Box::new(host)
+    });
+}
+
 /// A service whose futures never wait.
 pub trait Handler {
     /// Answers a request.
     fn handle(&self, request: &Request, moment: &mut dyn Moment) -> Response;
+
+    /// Scheme and authority in front of the mounts.
+    fn base(&self) -> String {
+        BASE.to_owned()
+    }
+}
+
+/// A host at `HOST:PORT`, with a clock and identifiers of its own.
+struct Remote(String);
+
+impl Handler for Remote {
+    fn handle(&self, request: &Request, _: &mut dyn Moment) -> Response {
+        let pairs: Vec<String> = request.query.iter().map(|(key, value)| format!("{}={}", escaped(key), escaped(value))).collect();
+        let target = format!("{}?{}", request.path, pairs.join("&"));
+        let headers: Vec<(&str, &str)> = request.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        over_http::send(&self.0, &request.method, target.trim_end_matches('?'), &headers, &request.body)
+            .unwrap_or_else(|error| panic!("{} {target}: {error}", request.method))
+    }
+
+    fn base(&self) -> String {
+        format!("http://{}", self.0)
+    }
+}
+
+fn escaped(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
 }
 
 struct Synchronous<R>(Service<R>);
@@ -82,12 +131,13 @@ pub fn run_all(start: &dyn Fn(Config) -> Box<dyn Handler>) {
     let folder = folder();
     let mut files: Vec<PathBuf> = std::fs::read_dir(&folder).expect("tests/cases/rest").flatten().map(|e| e.path()).collect();
     files.sort();
-    let (mut complaints, mut steps) = (Vec::new(), 0);
+    let (mut complaints, mut steps, mut number) = (Vec::new(), 0, 0);
     for file in files.iter().filter(|f| f.extension().is_some_and(|e| e == "rest")) {
         let text = std::fs::read_to_string(file).expect("a case file");
         for scenario in text.split("\n=== ").skip(1) {
             for mount in ["v1", "its"] {
-                let mut run = Run { mount, kept: BTreeMap::new(), complaints: Vec::new() };
+                let mut run = Run { mount, number, kept: BTreeMap::new(), complaints: Vec::new() };
+                number += 1;
                 steps += run.scenario(scenario, start);
                 let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 complaints.extend(run.complaints.iter().map(|c| format!("{name} [{mount}] {}: {c}", scenario.lines().next().unwrap_or_default())));
@@ -104,6 +154,8 @@ fn folder() -> PathBuf {
 
 struct Run {
     mount: &'static str,
+    /// How many ran before: each has an EHR of its own, since the access log outlives a reset.
+    number: u64,
     kept: BTreeMap<String, String>,
     complaints: Vec<String>,
 }
@@ -127,8 +179,8 @@ impl Run {
             origins: vec![String::from("https://page.example")],
         });
         let mut moment = Ticks::new();
-        self.kept.insert(String::from("ehr"), String::from("6ba7b810-9dad-41d1-80b4-00c04fd430c8"));
-        self.kept.insert(String::from("base"), format!("{BASE}{}", self.prefix()));
+        self.kept.insert(String::from("ehr"), format!("6ba7b810-9dad-41d1-80b4-{:012x}", 0x00c0_4fd4_30c8_u64 + self.number));
+        self.kept.insert(String::from("base"), format!("{}{}", service.base(), self.prefix()));
         let steps: Vec<&str> = scenario.split("\n> ").skip(1).collect();
         for step in &steps {
             let Some((ask, expected)) = step.split_once("\n< ") else {
@@ -237,8 +289,7 @@ impl Run {
             return missing;
         }
         let line = self.filled(line);
-        if let Some(text) = line.strip_prefix("body is") {
-            let text = text.trim_start();
+        if let Some(text) = line.strip_prefix("body is").map(str::trim_start) {
             return (body.trim_end() != text).then(|| format!("the body is another one: {}", first_difference(body, text)));
         }
         if let Some(text) = line.strip_prefix("body lacks ") {

@@ -1,0 +1,124 @@
+// What the host adds to the core: compression, addresses, the scheduled event, what ships beside the worker.
+import assert from "node:assert/strict";
+import { request } from "node:http";
+import { after, before, test } from "node:test";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { ITS, V1, freshState, sample, start, startWith, uploadTemplates } from "./server.mjs";
+
+const data = sample();
+const { ehr_id: ehrId, composition } = data.compositions[0];
+let server;
+
+before(async () => {
+  server = await start(freshState("host"), { AUTH: "none", DEBUG: "true", BASE_URL: "https://cdr.example.org" });
+  await uploadTemplates(server, data);
+  assert.equal((await server.send("PUT", `${V1}/ehr/${ehrId}`)).status, 201);
+});
+after(() => server.stop());
+
+/** Sends a request as it is: what comes back is not expanded. */
+function raw(method, path, { headers = {}, body } = {}) {
+  return new Promise((resolve, reject) => {
+    const sent = request({ host: "127.0.0.1", port: server.port, method, path, headers }, (answer) => {
+      const chunks = [];
+      answer.on("data", (chunk) => chunks.push(chunk));
+      answer.on("end", () => resolve({ status: answer.statusCode, headers: answer.headers, body: Buffer.concat(chunks) }));
+    });
+    sent.on("error", reject);
+    sent.end(body);
+  });
+}
+
+test("an answer is compressed for whom takes gzip, and for nobody else", async () => {
+  const path = `${ITS}/definition/template/adl1.4/${encodeURIComponent(/<template_id>\s*<value>([^<]*)</.exec(data.templates[0])[1])}`;
+  const plain = await raw("GET", path, { headers: { accept: "application/xml" } });
+  assert.equal(plain.headers["content-encoding"], undefined);
+  assert.equal(plain.body.toString(), data.templates[0]);
+  const small = await raw("GET", path, { headers: { accept: "application/xml", "accept-encoding": "br;q=0, gzip" } });
+  assert.equal(small.headers["content-encoding"], "gzip");
+  assert.ok(small.body.length < plain.body.length / 2, `${small.body.length} of ${plain.body.length}`);
+  assert.equal(gunzipSync(small.body).toString(), data.templates[0]);
+  const refused = await raw("GET", path, { headers: { accept: "application/xml", "accept-encoding": "gzip;q=0" } });
+  assert.equal(refused.headers["content-encoding"], undefined);
+});
+
+test("a compressed body is expanded, within the limit, or refused", async () => {
+  const headers = { "content-type": "application/json", "content-encoding": "gzip" };
+  const path = `${ITS}/ehr/${ehrId}/composition`;
+  const made = await raw("POST", path, { headers, body: gzipSync(JSON.stringify(composition)) });
+  assert.equal(made.status, 201, made.body.toString());
+  const broken = await raw("POST", path, { headers, body: Buffer.from("this is not gzip") });
+  assert.equal(broken.status, 400, broken.body.toString());
+  assert.match(broken.body.toString(), /gzip/);
+  const bomb = await raw("POST", path, { headers, body: gzipSync(Buffer.alloc(30_000_000, 32)) });
+  assert.equal(bomb.status, 413, bomb.body.toString());
+});
+
+test("addresses begin with BASE_URL where a proxy stands in front", async () => {
+  const made = await server.send("POST", `${V1}/ehr`);
+  assert.match(made.headers.get("location"), /^https:\/\/cdr\.example\.org\/v1\/ehr\//);
+});
+
+test("with DEBUG a result tells the query as it was executed", async () => {
+  const body = JSON.stringify({ q: "SELECT e/ehr_id/value FROM EHR e WHERE e/ehr_id/value = $id", query_parameters: { id: ehrId } });
+  const answer = await server.send("POST", `${V1}/query/aql`, { body });
+  assert.equal(answer.json.meta._executed_aql, `SELECT e/ehr_id/value FROM EHR e WHERE e/ehr_id/value = '${ehrId}'`);
+});
+
+test("a query that is too long for an address is asked by POST", async () => {
+  const many = Array.from({ length: 4000 }, (_, n) => `'${n}'`).join(", ");
+  const q = `SELECT e/ehr_id/value FROM EHR e WHERE e/ehr_id/value matches {${many}, '${ehrId}'}`;
+  assert.ok(q.length > 30_000);
+  const answer = await server.send("POST", `${V1}/query/aql`, { body: JSON.stringify({ q }) });
+  assert.deepEqual(answer.json.rows, [[ehrId]]);
+  const longer = await server.send("POST", `${V1}/query/aql`, { body: JSON.stringify({ q: `${q} -- ${"x".repeat(300_000)}` }) });
+  assert.equal(longer.status, 413, longer.text.slice(0, 300));
+});
+
+test("limits are variables, each with its answer", async () => {
+  const limits = { LIMIT_FETCH: "4", LIMIT_FETCH_DEFAULT: "2", LIMIT_AQL: "1000", LIMIT_TEMPLATE: "1000", LIMIT_RESULT: "2000", LIMIT_GUIDE_EHRS: "1" };
+  const small = await start(freshState("limits"), { AUTH: "none", ...limits });
+  try {
+    const ids = [];
+    for (let i = 0; i < 3; i += 1) ids.push((await small.send("POST", `${V1}/ehr`)).headers.get("etag").replaceAll('"', ""));
+    const ask = (q, more = {}) => small.send("POST", `${V1}/query/aql`, { body: JSON.stringify({ q, ...more }) });
+    const page = await ask("SELECT e/ehr_id/value FROM EHR e");
+    assert.deepEqual([page.json.rows.length, page.json.meta._more], [2, true]);
+    assert.equal((await ask("SELECT e/ehr_id/value FROM EHR e", { fetch: 4 })).json.rows.length, 3);
+    const refusals = [
+      [400, /largest page of 4 rows/, await ask("SELECT e/ehr_id/value FROM EHR e", { fetch: 5 })],
+      [413, /1000 bytes/, await ask(`SELECT e/ehr_id/value FROM EHR e -- ${"x".repeat(1000)}`)],
+      [400, /2000 bytes/, await ask(`SELECT ${Array.from({ length: 40 }, () => "e/ehr_id/value").join(", ")} FROM EHR e`)],
+      [413, /1000 bytes/, await small.send("POST", `${ITS}/definition/template/adl1.4`, { body: data.templates[0], type: "application/xml" })],
+    ];
+    assert.equal((await small.send("POST", `${V1}/definition/gdl`, { body: data.guides[0] })).status, 201);
+    const guide = { guide_id: JSON.parse(data.guides[0]).id, ehr_ids: ids };
+    refusals.push([400, /at most 1/, await small.send("POST", `${V1}/gdl/query`, { body: JSON.stringify(guide) })]);
+    for (const [status, message, answer] of refusals) {
+      assert.equal(answer.status, status, answer.text);
+      assert.match(answer.json.message, message);
+    }
+  } finally {
+    await small.stop();
+  }
+});
+
+test("the document of the interface and its page are served beside the worker", async () => {
+  const document = await server.send("GET", "/openapi.json");
+  assert.equal(document.json.openapi, "3.0.3");
+  const page = await server.send("GET", "/api.html");
+  assert.equal(page.status === 307 ? (await server.send("GET", "/api")).status : page.status, 200);
+});
+
+test("the scheduled event refreshes what the database knows of itself", async () => {
+  // The development server hands the event to the assets where there are some (cloudflare/workers-sdk#14177).
+  const bare = await startWith("bare", (config) => config.replace(/\[assets\][^[]*/, ""), { AUTH: "none" });
+  try {
+    const answer = await bare.send("GET", "/cdn-cgi/handler/scheduled?cron=17+3+*+*+*");
+    assert.equal(answer.status, 200, answer.text);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    assert.match(bare.log, /\{"about":"maintenance","level":"info"\}/);
+  } finally {
+    await bare.stop();
+  }
+});

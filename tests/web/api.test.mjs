@@ -1,0 +1,66 @@
+// The page about the REST interface: every operation on it, within its policy, for everybody, on a telephone, without a server.
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { browse, built, offlineReady, open, ready } from "./page.mjs";
+import { serve } from "./server.mjs";
+
+const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const described = JSON.parse(await readFile(join(built, "openapi.json"), "utf8"));
+let browser;
+let server;
+
+before(async () => {
+  browser = await browse();
+  server = await serve(built);
+});
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+test("the page has every operation with its statuses, and breaks no policy", async () => {
+  const page = await open(browser, `${server.address}api.html`);
+  const operations = Object.values(described.paths).flatMap((methods) => Object.values(methods)).filter((said) => said.operationId);
+  assert.ok(operations.length > 100);
+  assert.equal(await page.locator("details").count(), operations.length);
+  for (const said of operations) {
+    const text = await page.locator(`[id="${said.operationId}"]`).textContent();
+    for (const status of Object.keys(said.responses)) assert.ok(text.includes(status), `${said.operationId} ${status}`);
+  }
+  assert.equal(await page.locator("script, [style], style").count(), 0);
+  await page.locator("summary").first().click();
+  assert.ok(await page.locator("details[open] table").first().isVisible());
+  assert.deepEqual(page.problems, []);
+});
+
+for (const scheme of ["light", "dark"]) {
+  test(`axe finds nothing on the page, ${scheme}`, async () => {
+    const page = await open(browser, `${server.address}api.html`, { colorScheme: scheme, bypassCSP: true });
+    await page.locator("details").evaluateAll((all) => all.slice(0, 20).forEach((each) => (each.open = true)));
+    await page.evaluate(axe);
+    const found = await page.evaluate(() => globalThis.axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
+    assert.deepEqual(found.violations.map(({ id, nodes }) => [id, nodes[0].html]), []);
+  });
+}
+
+test("on a telephone nothing stands outside the screen", async () => {
+  const page = await open(browser, `${server.address}api.html`, { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true });
+  await page.locator("details").evaluateAll((all) => all.forEach((each) => (each.open = true)));
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+  assert.ok(wide <= 390, `${wide} pixels wide`);
+  assert.deepEqual(page.problems, []);
+});
+
+test("the page and its data are there without a server", async () => {
+  const page = await open(browser, server.address);
+  await ready(page);
+  await offlineReady(page);
+  await page.context().setOffline(true);
+  await page.goto(`${server.address}api.html`);
+  assert.equal(await page.locator("h1").textContent(), "REST interface");
+  const data = await page.evaluate(async () => (await fetch("openapi.json")).json());
+  assert.deepEqual(data, described);
+});
