@@ -30,6 +30,21 @@ pub enum ObjectKind {
 }
 
 impl ObjectKind {
+    /// What stands for it where it is stored.
+    pub(crate) fn number(self) -> u64 {
+        match self {
+            ObjectKind::Composition => 1,
+            ObjectKind::EhrStatus => 2,
+            ObjectKind::Folder => 3,
+            ObjectKind::Party => 4,
+        }
+    }
+
+    /// The kind that a number stands for.
+    pub(crate) fn of_number(number: u64) -> Option<ObjectKind> {
+        [ObjectKind::Composition, ObjectKind::EhrStatus, ObjectKind::Folder, ObjectKind::Party].into_iter().find(|kind| kind.number() == number)
+    }
+
     /// The class of its documents.
     pub fn class(self) -> Cls {
         match self {

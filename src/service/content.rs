@@ -95,7 +95,7 @@ pub(crate) fn named_template(tree: &Tree) -> Option<&str> {
     tree.root()?.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE])
 }
 
-fn without_template(id: Option<&str>) -> Finding {
+pub(crate) fn without_template(id: Option<&str>) -> Finding {
     match id {
         Some(id) => Finding::error("SVC0202", "/archetype_details/template_id/value", "the template is unknown: upload it first").found(id),
         None => {
@@ -115,7 +115,7 @@ pub(crate) fn check_plain(call: &Call<'_>, tree: Tree, what: &str) -> Result<Che
 }
 
 /// What the Reference Model itself finds in a document.
-fn model_findings(tree: &Tree) -> Vec<Finding> {
+pub(crate) fn model_findings(tree: &Tree) -> Vec<Finding> {
     tree.root().map(validate).unwrap_or_default()
 }
 

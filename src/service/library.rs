@@ -72,7 +72,8 @@ impl<R: Repository> Service<R> {
         Ok(found)
     }
 
-    async fn template(&self, id: &str) -> Result<Option<Rc<Compiled>>, Failure> {
+    /// The latest version of a template, if there is one.
+    pub(crate) async fn template(&self, id: &str) -> Result<Option<Rc<Compiled>>, Failure> {
         let stored = self.versions_of(DefinitionKind::Template, id).await?;
         self.latest_of(id, &stored).await
     }

@@ -13,6 +13,8 @@
 //! | one file a resource | `ehr`, `controlled`, `contribution`, `tag`, `versioned`, `template`, `stored_query`, `query`, `explain`, `value_set`, `gdl`, `cds`, `admin`, `root` |
 //! | what a query asks of terminologies → answers | `terminology`, `fhir` |
 //! | body → checked document | `content` |
+//! | one file a resource | `ehr`, `controlled`, `contribution`, `tag`, `versioned`, `template`, `stored_query`, `query`, `gdl`, `admin`, `root` |
+//! | body → checked document | `content`; without a commit: `examine` |
 //! | references → what they refer to | `resolve` |
 //! | many lines in one request | `bulk`, `transfer` |
 //! | change set → versions, contribution, one commit | `commit` |
@@ -50,6 +52,7 @@ mod controlled;
 mod dialect;
 mod ehr;
 mod error;
+mod examine;
 mod explain;
 mod fhir;
 mod gdl;
@@ -61,6 +64,7 @@ mod openapi;
 mod owner;
 mod parameters;
 mod query;
+mod replayed;
 mod resolve;
 mod root;
 mod route;
@@ -76,6 +80,7 @@ mod versioned;
 pub use bulk::pieces;
 pub use http::{Request, Response};
 pub use openapi::openapi;
+pub use replayed::Replayed;
 pub use route::{needs_leave, operation};
 pub use terminology::{Answers, Reply, TerminologyServer, Unreachable};
 

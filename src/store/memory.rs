@@ -2,6 +2,7 @@
 
 use super::by_name;
 use super::conflict::{self, Head};
+use super::journal::{Change, Journal};
 use super::repository::{
     Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, EhrFlags, ItemTag, Repository, Sink, StoreError, TagList, Version,
     Which,
@@ -15,6 +16,8 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Default)]
 pub struct Memory {
     state: RefCell<State>,
+    /// Where changes are written down, for hosts that keep them.
+    journal: Option<RefCell<Journal>>,
 }
 
 #[derive(Default)]
@@ -70,6 +73,47 @@ impl Memory {
     /// An empty repository.
     pub fn new() -> Memory {
         Memory::default()
+    }
+
+    /// An empty repository that writes down what changes, so that a host can keep it.
+    pub fn journaled() -> Memory {
+        Memory { journal: Some(RefCell::default()), ..Memory::default() }
+    }
+
+    /// What was done since the last time, as one line of text with its end; nothing when nothing was done. The access log is not
+    /// in it.
+    pub fn written(&self) -> Option<String> {
+        self.journal.as_ref()?.borrow_mut().take()
+    }
+
+    /// Does again what lines of [`Memory::written`] say. All lines since the first must come in their order.
+    ///
+    /// # Errors
+    /// A sentence when a line is broken or does not fit what is here; the repository is of no use then.
+    pub fn repeat(&self, lines: &str) -> Result<(), String> {
+        let journal = self.journal.as_ref().ok_or("this repository has no journal")?;
+        for record in super::journal::records(lines) {
+            let change = journal.borrow_mut().read(record)?;
+            change.map_or(Ok(()), |change| self.check_and_apply(change))?;
+        }
+        Ok(())
+    }
+
+    fn check_and_apply(&self, change: Change) -> Result<(), String> {
+        let mut state = self.state.borrow_mut();
+        if let Change::Commit(commit) = &change {
+            state.check(commit).map_err(|why| format!("the journal does not fit: {why}"))?;
+        }
+        state.apply(change);
+        Ok(())
+    }
+
+    /// Writes a change down and does it.
+    fn change(&self, change: Change) -> bool {
+        if let Some(journal) = &self.journal {
+            journal.borrow_mut().write(&change);
+        }
+        self.state.borrow_mut().apply(change)
     }
 
     /// Bytes of the standing batch, about.
@@ -132,7 +176,28 @@ impl State {
         self.record(ehr_id).map(|r| r.objects.iter().filter(lives).cloned().collect()).unwrap_or_default()
     }
 
-    fn apply(&mut self, commit: Commit) {
+    /// False when there was nothing to do.
+    fn apply(&mut self, change: Change) -> bool {
+        match change {
+            Change::Commit(commit) => self.commit(commit),
+            Change::Tags(ehr_id, list) => self.tag(&ehr_id, list),
+            Change::RemoveObjects(ehr_id, objects) => self.remove_objects(&ehr_id, &objects),
+            Change::RemoveEhr(ehr_id) => return self.remove(&ehr_id),
+            Change::Define(kind, definition) => {
+                self.definitions.insert((kind, definition.name.clone(), definition.version.clone()), definition);
+            }
+            Change::Undefine(kind, name, version) => {
+                let found = self.definitions.remove(&(kind, name, version)).is_some();
+                self.revision += u64::from(found);
+                return found;
+            }
+            Change::Reset => *self = State { revision: self.revision, accesses: std::mem::take(&mut self.accesses), ..State::default() },
+        }
+        self.revision += 1;
+        true
+    }
+
+    fn commit(&mut self, commit: Commit) {
         if let Some(ehr) = commit.new_ehr {
             self.create(ehr);
         }
@@ -151,7 +216,6 @@ impl State {
             std::mem::take(&mut version.tags).into_iter().for_each(|list| self.tag(&commit.ehr_id, list));
             self.store(key, version);
         }
-        self.revision += 1;
     }
 
     /// The key of an EHR's record; that of the parties is made when it is first needed.
@@ -253,7 +317,6 @@ impl State {
         });
         gone.iter().for_each(|uid| self.forget_contribution(uid));
         self.rebuild();
-        self.revision += 1;
     }
 
     /// Makes the standing batch anew, so that nothing of a removed EHR stays in its columns.
@@ -324,9 +387,8 @@ fn row_of(ehr: &Ehr) -> EhrRow {
 
 impl Repository for Memory {
     async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
-        let mut state = self.state.borrow_mut();
-        state.check(&commit)?;
-        state.apply(commit);
+        self.state.borrow().check(&commit)?;
+        self.change(Change::Commit(commit));
         Ok(())
     }
 
@@ -361,9 +423,7 @@ impl Repository for Memory {
     }
 
     async fn set_tags(&self, ehr_id: &str, list: TagList) -> Result<(), StoreError> {
-        let mut state = self.state.borrow_mut();
-        state.tag(ehr_id, list);
-        state.revision += 1;
+        self.change(Change::Tags(ehr_id.to_owned(), list));
         Ok(())
     }
 
@@ -374,7 +434,7 @@ impl Repository for Memory {
     }
 
     async fn delete_objects(&self, ehr_id: &str, objects: &[String]) -> Result<(), StoreError> {
-        self.state.borrow_mut().remove_objects(ehr_id, objects);
+        self.change(Change::RemoveObjects(ehr_id.to_owned(), objects.to_vec()));
         Ok(())
     }
 
@@ -429,13 +489,11 @@ impl Repository for Memory {
     }
 
     async fn define(&self, kind: DefinitionKind, definition: Definition) -> Result<(), StoreError> {
-        let mut state = self.state.borrow_mut();
         let key = (kind, definition.name.clone(), definition.version.clone());
-        if state.definitions.contains_key(&key) {
+        if self.state.borrow().definitions.contains_key(&key) {
             return Err(StoreError::DefinitionExists);
         }
-        state.definitions.insert(key, definition);
-        state.revision += 1;
+        self.change(Change::Define(kind, definition));
         Ok(())
     }
 
@@ -452,19 +510,15 @@ impl Repository for Memory {
     }
 
     async fn undefine(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<bool, StoreError> {
-        let mut state = self.state.borrow_mut();
-        let found = state.definitions.remove(&(kind, name.to_owned(), version.to_owned())).is_some();
-        state.revision += u64::from(found);
-        Ok(found)
+        Ok(self.change(Change::Undefine(kind, name.to_owned(), version.to_owned())))
     }
 
     async fn delete_ehr(&self, ehr_id: &str) -> Result<bool, StoreError> {
-        Ok(!ehr_id.is_empty() && self.state.borrow_mut().remove(ehr_id))
+        Ok(!ehr_id.is_empty() && self.change(Change::RemoveEhr(ehr_id.to_owned())))
     }
 
     async fn reset(&self) -> Result<(), StoreError> {
-        let mut state = self.state.borrow_mut();
-        *state = State { revision: state.revision + 1, accesses: std::mem::take(&mut state.accesses), ..State::default() };
+        self.change(Change::Reset);
         Ok(())
     }
 

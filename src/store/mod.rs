@@ -1,6 +1,7 @@
 //! Storage: what a query needs as data, what a host must be able to do, and the two repositories.
 
 mod conflict;
+mod journal;
 pub mod memory;
 mod prune;
 pub mod ready;

@@ -23,6 +23,13 @@ pub struct Ehr {
     pub is_modifiable: bool,
 }
 
+impl Ehr {
+    /// What its EHR_STATUS says about it.
+    pub(crate) fn flags(&self) -> EhrFlags {
+        EhrFlags { subject: self.subject.clone(), is_queryable: self.is_queryable, is_modifiable: self.is_modifiable }
+    }
+}
+
 /// One version of a versioned object, as committed.
 #[derive(Clone, Debug)]
 pub struct Version {
@@ -211,6 +218,25 @@ pub enum DefinitionKind {
     Guide,
     /// Value sets; the version counts revisions.
     ValueSet,
+}
+
+impl DefinitionKind {
+    /// What stands for it where it is stored.
+    pub(crate) fn number(self) -> u64 {
+        match self {
+            DefinitionKind::Template => 1,
+            DefinitionKind::Query => 2,
+            DefinitionKind::Guide => 3,
+            DefinitionKind::ValueSet => 4,
+        }
+    }
+
+    /// The kind that a number stands for.
+    pub(crate) fn of_number(number: u64) -> Option<DefinitionKind> {
+        [DefinitionKind::Template, DefinitionKind::Query, DefinitionKind::Guide, DefinitionKind::ValueSet]
+            .into_iter()
+            .find(|kind| kind.number() == number)
+    }
 }
 
 /// Why a repository did not do what was asked.

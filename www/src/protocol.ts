@@ -7,10 +7,26 @@ export interface Samples {
   seed: number;
 }
 
+/** A repository under a name, kept in this browser. */
+export interface DataSet {
+  id: string;
+  name: string;
+  /** Milliseconds since 1970. */
+  created: number;
+  /** What it takes of the storage of this browser. */
+  bytes: number;
+  /** What its sample patients are made from; `null` without any. */
+  samples: Samples | null;
+  /** The one that this origin works with. */
+  current: boolean;
+}
+
 /** What the repository holds. */
 export interface Contents {
   /** The address of the server, or `null` for the data of this browser. */
   place: string | null;
+  /** The data set of this browser; `null` on a server. */
+  set: DataSet | null;
   ehrs: number;
   compositions: number;
   /** What the sample patients are made from; `null` on a server. */
@@ -167,6 +183,19 @@ export interface Calls {
   forget: { takes: null; gives: Contents };
   /** Takes back the writes behind this number of own writes. */
   undo: { takes: number; gives: Contents };
+  /** The data sets of this browser, the oldest first. */
+  sets: { takes: null; gives: DataSet[] };
+  /** Makes an empty data set of this name and works with it. */
+  createSet: { takes: string; gives: Contents };
+  /** Works with the data set of this id, in all tabs. */
+  openSet: { takes: string; gives: Contents };
+  renameSet: { takes: { id: string; name: string }; gives: null };
+  /** Removes a data set that is not in use. */
+  removeSet: { takes: string; gives: null };
+  /** Everything of the data set, as newline-delimited JSON with digests. */
+  export: { takes: null; gives: Blob };
+  /** Takes in an export; gives what is wrong with it. */
+  import: { takes: string; gives: string[] };
 }
 
 /** How far a long work is. */

@@ -17,7 +17,7 @@ export class Remote {
   private constructor({ base, authorization }: Server) {
     this.#base = base.replace(/\/+$/, "");
     this.#authorization = authorization;
-    this.labels = new Repository(this.#base);
+    this.labels = new Repository(this.#base, false);
   }
 
   /** Asks the server what it is, and for its templates. */
@@ -77,6 +77,7 @@ export class Remote {
   async contents(): Promise<Contents> {
     return {
       place: this.#base,
+      set: null,
       ehrs: await this.#count("SELECT COUNT(e/ehr_id/value) AS n FROM EHR e"),
       compositions: await this.#count("SELECT COUNT(*) AS n FROM EHR e CONTAINS COMPOSITION c"),
       samples: null,

@@ -2,7 +2,7 @@
 //
 // The shell (the files of the page) comes from the cache first. The interface comes from the server first, and from the same module, here, when
 // there is no server. Such answers carry the header `aqlite-answered-by: service-worker`.
-import { Local, type Answer } from "./local";
+import { Local, NotKept, type Answer } from "./local";
 
 declare const WASM_URL: string;
 declare const SHELL: string[];
@@ -53,10 +53,13 @@ async function answered(request: Request): Promise<Response> {
   let answer: Answer;
   try {
     const repository = await local();
-    answer = await repository.handle(request.method, request.url, Object.fromEntries(request.headers), await request.text());
-  } catch {
-    opened = undefined;
-    answer = problem(500, "Internal Server Error", "internal error: the request was not carried out");
+    answer = await repository.handle({ method: request.method, url: request.url, headers: Object.fromEntries(request.headers), body: await request.text() });
+  } catch (error) {
+    if (error instanceof NotKept) answer = problem(507, "Insufficient Storage", error.message);
+    else {
+      opened = undefined;
+      answer = problem(500, "Internal Server Error", "internal error: the request was not carried out");
+    }
   }
   const empty = answer.status === 204 || answer.status === 304 || request.method === "HEAD";
   const response = new Response(empty ? null : answer.body, { status: answer.status, headers: answer.headers });

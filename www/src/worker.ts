@@ -35,7 +35,7 @@ const PATIENTS = "SELECT e/ehr_id/value AS ehr, e/ehr_status/subject/external_re
 
 async function rest(local: Local, method: string, path: string, body = "", headers: Record<string, string> = {}): Promise<string> {
   if (remote) return remote.rest(method, path, body, headers);
-  const answer = await local.handle(method, new URL(`v1/${path}`, base).href, headers, body);
+  const answer = await local.handle({ method, url: new URL(`v1/${path}`, base).href, headers, body });
   if (answer.status < 300) return answer.body;
   throw new Error(refusal(answer.status, answer.body));
 }
@@ -146,7 +146,20 @@ const handlers: Handlers = {
     return path.replace(/\?.*/, "");
   },
   forget: (_, local) => local.forget(),
-  undo: (sequence, local) => local.undo(sequence),
+  undo: (added, local) => local.undo(added),
+  sets: (_, local) => local.sets.list(),
+  createSet: async (name, local, watch) => local.choose(await local.sets.create(name), watch),
+  openSet: (id, local, watch) => local.choose(id, watch),
+  renameSet: async ({ id, name }, local) => {
+    await local.sets.rename(id, name);
+    return null;
+  },
+  removeSet: async (id, local) => {
+    await local.sets.remove(id);
+    return null;
+  },
+  export: (_, local, watch) => local.export(watch),
+  import: (text, local) => local.import(text),
 };
 
 /** After these the instance cannot be trusted: its memory is as the failure left it. */

@@ -2,7 +2,7 @@
 
 use super::SqlRepository;
 use super::large::{Large, rests};
-use super::value::{Fields, Row, Sql, Statement, json_list, kind_number, kind_of, unexpected};
+use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
 use crate::document::{NothingKnown, ObjectKind, Packed, Shape, Shapes, pack};
 use crate::rm::class::Cls;
 use crate::rm::json;
@@ -239,7 +239,7 @@ impl<S: Sql> SqlRepository<S> {
         let (mut batch, mut texts) = (Vec::new(), Vec::new());
         for profile in profiles.iter().filter(|p| !self.catalogue.read.borrow().profile_ids.contains_key(p)) {
             let text = profile.archetypes_text();
-            batch.push(Statement::new(ADD_PROFILE).bind(kind_number(profile.kind)).bind(text.as_str()));
+            batch.push(Statement::new(ADD_PROFILE).bind(profile.kind.number()).bind(text.as_str()));
             texts.push(text);
         }
         if !batch.is_empty() {

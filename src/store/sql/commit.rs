@@ -4,7 +4,7 @@ use super::catalogue::Profile;
 use super::large::Large;
 use super::read::{EHR, known_texts, stored_digest};
 use super::tag::replace;
-use super::value::{Fields, Sql, SqlError, Statement, json_list, kind_number, unexpected};
+use super::value::{Fields, Sql, SqlError, Statement, json_list, unexpected};
 use super::{SqlRepository, next_revision};
 use crate::document::{Packed, Shape};
 use crate::store::conflict::{self, Head};
@@ -195,17 +195,13 @@ impl<S: Sql> SqlRepository<S> {
 fn open_ehr(commit: &Commit, batch: &mut Vec<Statement>) {
     if let Some(ehr) = &commit.new_ehr {
         let create = Statement::new(CREATE_EHR).bind(ehr.ehr_id.as_str()).bind(ehr.system_id.as_str()).bind(ehr.time_created.as_str());
-        batch.push(bind_flags(create, &flags_of(ehr)));
+        batch.push(bind_flags(create, &ehr.flags()));
     }
     if let Some(flags) = &commit.status
-        && commit.new_ehr.as_ref().map(flags_of).as_ref() != Some(flags)
+        && commit.new_ehr.as_ref().map(Ehr::flags).as_ref() != Some(flags)
     {
         batch.push(bind_flags(Statement::new(FLAG_EHR).bind(commit.ehr_id.as_str()), flags));
     }
-}
-
-fn flags_of(ehr: &Ehr) -> EhrFlags {
-    EhrFlags { subject: ehr.subject.clone(), is_queryable: ehr.is_queryable, is_modifiable: ehr.is_modifiable }
 }
 
 fn bind_flags(statement: Statement, flags: &EhrFlags) -> Statement {
@@ -231,7 +227,7 @@ fn add_version(commit: &Commit, version: &Version, profile: u64, packed: (String
     let (document, shapes) = (Large::of(packed.0), packed.1);
     let insert = Statement::new(ADD_VERSION)
         .bind(commit.ehr_id.as_str())
-        .bind(kind_number(version.kind))
+        .bind(version.kind.number())
         .bind(version.object_id.as_str())
         .bind(u64::from(number))
         .bind(version.preceding.as_deref())

@@ -18,7 +18,7 @@ impl<S: Sql> SqlRepository<S> {
         let owner = owner(kind, &definition.name, &definition.version);
         let body = Large::of(definition.body);
         let insert = Statement::new(INSERT)
-            .bind(number(kind))
+            .bind(kind.number())
             .bind(definition.name)
             .bind(definition.version)
             .bind(definition.format)
@@ -35,17 +35,17 @@ impl<S: Sql> SqlRepository<S> {
     }
 
     pub(super) async fn list_definitions(&self, kind: DefinitionKind, prefix: &str) -> Result<Vec<Definition>, StoreError> {
-        listed(self.rows(Statement::new(LIST).bind(number(kind)).bind(prefix)).await?)
+        listed(self.rows(Statement::new(LIST).bind(kind.number()).bind(prefix)).await?)
     }
 
     pub(super) async fn read_grounds(&self, ehr_id: &str, template_id: &str) -> Result<(Option<Ehr>, Vec<Definition>), StoreError> {
-        let versions = Statement::new(VERSIONS).bind(number(DefinitionKind::Template)).bind(template_id);
+        let versions = Statement::new(VERSIONS).bind(DefinitionKind::Template.number()).bind(template_id);
         let mut answers = self.batch(vec![Statement::new(EHR).bind(ehr_id), versions]).await?.into_iter();
         Ok((ehr_of(answers.next().unwrap_or_default())?, listed(answers.next().unwrap_or_default())?))
     }
 
     pub(super) async fn read_definition(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<Option<Definition>, StoreError> {
-        let read = Statement::new(READ).bind(number(kind)).bind(name).bind(version);
+        let read = Statement::new(READ).bind(kind.number()).bind(name).bind(version);
         let owner = owner(kind, name, version);
         let mut answers = self.batch(vec![read, read_rests(std::slice::from_ref(&owner))]).await?.into_iter();
         let found = answers.next().and_then(|rows| rows.into_iter().next());
@@ -58,7 +58,7 @@ impl<S: Sql> SqlRepository<S> {
     }
 
     pub(super) async fn remove_definition(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<bool, StoreError> {
-        let delete = Statement::new(DELETE).bind(number(kind)).bind(name).bind(version);
+        let delete = Statement::new(DELETE).bind(kind.number()).bind(name).bind(version);
         let chunks = Statement::new("DELETE FROM chunk WHERE owner = ?1").bind(owner(kind, name, version));
         let answers = self.batch(vec![delete, chunks, next_revision()]).await?;
         Ok(answers.first().is_some_and(|rows| !rows.is_empty()))
@@ -83,15 +83,6 @@ fn head(fields: &mut Fields) -> Result<Definition, StoreError> {
     })
 }
 
-fn number(kind: DefinitionKind) -> u64 {
-    match kind {
-        DefinitionKind::Template => 1,
-        DefinitionKind::Query => 2,
-        DefinitionKind::Guide => 3,
-        DefinitionKind::ValueSet => 4,
-    }
-}
-
 fn owner(kind: DefinitionKind, name: &str, version: &str) -> String {
-    format!("d/{}/{name}/{version}", number(kind))
+    format!("d/{}/{name}/{version}", kind.number())
 }

@@ -20,7 +20,7 @@ use super::scan::Scan;
 use crate::document::ObjectKind;
 pub use catalogue::Catalogue;
 use std::rc::Rc;
-use value::{Fields, kind_number};
+use value::Fields;
 pub use value::{Row, Sql, SqlError, SqlValue, Statement};
 
 /// A repository over an executor of SQL.
@@ -99,7 +99,7 @@ impl<S: Sql> Repository for SqlRepository<S> {
     }
 
     async fn objects(&self, ehr_id: &str, kind: ObjectKind, offset: u64, limit: u64) -> Result<Vec<String>, StoreError> {
-        let query = Statement::new(read::OBJECTS).bind(ehr_id).bind(kind_number(kind)).bind(limit).bind(offset);
+        let query = Statement::new(read::OBJECTS).bind(ehr_id).bind(kind.number()).bind(limit).bind(offset);
         self.rows(query).await?.into_iter().map(|row| Fields::of(row).text()).collect()
     }
 

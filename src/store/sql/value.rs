@@ -178,18 +178,8 @@ pub(super) fn json_list<T: serde::Serialize>(list: &[T]) -> String {
     serde_json::to_string(list).unwrap_or_else(|_| "[]".into())
 }
 
-pub(super) fn kind_number(kind: ObjectKind) -> u64 {
-    match kind {
-        ObjectKind::Composition => 1,
-        ObjectKind::EhrStatus => 2,
-        ObjectKind::Folder => 3,
-        ObjectKind::Party => 4,
-    }
-}
-
 pub(super) fn kind_of(number: u64) -> Result<ObjectKind, StoreError> {
-    let kinds = [ObjectKind::Composition, ObjectKind::EhrStatus, ObjectKind::Folder, ObjectKind::Party];
-    kinds.into_iter().find(|kind| kind_number(*kind) == number).ok_or_else(unexpected)
+    ObjectKind::of_number(number).ok_or_else(unexpected)
 }
 
 #[cfg(test)]

@@ -5,17 +5,16 @@
 //! the instance is lost then, and its owner starts another.
 
 mod guide;
-mod moment;
 mod samples;
 
 use aqlite::aql::{self, Budget, Completion, CsvOptions, Parameter, Parameters, QueryOptions, ResultSet, Run, TemplateLabels};
-use aqlite::diag::{Diagnostic, LineIndex, Severity, Span};
-use aqlite::service::{Answers, Auth, Config, Request, Response, Service};
+use aqlite::diag::{Diagnostic, Finding, LineIndex, Severity, Span};
+use aqlite::service::{Answers, Auth, Config, Replayed, Request, Response, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::block_on;
 use aqlite::store::repository::{Definition, DefinitionKind, Repository as _};
 use aqlite::template::{Template, describe};
-use moment::Replayed;
+use js_sys::Function;
 use serde_json::{Map, Value, json};
 use std::cell::RefCell;
 use wasm_bindgen::prelude::*;
@@ -50,6 +49,28 @@ pub struct Repository {
     templates: RefCell<Vec<Template>>,
 }
 
+/// The rows that a query gave.
+#[wasm_bindgen]
+pub struct Rows(ResultSet);
+
+#[wasm_bindgen]
+impl Rows {
+    /// As [`Repository::query`] gives them.
+    pub fn json(&self) -> String {
+        result_json(&self.0)
+    }
+
+    /// As [`Repository::table`] gives them.
+    pub fn csv(&self, guard: bool) -> String {
+        self.0.to_csv(CsvOptions { guard })
+    }
+
+    /// An object a line.
+    pub fn ndjson(&self) -> String {
+        self.0.to_ndjson()
+    }
+}
+
 /// A magnitude in another unit of the same property, by UCUM code or text; `undefined` where the table of openEHR has no way
 /// between them.
 #[wasm_bindgen]
@@ -59,9 +80,9 @@ pub fn convert(magnitude: f64, from: &str, to: &str) -> Option<f64> {
 
 #[wasm_bindgen]
 impl Repository {
-    /// An empty repository. `base_url` is what stands in front of `/v1` in the addresses of the interface.
+    /// An empty repository. `base_url` is what stands in front of `/v1` in the addresses of the interface. With `journaled`, [`Repository::written`] tells what was done.
     #[wasm_bindgen(constructor)]
-    pub fn new(base_url: &str) -> Repository {
+    pub fn new(base_url: &str, journaled: bool) -> Repository {
         std::panic::set_hook(Box::new(|info| {
             // Where, but not what: the message of a panic may quote data.
             let place = info.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
@@ -71,7 +92,23 @@ impl Repository {
         }));
         let base_url = base_url.trim_end_matches('/').to_owned();
         let config = Config { base_url, auth: Auth::Open, log: false, origins: vec![String::from("*")], ..Config::default() };
-        Repository { service: Service::new(Memory::new(), config), templates: RefCell::default() }
+        let memory = if journaled { Memory::journaled() } else { Memory::new() };
+        Repository { service: Service::new(memory, config), templates: RefCell::default() }
+    }
+
+    /// What was done since the last time, as bytes that [`Repository::repeat`] understands; `undefined` when nothing was done. They are
+    /// kept all or not at all.
+    pub fn written(&self) -> Option<Vec<u8>> {
+        self.service.repository().written().map(String::into_bytes)
+    }
+
+    /// Does again what was written: all of it since the first, in its order, in pieces that end where one of [`Repository::written`] ended.
+    ///
+    /// # Errors
+    /// When the bytes are not what was written. The repository is of no use then.
+    pub fn repeat(&self, lines: &[u8]) -> Result<(), JsError> {
+        let lines = std::str::from_utf8(lines)?;
+        self.service.repository().repeat(lines).map_err(|why| JsError::new(&why))
     }
 
     /// Loads more of some sample patients: at least so many compositions, in whole EHRs. True while there are more.
@@ -80,12 +117,19 @@ impl Repository {
     /// When the repository refuses one of them, for instance because it is there already.
     pub fn load_samples(&mut self, samples: &mut Samples, compositions: usize) -> Result<bool, JsError> {
         // Loading under fixed identifiers is administration, which is not open to the requests of pages.
-        let config = self.service.config().clone();
-        let administered = Config { admin: true, ..config.clone() };
-        let service = std::mem::replace(&mut self.service, Service::new(Memory::new(), config.clone())).with_config(administered);
-        let loaded = samples.0.step(&service, compositions);
-        self.service = service.with_config(config);
+        let before = self.service.config().admin;
+        self.set_admin(true);
+        let loaded = samples.0.step(&self.service, compositions);
+        self.set_admin(before);
         loaded.map_err(|why| JsError::new(&why))
+    }
+
+    /// Whether requests may administer: export, import, load under fixed ids, delete for good.
+    #[wasm_bindgen(setter)]
+    pub fn set_admin(&mut self, admin: bool) {
+        let config = Config { admin, ..self.service.config().clone() };
+        let spare = Service::new(Memory::new(), config.clone());
+        self.service = std::mem::replace(&mut self.service, spare).with_config(config);
     }
 
     /// Answers a request of the REST interface: JSON text `{status, headers: [[name, value]], body}`.
@@ -112,7 +156,26 @@ impl Repository {
     /// # Errors
     /// An `Error` with `diagnostics` when the query or a parameter is wrong, without when it was too large.
     pub fn query(&self, q: &str, parameters: &str, now: &str) -> Result<String, JsValue> {
-        self.run(q, parameters, now).map(|result| result_json(&result))
+        self.run(q, parameters, now, &|| false).map(|result| result_json(&result))
+    }
+
+    /// The rows of a query, kept to be written in several ways. `stopped` is called now and then; when it gives something true, the run ends.
+    ///
+    /// # Errors
+    /// As [`Repository::query`], and when it was stopped.
+    pub fn rows(&self, q: &str, parameters: &str, now: &str, stopped: &Function) -> Result<Rows, JsValue> {
+        let stopped = || stopped.call0(&JsValue::NULL).map_or(true, |answer| answer.is_truthy());
+        self.run(q, parameters, now, &stopped).map(Rows)
+    }
+
+    /// What a commit would find in a composition (canonical JSON or XML): JSON text of a list of `{severity, code, path, message, expected,
+    /// found, label}`. The template is the one of this id, or else the one that the composition names.
+    ///
+    /// # Errors
+    /// When the repository fails.
+    pub fn validate(&self, text: &str, template_id: Option<String>) -> Result<String, JsError> {
+        let found = block_on(self.service.examine(text, template_id.as_deref())).map_err(|waits| JsError::new(&waits.to_string()))?;
+        Ok(found.map_err(|why| JsError::new(&why))?.iter().map(finding_json).collect::<Value>().to_string())
     }
 
     /// The same rows as text: `format` is `csv` (RFC 4180; `guard` keeps texts from being taken for formulas) or `ndjson`.
@@ -120,7 +183,7 @@ impl Repository {
     /// # Errors
     /// As [`Repository::query`], and when there is no such format.
     pub fn table(&self, q: &str, parameters: &str, now: &str, format: &str, guard: bool) -> Result<String, JsValue> {
-        let result = self.run(q, parameters, now)?;
+        let result = self.run(q, parameters, now, &|| false)?;
         match format {
             "csv" => Ok(result.to_csv(CsvOptions { guard })),
             "ndjson" => Ok(result.to_ndjson()),
@@ -172,13 +235,12 @@ impl Repository {
 }
 
 impl Repository {
-    fn run(&self, q: &str, parameters: &str, now: &str) -> Result<ResultSet, JsValue> {
+    fn run(&self, q: &str, parameters: &str, now: &str, stopped: &dyn Fn() -> bool) -> Result<ResultSet, JsValue> {
         let parameters = bound(parameters)?;
         let answers = self.answers(q)?;
         let options = QueryOptions { terminology: Some(&answers), ..QueryOptions::default() };
         let plan = aql::prepare(q, &parameters, &options).map_err(|found| query_error(q, &found))?;
-        let go_on = || false;
-        let mut run = Run::new(&plan, now, Budget { rows: ROWS, ..Budget::default() }, &go_on);
+        let mut run = Run::new(&plan, now, Budget { rows: ROWS, ..Budget::default() }, stopped);
         let scanned = block_on(self.service.repository().scan(plan.scan(), &mut |batch| run.push(batch)));
         scanned.map_err(|waits| JsError::new(&waits.to_string()))?.map_err(|e| JsError::new(&e.to_string()))?;
         Ok(run.finish().map_err(|e| JsError::new(&e.to_string()))?)
@@ -275,13 +337,22 @@ fn result_json(result: &ResultSet) -> String {
     out
 }
 
+fn finding_json(f: &Finding) -> Value {
+    let severity = severity(f.severity);
+    json!({ "severity": severity, "code": f.code, "path": f.path, "message": f.message, "expected": f.expected, "found": f.found, "label": f.label })
+}
+
+fn severity(severity: Severity) -> &'static str {
+    if severity == Severity::Error { "error" } else { "warning" }
+}
+
 fn diagnostics_json(q: &str, found: &[Diagnostic]) -> Value {
     let index = LineIndex::new(q);
     let one = |d: &Diagnostic| {
         json!({
             "from": index.utf16(d.span.start),
             "to": index.utf16(d.span.end),
-            "severity": if d.severity == Severity::Error { "error" } else { "warning" },
+            "severity": severity(d.severity),
             "code": d.code,
             "message": d.message,
             "help": d.help,

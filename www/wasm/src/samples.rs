@@ -1,8 +1,7 @@
 //! Sample patients, loaded under their own identifiers: those of an EHR, a version and a contribution follow from the seed.
 
-use crate::moment::Replayed;
 use aqlite::samples::{EhrSample, Generator, guides, templates};
-use aqlite::service::{Moment, Request, Service};
+use aqlite::service::{Moment, Replayed, Request, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::block_on;
 use serde_json::json;

@@ -1,8 +1,8 @@
 //! A clock that stands still and identifiers that follow from a seed: what was done once can be done again with the same outcome.
 
-use aqlite::service::Moment;
+use super::Moment;
 
-/// The moment of one request.
+/// The moment of a request whose outcome follows from its arguments: hosts keep them, and carry the request out again.
 pub struct Replayed {
     micros: i64,
     state: u64,

@@ -1,0 +1,39 @@
+//! A composition examined without being committed: what the Reference Model and its template find in it.
+
+use super::Service;
+use super::content::{model_findings, named_template, without_template};
+use crate::diag::Finding;
+use crate::rm::class::Cls;
+use crate::rm::{json, xml};
+use crate::store::repository::Repository;
+use crate::template;
+
+impl<R: Repository> Service<R> {
+    /// Everything that a commit would find in a COMPOSITION (canonical JSON or XML), warnings too. The template is the one
+    /// of this id, or else the one that the composition names.
+    ///
+    /// # Errors
+    /// A sentence when the repository fails.
+    pub async fn examine(&self, text: &str, template_id: Option<&str>) -> Result<Vec<Finding>, String> {
+        let is_xml = text.trim_start_matches('\u{feff}').trim_start().starts_with('<');
+        let read = if is_xml { xml::read(text, Cls::COMPOSITION) } else { json::read(text, Cls::COMPOSITION) };
+        let tree = match read {
+            Ok(tree) => tree,
+            Err(findings) => return Ok(findings),
+        };
+        let mut findings = model_findings(&tree);
+        let named = template_id.or_else(|| named_template(&tree));
+        let compiled = match named {
+            Some(id) => self.template(id).await.map_err(|failure| failure.message)?,
+            None => None,
+        };
+        match (compiled, tree.root()) {
+            (Some(compiled), Some(root)) => {
+                findings.extend(template::validate(root, &compiled.template));
+                template::label_findings(root, &compiled.template, &mut findings);
+            }
+            _ => findings.insert(0, without_template(named)),
+        }
+        Ok(findings)
+    }
+}

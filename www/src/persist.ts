@@ -1,0 +1,320 @@
+// Data sets: repositories under names, kept as journals in the origin private file system, for the page, the Service Worker and the npm package.
+//
+//   const sets = await DataSets.open(await opfs("aqlite") ?? new MemoryRoot());
+//   await sets.list()                    what there is: [{ id, name, created, bytes, samples, added, current }]
+//   await sets.create("Ward 7")          an empty one; gives its id; a name is there once
+//   await sets.rename(id, "Ward 8")
+//   await sets.remove(id)                never the current one
+//   await sets.choose(id)                the one that this origin works with from now on, in all its tabs and in the Service Worker
+//   const journal = sets.journal(id)     its writes: `follow` reads what is new, `append` adds, `rewrite` and `undo` replace
+//   await sets.alone(run)                one writer at a time among all realms of the origin
+//
+// On disk: `index.json` names the sets; a folder each holds segments `generation-number.log`. A line is one write, all of it or nothing: a
+// line without its end never happened. What replaces everything is a new generation, whose segments count when the index names it.
+import type { Folder, Root } from "./storage";
+import type { DataSet, Samples } from "./protocol";
+
+/** What the index says of a data set. */
+interface Entry {
+  name: string;
+  /** Milliseconds since 1970. */
+  created: number;
+  generation: number;
+  /** What its sample patients are made from. */
+  samples: Samples | null;
+  /** Lines of the journal that made the sample patients; those behind are the user's own. */
+  base: number;
+}
+
+interface Index {
+  format: number;
+  current: string | null;
+  sets: Record<string, Entry>;
+}
+
+/** The form of the files. Another number is of another release. */
+const FORMAT = 1;
+const INDEX = "index.json";
+const NEWLINE = 10;
+/** Bytes that are read at once. */
+const PIECE = 4 << 20;
+/** A segment that is shorter is the last one. */
+const SEGMENT = 1 << 20;
+/** A segment that is written in place may grow longer: it is not copied at each write. */
+const LONG_SEGMENT = 64 << 20;
+
+/** The data set is not there any more: another tab has removed it. */
+export class Gone extends Error {
+  override readonly name = "Gone";
+}
+
+/** The data sets of an origin. */
+export class DataSets {
+  readonly #root: Root;
+
+  private constructor(root: Root) {
+    this.#root = root;
+  }
+
+  /** Opens the sets in a folder. Fails where a newer release has written them. */
+  static async open(root: Root): Promise<DataSets> {
+    const sets = new DataSets(root);
+    await sets.#index();
+    return sets;
+  }
+
+  /** All sets, the oldest first. */
+  async list(): Promise<DataSet[]> {
+    const { sets, current } = await this.#index();
+    const all = Object.entries(sets).sort(([, a], [, b]) => a.created - b.created);
+    return Promise.all(all.map(async ([id, { name, created, samples }]) => ({ id, name, created, samples, bytes: await bytes(await this.#root.folder(id)), current: id === current })));
+  }
+
+  /** The set that the origin works with. */
+  async current(): Promise<string | null> {
+    return (await this.#index()).current;
+  }
+
+  /** Makes an empty set; gives its id. */
+  create(name: string): Promise<string> {
+    const id = crypto.randomUUID();
+    return this.#edit((index) => {
+      index.sets[id] = { name: free(index, name), created: Date.now(), generation: 1, samples: null, base: 0 };
+      return id;
+    });
+  }
+
+  rename(id: string, name: string): Promise<void> {
+    return this.#edit((index) => {
+      entry(index, id).name = free(index, name, id);
+    });
+  }
+
+  choose(id: string): Promise<void> {
+    return this.#edit((index) => {
+      entry(index, id);
+      index.current = id;
+    });
+  }
+
+  /** Removes a set with all its data. The current one stays: another has to be chosen first. */
+  async remove(id: string): Promise<void> {
+    await this.#edit((index) => {
+      entry(index, id);
+      if (index.current === id) throw new Error("the data set is in use: open another one first");
+      delete index.sets[id];
+    });
+    await this.#root.removeFolder(id);
+  }
+
+  /** The writes of a set. */
+  journal(id: string): Journal {
+    return new Journal(id, this.#root, async () => entry(await this.#index(), id), (change) => this.#edit((index) => change(entry(index, id))));
+  }
+
+  /** Runs something while nobody else of this origin writes. */
+  alone<T>(run: () => Promise<T>): Promise<T> {
+    return exclusively("aqlite/write", run);
+  }
+
+  async #index(): Promise<Index> {
+    if ((await this.#root.size(INDEX)) < 0) return { format: FORMAT, current: null, sets: {} };
+    const index = JSON.parse(new TextDecoder().decode(await this.#root.read(INDEX, 0))) as Index;
+    if (index.format !== FORMAT) throw new Error("the data of this browser was written by another release of aqlite: reload the page to use that one");
+    return index;
+  }
+
+  #edit<T>(change: (index: Index) => T): Promise<T> {
+    return exclusively("aqlite/index", async () => {
+      const index = await this.#index();
+      const result = change(index);
+      await this.#root.replace(INDEX, new TextEncoder().encode(JSON.stringify(index)));
+      return result;
+    });
+  }
+}
+
+function entry(index: Index, id: string): Entry {
+  const found = index.sets[id];
+  if (!found) throw new Gone("the data set is not there any more");
+  return found;
+}
+
+/** The name, if no other set has it. */
+function free(index: Index, name: string, own?: string): string {
+  const wanted = name.trim();
+  if (wanted === "") throw new Error("a data set needs a name");
+  if (Object.entries(index.sets).some(([id, set]) => id !== own && set.name === wanted)) throw new Error(`there is a data set \`${wanted}\` already: choose another name`);
+  return wanted;
+}
+
+/** The writes of one set, as one realm has read them. */
+export class Journal {
+  readonly id: string;
+  readonly #root: Root;
+  readonly #entry: () => Promise<Entry>;
+  readonly #edit: (change: (entry: Entry) => void) => Promise<void>;
+  #opened: Promise<Folder> | undefined;
+  /** Where reading stopped; the next write goes there. Generation 0 is none: nothing was read. */
+  #at = { generation: 0, segment: 1, bytes: 0, lines: 0 };
+  #base = 0;
+  #samples: Samples | null = null;
+
+  constructor(id: string, root: Root, entry: () => Promise<Entry>, edit: (change: (entry: Entry) => void) => Promise<void>) {
+    this.id = id;
+    this.#root = root;
+    this.#entry = entry;
+    this.#edit = edit;
+  }
+
+  /** What the sample patients of the set are made from. */
+  get samples(): Samples | null {
+    return this.#samples;
+  }
+
+  /** Writes of the user's own. */
+  get added(): number {
+    return this.#at.lines - this.#base;
+  }
+
+  /** Gives what was written since the last time to `repeat`, in whole lines, `of` about so many bytes; calls `anew` first when everything has to be built again. */
+  async follow(anew: () => void, repeat: (lines: Uint8Array, of: number) => void): Promise<void> {
+    const { generation, base, samples } = await this.#entry();
+    this.#base = base;
+    this.#samples = samples;
+    let of = PIECE;
+    if (generation !== this.#at.generation) {
+      anew();
+      this.#at = { generation, segment: 1, bytes: 0, lines: 0 };
+      of = await bytes(await this.#folder());
+    }
+    for await (const lines of this.#news(this.#at)) repeat(lines, of);
+  }
+
+  /** The next `follow` gives everything. */
+  forget(): void {
+    this.#at.generation = 0;
+  }
+
+  /** Adds a line. The realm must be alone, and have followed. */
+  async append(line: Uint8Array): Promise<void> {
+    const at = this.#at;
+    const longest = this.#root.inPlace ? LONG_SEGMENT : SEGMENT;
+    const next = at.bytes >= longest;
+    const [segment, bytes] = next ? [at.segment + 1, 0] : [at.segment, at.bytes];
+    await (await this.#folder()).write(file(at.generation, segment), bytes, line);
+    Object.assign(at, { segment, bytes: bytes + line.length, lines: at.lines + 1 });
+  }
+
+  /** Replaces everything by what `fill` writes: sample patients. When it fails, all stays as it was. */
+  rewrite(samples: Samples | null, fill: (write: (line: Uint8Array) => Promise<void>) => Promise<void>): Promise<void> {
+    return this.#renew(fill, (entry) => Object.assign(entry, { samples, base: this.#at.lines }));
+  }
+
+  /** Takes back the own writes behind this number of them. The repository has to follow. */
+  async undo(added: number): Promise<void> {
+    const kept = (await this.#entry()).base + added;
+    const from = { ...this.#at, segment: 1, bytes: 0, lines: 0 };
+    await this.#renew(
+      async (write) => {
+        for await (const lines of this.#news(from)) {
+          const more = kept - (from.lines - count(lines));
+          if (more <= 0) break;
+          for (const line of split(lines).slice(0, more)) await write(line);
+        }
+      },
+      () => undefined,
+    );
+    this.forget();
+  }
+
+  async #renew(fill: (write: (line: Uint8Array) => Promise<void>) => Promise<void>, describe: (entry: Entry) => void): Promise<void> {
+    const before = (await this.#entry()).generation;
+    const generation = before + 1;
+    await this.#clean(before);
+    this.#at = { generation, segment: 1, bytes: 0, lines: 0 };
+    try {
+      await fill((line) => this.append(line));
+      await this.#edit((entry) => {
+        describe(entry);
+        entry.generation = generation;
+      });
+    } catch (error) {
+      this.forget();
+      await this.#clean(before);
+      throw error;
+    }
+    await this.#clean(generation);
+  }
+
+  /** Removes the segments of other generations: what was replaced, and what never came to be. */
+  async #clean(generation: number): Promise<void> {
+    const folder = await this.#folder();
+    for (const name of await folder.names()) if (!name.startsWith(`${generation}-`)) await folder.remove(name);
+  }
+
+  #folder(): Promise<Folder> {
+    this.#opened ??= this.#root.folder(this.id);
+    return this.#opened;
+  }
+
+  /** Whole lines from a place on, which moves along. */
+  async *#news(at: { generation: number; segment: number; bytes: number; lines: number }): AsyncGenerator<Uint8Array> {
+    const folder = await this.#folder();
+    for (;;) {
+      const name = file(at.generation, at.segment);
+      const size = await folder.size(name);
+      for (let piece = PIECE; at.bytes < size; ) {
+        const bytes = await folder.read(name, at.bytes, Math.min(size, at.bytes + piece));
+        const end = bytes.lastIndexOf(NEWLINE) + 1;
+        if (end === 0) {
+          if (at.bytes + piece >= size) break;
+          piece *= 2;
+          continue;
+        }
+        const lines = bytes.subarray(0, end);
+        at.bytes += end;
+        at.lines += count(lines);
+        yield lines;
+      }
+      if (size < SEGMENT || (await folder.size(file(at.generation, at.segment + 1))) < 0) return;
+      at.segment += 1;
+      at.bytes = 0;
+    }
+  }
+}
+
+async function bytes(folder: Folder): Promise<number> {
+  const sizes = await Promise.all((await folder.names()).map((name) => folder.size(name)));
+  return sizes.reduce((sum, size) => sum + Math.max(size, 0), 0);
+}
+
+function file(generation: number, segment: number): string {
+  return `${generation}-${String(segment).padStart(6, "0")}.log`;
+}
+
+function count(lines: Uint8Array): number {
+  let found = 0;
+  for (let at = lines.indexOf(NEWLINE); at >= 0; at = lines.indexOf(NEWLINE, at + 1)) found += 1;
+  return found;
+}
+
+function split(lines: Uint8Array): Uint8Array[] {
+  const found: Uint8Array[] = [];
+  for (let at = 0; at < lines.length; ) {
+    const end = lines.indexOf(NEWLINE, at) + 1;
+    found.push(lines.subarray(at, end));
+    at = end;
+  }
+  return found;
+}
+
+/** Where the host has no locks (Node), the order of this realm. */
+const waiting = new Map<string, Promise<unknown>>();
+
+function exclusively<T>(name: string, run: () => Promise<T>): Promise<T> {
+  if (globalThis.navigator?.locks) return navigator.locks.request(name, run) as Promise<T>;
+  const result = (waiting.get(name) ?? Promise.resolve()).then(run, run);
+  waiting.set(name, result.catch(() => undefined));
+  return result;
+}
