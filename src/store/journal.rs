@@ -5,7 +5,7 @@
 //! JSON, an id. One with control characters stands as a JSON string behind a unit separator. An empty field is one that is absent.
 
 use super::conflict::split_uid;
-use super::repository::{Commit, Definition, DefinitionKind, Ehr, EhrFlags, ItemTag, TagList, Version};
+use super::repository::{Access, Commit, Definition, DefinitionKind, Ehr, EhrFlags, ItemTag, TagList, Version};
 use crate::document::{ObjectKind, Packed, Shape, Shapes};
 use crate::rm::json::quote_into;
 use std::borrow::Cow;
@@ -31,6 +31,9 @@ pub(super) enum Change {
     RemoveEhr(String),
     Define(DefinitionKind, Definition),
     Undefine(DefinitionKind, String, String),
+    /// Lines of the access log.
+    Note(Vec<Access>),
+    /// Everything but the access log.
     Reset,
 }
 
@@ -63,6 +66,7 @@ impl Journal {
                 self.plain("define", &[&kind.number().to_string(), &d.name, &d.version, &d.format, &d.created, &d.summary, &d.body]);
             }
             Change::Undefine(kind, name, version) => self.plain("undefine", &[&kind.number().to_string(), name, version]),
+            Change::Note(accesses) => accesses.iter().for_each(|access| self.access(access)),
             Change::Reset => self.plain("reset", &[]),
         }
     }
@@ -70,6 +74,14 @@ impl Journal {
     fn plain(&mut self, name: &str, fields: &[&str]) {
         self.line.push_str(name);
         fields.iter().for_each(|field| put(&mut self.line, Some(field)));
+        self.line.push(RECORD);
+    }
+
+    fn access(&mut self, access: &Access) {
+        self.line.push_str("access");
+        let Access { time, who, issuer, operation, object, ehr_id, query, status, request_id } = access;
+        [time, who, issuer, operation, &status.to_string(), request_id].into_iter().for_each(|field| put(&mut self.line, Some(field)));
+        [object, ehr_id, query].into_iter().for_each(|field| put(&mut self.line, field.as_deref()));
         self.line.push(RECORD);
     }
 
@@ -105,6 +117,7 @@ impl Journal {
         }
         out.push(RECORD);
         commit.versions.iter().flat_map(|v| &v.tags).for_each(|list| self.tags(&commit.ehr_id, list));
+        commit.access.iter().for_each(|access| self.access(access));
     }
 
     /// Gives a shape its number, and writes it where it has none yet.
@@ -136,6 +149,7 @@ impl Journal {
             "remove-ehr" => Change::RemoveEhr(fields.string()?),
             "define" => Change::Define(fields.definition_kind()?, read_definition(&mut fields)?),
             "undefine" => Change::Undefine(fields.definition_kind()?, fields.string()?, fields.string()?),
+            "access" => Change::Note(vec![read_access(&mut fields)?]),
             "reset" => Change::Reset,
             other => return Err(broken(&format!("there is no record `{other}`"))),
         }))
@@ -218,6 +232,20 @@ fn read_tags(fields: &mut Fields<'_>) -> Result<TagList, String> {
         list.tags.push(ItemTag { key: key.unwrap_or_default().into_owned(), path: fields.optional()?, value: fields.optional()? });
     }
     Ok(list)
+}
+
+fn read_access(fields: &mut Fields<'_>) -> Result<Access, String> {
+    Ok(Access {
+        time: fields.string()?,
+        who: fields.string()?,
+        issuer: fields.string()?,
+        operation: fields.string()?,
+        status: fields.text()?.parse().map_err(|_| broken("a status is no number"))?,
+        request_id: fields.string()?,
+        object: fields.optional()?,
+        ehr_id: fields.optional()?,
+        query: fields.optional()?,
+    })
 }
 
 fn read_definition(fields: &mut Fields<'_>) -> Result<Definition, String> {

@@ -80,8 +80,7 @@ impl Memory {
         Memory { journal: Some(RefCell::default()), ..Memory::default() }
     }
 
-    /// What was done since the last time, as one line of text with its end; nothing when nothing was done. The access log is not
-    /// in it.
+    /// What was done since the last time, as one line of text with its end; nothing when nothing was done.
     pub fn written(&self) -> Option<String> {
         self.journal.as_ref()?.borrow_mut().take()
     }
@@ -190,6 +189,10 @@ impl State {
                 let found = self.definitions.remove(&(kind, name, version)).is_some();
                 self.revision += u64::from(found);
                 return found;
+            }
+            Change::Note(accesses) => {
+                self.accesses.extend(accesses);
+                return true;
             }
             Change::Reset => *self = State { revision: self.revision, accesses: std::mem::take(&mut self.accesses), ..State::default() },
         }
@@ -523,7 +526,7 @@ impl Repository for Memory {
     }
 
     async fn note(&self, accesses: Vec<Access>) -> Result<(), StoreError> {
-        self.state.borrow_mut().accesses.extend(accesses);
+        self.change(Change::Note(accesses));
         Ok(())
     }
 

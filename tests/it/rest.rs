@@ -25,6 +25,7 @@ use aqlite::store::memory::Memory;
 use aqlite::store::ready::block_on;
 use aqlite::store::repository::Repository;
 use serde_json::Value;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -83,6 +84,28 @@ fn the_cases_hold_over_http() {
         }
         Box::new(host)
     });
+}
+
+#[test]
+fn the_cases_hold_in_memory_that_is_built_anew_from_its_journal_before_every_request() {
+    run_all(&|config| Box::new(Rebuilt { config, lines: RefCell::default() }));
+}
+
+/// What was written, and nothing else.
+struct Rebuilt {
+    config: Config,
+    lines: RefCell<String>,
+}
+
+impl Handler for Rebuilt {
+    fn handle(&self, request: &Request, moment: &mut dyn Moment) -> Response {
+        let memory = Memory::journaled();
+        memory.repeat(&self.lines.borrow()).expect("the lines that were written");
+        let service = Service::new(memory, self.config.clone());
+        let response = block_on(service.handle(request, moment)).expect("a synchronous repository");
+        self.lines.borrow_mut().push_str(&service.repository().written().unwrap_or_default());
+        response
+    }
 }
 
 /// A service whose futures never wait.

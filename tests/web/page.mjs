@@ -59,3 +59,42 @@ export async function run(page, q) {
 export async function row(page, number) {
   return page.locator(`[role=gridcell][data-row="${number}"]`).allTextContents();
 }
+
+/**
+ * A worker of its own beside the page's, spoken to as the page speaks to its: `call(name, argument)`. `call.cancelled` ends the call at its first
+ * progress, `call.text` reads a Blob, `call.after` waits for so many answers, `call.kill` ends the worker.
+ */
+export async function caller(page) {
+  const url = page.workers().find((worker) => /worker\.\w+\.js$/.test(worker.url())).url();
+  const number = await page.evaluate((url) => {
+    const all = (window.tested ??= []);
+    const worker = new Worker(url);
+    const waiting = new Map();
+    const one = { worker, answered: 0, last: 0 };
+    worker.onmessage = ({ data }) => {
+      const call = waiting.get(data.id);
+      if (data.progress) {
+        if (call?.cancel) worker.postMessage({ cancel: data.id });
+        return;
+      }
+      one.answered += 1;
+      waiting.delete(data.id);
+      if (data.error) call?.reject(new Error(data.error.message));
+      else call?.resolve(data.value);
+    };
+    one.call = (call, argument, cancel) =>
+      new Promise((resolve, reject) => {
+        const id = (one.last += 1);
+        waiting.set(id, { resolve, reject, cancel });
+        worker.postMessage({ id, call, argument });
+      });
+    return all.push(one) - 1;
+  }, url);
+  const ask = (call, argument, cancel) => page.evaluate(({ number, call, argument, cancel }) => window.tested[number].call(call, argument, cancel), { number, call, argument, cancel });
+  const call = (name, argument) => ask(name, argument, false);
+  call.cancelled = (name, argument) => ask(name, argument, true);
+  call.text = (name, argument) => page.evaluate(async ({ number, name, argument }) => (await window.tested[number].call(name, argument)).text(), { number, name, argument });
+  call.after = (answers) => page.waitForFunction(({ number, answers }) => window.tested[number].answered >= answers, { number, answers });
+  call.kill = () => page.evaluate((number) => window.tested[number].worker.terminate(), number);
+  return call;
+}

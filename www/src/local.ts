@@ -1,8 +1,9 @@
 // The repository of one realm (the page's worker, or the Service Worker): the module, and the data set that this origin works with.
 //
 // Each realm has its own instance. They hold the same data because both follow the same journal; whoever writes is alone, and has followed first.
-import init, { Repository, Samples as Loading, type InitOutput } from "aqlite-wasm";
-import { DataSets, type Journal } from "./persist";
+import init, { Samples as Loading, type InitOutput, type Repository } from "aqlite-wasm";
+import { Kept } from "./kept";
+import { DataSets } from "./persist";
 import type { Contents, DataSet, Progress, Samples } from "./protocol";
 import { MemoryRoot, opfs } from "./storage";
 
@@ -34,16 +35,11 @@ interface Exported {
 /** Hears how far a long work is, and may end it by throwing. */
 export type Watch = (progress: Progress) => void;
 
-/** What was done could not be kept, so it was undone. */
-export class NotKept extends Error {
-  override readonly name = "NotKept";
-}
-
 /** Compositions between two looks at what else there is to do. */
 const STEP = 250;
 
 /** Lets messages in: a `setTimeout` would wait for milliseconds. */
-function breathe(): Promise<void> {
+export function breathe(): Promise<void> {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();
     port1.onmessage = () => {
@@ -63,20 +59,17 @@ export function reads(method: string, url: string): boolean {
 
 /** An open repository. */
 export class Local {
-  repository: Repository;
   readonly sets: DataSets;
+  readonly #kept: Kept;
   readonly #module: InitOutput;
   readonly #base: string;
-  #journal: Journal;
   #milliseconds = 0;
-  #busy: Promise<unknown> = Promise.resolve();
 
   private constructor(base: URL, module: InitOutput, sets: DataSets) {
     this.#base = base.href;
     this.#module = module;
     this.sets = sets;
-    this.#journal = sets.journal("");
-    this.repository = new Repository(this.#base, true);
+    this.#kept = new Kept(base.href, sets, async () => (await sets.current()) ?? "");
   }
 
   /** Compiles the module and reads the data set; on a first visit it makes one. `base` stands in front of `v1/` in the addresses of the interface. */
@@ -86,8 +79,8 @@ export class Local {
     const files = opfs("aqlite").then((root) => DataSets.open(root ?? new MemoryRoot()));
     const [module, sets] = await Promise.all([init({ module_or_path: wasm }), files]);
     const local = new Local(base, module, sets);
-    await sets.alone(() => local.#first(watch));
-    await local.#alone(() => local.#follow(watch));
+    if ((await sets.current()) === null) await sets.alone(() => local.#first(watch));
+    await local.#kept.current(() => undefined, reading(watch));
     local.#milliseconds = performance.now() - start;
     return local;
   }
@@ -96,85 +89,30 @@ export class Local {
     if ((await this.sets.current()) !== null) return;
     const begun = (await this.sets.list()).find(({ name }) => name === FIRST);
     const id = begun?.id ?? (await this.sets.create(FIRST));
-    this.#journal = this.sets.journal(id);
-    await this.#fill(SAMPLES, watch);
+    await this.#fill(id, SAMPLES, watch);
     await this.sets.choose(id);
   }
 
-  /** One thing at a time: nothing may come between a write and its place in the journal. */
-  #alone<T>(run: () => Promise<T>): Promise<T> {
-    const result = this.#busy.then(run, run);
-    this.#busy = result.catch(() => undefined);
-    return result;
+  /** Is of use as long as nothing is awaited. */
+  get repository(): Repository {
+    return this.#kept.repository;
   }
 
   /** Runs on data that has everything the other realm wrote. */
   current<T>(run: () => T | Promise<T>): Promise<T> {
-    return this.#alone(async () => {
-      await this.#follow();
-      return run();
-    });
-  }
-
-  /** The same, and what it did is kept: one writer among all realms. */
-  #writing<T>(run: () => T | Promise<T>): Promise<T> {
-    return this.sets.alone(() =>
-      this.current(async () => {
-        const result = await run();
-        await this.#keep();
-        return result;
-      }),
-    );
-  }
-
-  async #follow(watch: Watch = () => undefined): Promise<void> {
-    const id = (await this.sets.current()) ?? "";
-    if (id !== this.#journal.id) this.#journal = this.sets.journal(id);
-    const start = performance.now();
-    let done = 0;
-    const repeat = (lines: Uint8Array, of: number) => {
-      this.repository.repeat(lines);
-      done += lines.length;
-      watch({ what: "Reading bytes of the data set", done, of, milliseconds: performance.now() - start });
-    };
-    try {
-      await this.#journal.follow(() => this.#empty(), repeat);
-    } catch (error) {
-      this.#journal.forget();
-      throw error;
-    }
-  }
-
-  async #keep(): Promise<void> {
-    const line = this.repository.written();
-    if (!line) return;
-    try {
-      await this.#journal.append(line);
-    } catch (error) {
-      this.#journal.forget();
-      throw new NotKept(`this could not be kept, so it was not done: ${error instanceof Error ? error.message : String(error)}`);
-    }
-  }
-
-  #empty(): void {
-    this.repository.free();
-    this.repository = new Repository(this.#base, true);
+    return this.#kept.current(run);
   }
 
   /** Makes sample patients the whole data set. */
-  async #fill(samples: Samples, watch: Watch): Promise<void> {
-    this.#empty();
+  async #fill(id: string, samples: Samples, watch: Watch): Promise<void> {
     const loading = new Loading(samples.ehrs, samples.compositions, samples.seed);
     const start = performance.now();
     try {
-      await this.#journal.rewrite(samples, async (write) => {
-        for (let more = true; more; ) {
-          more = this.repository.load_samples(loading, STEP);
-          const line = this.repository.written();
-          if (line) await write(line);
-          watch({ what: "Making patients", done: loading.done, of: samples.compositions, milliseconds: performance.now() - start });
-          await breathe();
-        }
+      await this.#kept.replace(id, samples, async () => {
+        const more = this.repository.load_samples(loading, STEP);
+        watch({ what: "Making patients", done: loading.done, of: samples.compositions, milliseconds: performance.now() - start });
+        await breathe();
+        return more;
       });
     } finally {
       loading.free();
@@ -184,7 +122,7 @@ export class Local {
   /** Answers a request of the REST interface; what a write does is kept. */
   handle(asked: Asked): Promise<Answer> {
     const run = () => this.#carryOut(asked);
-    return reads(asked.method, asked.url) ? this.current(run) : this.#writing(run);
+    return reads(asked.method, asked.url) ? this.#kept.current(run) : this.#kept.writing(run);
   }
 
   #carryOut({ method, url, headers, body }: Asked): Answer {
@@ -193,7 +131,7 @@ export class Local {
 
   /** Everything as newline-delimited JSON with digests: what `POST v1/admin/import` and `import` read. */
   export(watch: Watch): Promise<Blob> {
-    return this.current(async () => {
+    return this.#kept.current(async () => {
       const [parts, start, of] = [[] as string[], performance.now(), this.#compositions()];
       for (let after = "", done = 0; ; ) {
         const { body } = this.#administer({ method: "GET", url: `${this.#base}v1/admin/export?limit=1000&after=${after}`, headers: {}, body: "" });
@@ -211,7 +149,7 @@ export class Local {
 
   /** Takes in what `export` wrote; gives what is wrong with it, a line each. What is there already stays. */
   import(text: string): Promise<string[]> {
-    return this.#writing(() => {
+    return this.#kept.writing(() => {
       const headers = { "content-type": "application/x-ndjson" };
       const { body } = this.#administer({ method: "POST", url: `${this.#base}v1/admin/import`, headers, body: text });
       const answers = body.trimEnd().split("\n").map((line) => JSON.parse(line) as { line: number; status: number; message?: string });
@@ -235,19 +173,15 @@ export class Local {
   /** Makes other sample patients, in every realm, in place of those that are here. Where somebody's own writes stand among them, a data set of their
    * own is made for the new ones, so that nothing is lost. */
   generate(samples: Samples, watch: Watch): Promise<Contents> {
-    return this.#made(async () => {
-      if (this.#journal.added > 0) await this.#beside(samples, watch);
-      else await this.#fill(samples, watch);
-    });
+    return this.#made(() => (this.#kept.journal.added > 0 ? this.#beside(samples, watch) : this.#fill(this.#kept.journal.id, samples, watch)));
   }
 
   async #beside(samples: Samples, watch: Watch): Promise<void> {
     const name = `${samples.compositions} compositions of ${samples.ehrs} patients, seed ${samples.seed}`;
     const same = (await this.sets.list()).filter((set) => set.name.startsWith(name)).length;
     const id = await this.sets.create(same > 0 ? `${name} (${same + 1})` : name);
-    this.#journal = this.sets.journal(id);
     try {
-      await this.#fill(samples, watch);
+      await this.#fill(id, samples, watch);
       await this.sets.choose(id);
     } catch (error) {
       await this.sets.remove(id);
@@ -257,52 +191,40 @@ export class Local {
 
   /** Forgets everything but the sample patients. */
   forget(): Promise<Contents> {
-    return this.#made(() => this.#fill(SAMPLES, () => undefined));
-  }
-
-  #made(run: () => Promise<void>): Promise<Contents> {
-    return this.sets.alone(() =>
-      this.#alone(async () => {
-        const start = performance.now();
-        await this.#follow();
-        try {
-          await run();
-        } catch (error) {
-          await this.#follow();
-          throw error;
-        }
-        this.#milliseconds = performance.now() - start;
-        return this.#contents();
-      }),
-    );
+    return this.#made(() => this.#fill(this.#kept.journal.id, SAMPLES, () => undefined));
   }
 
   /** Takes back the own writes behind this number of them. */
   undo(added: number): Promise<Contents> {
-    return this.sets.alone(() =>
-      this.#alone(async () => {
-        await this.#follow();
-        await this.#journal.undo(added);
-        await this.#follow();
-        return this.#contents();
-      }),
-    );
+    return this.#made(() => this.#kept.journal.undo(added));
   }
 
-  /** Works with another data set from now on, in every realm. */
-  async choose(id: string, watch: Watch): Promise<Contents> {
-    await this.sets.choose(id);
-    return this.#alone(async () => {
+  /** Runs what makes other data; when it fails, all is as before. */
+  #made(run: () => Promise<void>): Promise<Contents> {
+    return this.#kept.alone(async () => {
       const start = performance.now();
-      await this.#follow(watch);
+      try {
+        await run();
+      } finally {
+        await this.#kept.follow();
+      }
       this.#milliseconds = performance.now() - start;
       return this.#contents();
     });
   }
 
+  /** Works with another data set from now on, in every realm. */
+  async choose(id: string, watch: Watch): Promise<Contents> {
+    const start = performance.now();
+    await this.sets.choose(id);
+    await this.#kept.current(() => undefined, reading(watch));
+    this.#milliseconds = performance.now() - start;
+    return this.contents();
+  }
+
   /** What is in it. */
   contents(): Promise<Contents> {
-    return this.current(() => this.#contents());
+    return this.#kept.current(() => this.#contents());
   }
 
   #count(q: string): number {
@@ -317,10 +239,15 @@ export class Local {
       set: set ?? null,
       ehrs: this.#count("SELECT COUNT(e/ehr_id/value) AS n FROM EHR e"),
       compositions: this.#compositions(),
-      samples: this.#journal.samples,
-      added: this.#journal.added,
+      samples: this.#kept.journal.samples,
+      added: this.#kept.journal.added,
       memory: this.#module.memory.buffer.byteLength,
       milliseconds: this.#milliseconds,
     };
   }
+}
+
+function reading(watch: Watch): (done: number, of: number) => void {
+  const start = performance.now();
+  return (done, of) => watch({ what: "Reading bytes of the data set", done, of, milliseconds: performance.now() - start });
 }

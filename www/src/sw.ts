@@ -2,7 +2,8 @@
 //
 // The shell (the files of the page) comes from the cache first. The interface comes from the server first, and from the same module, here, when
 // there is no server. Such answers carry the header `aqlite-answered-by: service-worker`.
-import { Local, NotKept, type Answer } from "./local";
+import { NotKept } from "./kept";
+import { Local, type Answer } from "./local";
 
 declare const WASM_URL: string;
 declare const SHELL: string[];

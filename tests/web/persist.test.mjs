@@ -1,0 +1,192 @@
+// What stays: data sets under names in the storage of the browser, through reloads, crashes, undo, and between the realms of an origin.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { browse, built, caller, offlineReady, open, ready, run, row } from "./page.mjs";
+import { serve } from "./server.mjs";
+
+const COUNT = "SELECT COUNT(*) AS n FROM EHR e CONTAINS COMPOSITION c";
+let server;
+let browser;
+
+before(async () => {
+  server = await serve(built);
+  browser = await browse();
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+/** A fresh origin with a page; `call` speaks to a worker of its own, as the page does to its. */
+async function onOrigin(use) {
+  const page = await open(browser, server.address);
+  try {
+    await ready(page);
+    await use(page, await caller(page));
+    assert.deepEqual(page.problems, []);
+  } finally {
+    await page.context().close();
+  }
+}
+
+const count = async (call) => JSON.parse((await call("query", { q: COUNT, parameters: {} })).text).rows[0][0];
+
+/** A composition of the data set, without its uid. */
+async function composition(call) {
+  const { text } = await call("query", { q: "SELECT c, e/ehr_id/value AS ehr FROM EHR e CONTAINS COMPOSITION c LIMIT 1", parameters: {} });
+  const [document, ehr] = JSON.parse(text).rows[0];
+  delete document.uid;
+  return { name: "visit.json", text: JSON.stringify(document), ehr };
+}
+
+test("data sets are made, named, opened and removed", () =>
+  onOrigin(async (page, call) => {
+    const [first] = await call("sets", null);
+    assert.equal(first.name, "Sample patients");
+    assert.equal(first.current, true);
+    assert.ok(first.bytes > 10_000, String(first.bytes));
+    const many = await count(call);
+    const empty = await call("createSet", "Ward 7");
+    assert.equal(empty.compositions, 0);
+    assert.equal(empty.set.name, "Ward 7");
+    await assert.rejects(call("createSet", " Ward 7 "), /there is a data set `Ward 7` already/);
+    await call("renameSet", { id: empty.set.id, name: "Ward 8" });
+    assert.deepEqual((await call("sets", null)).map(({ name }) => name), ["Sample patients", "Ward 8"]);
+    await assert.rejects(call("removeSet", empty.set.id), /in use/);
+    assert.equal((await call("openSet", first.id)).compositions, many);
+    await call("removeSet", empty.set.id);
+    assert.deepEqual((await call("sets", null)).map(({ name }) => name), ["Sample patients"]);
+    await assert.rejects(call("openSet", empty.set.id), /not there any more/);
+    await page.reload();
+    await ready(page);
+    assert.equal(await count(await caller(page)), many);
+  }));
+
+test("what is written stays, and is taken back in its order", () =>
+  onOrigin(async (page, call) => {
+    const before = await count(call);
+    const file = await composition(call);
+    for (let at = 0; at < 3; at += 1) await call("add", file);
+    assert.equal((await call("contents", null)).added, 3);
+    await page.reload();
+    await ready(page);
+    call = await caller(page);
+    assert.equal(await count(call), before + 3);
+    assert.equal((await call("undo", 1)).compositions, before + 1);
+    await page.reload();
+    await ready(page);
+    call = await caller(page);
+    const contents = await call("contents", null);
+    assert.deepEqual([contents.compositions, contents.added], [before + 1, 1]);
+    await call("add", file);
+    assert.equal(await count(call), before + 2);
+  }));
+
+test("a write that was torn never happened, and the next one stands", () =>
+  onOrigin(async (page, call) => {
+    const before = await count(call);
+    const file = await composition(call);
+    await call("add", file);
+    // The second half of the last line is cut off, as when the power fails.
+    await page.evaluate(async () => {
+      const root = await (await navigator.storage.getDirectory()).getDirectoryHandle("aqlite");
+      for await (const folder of root.values()) {
+        if (folder.kind !== "directory") continue;
+        const names = (await Array.fromAsync(folder.keys())).sort();
+        const handle = await folder.getFileHandle(names.at(-1));
+        const stream = await handle.createWritable({ keepExistingData: true });
+        await stream.truncate((await handle.getFile()).size - 300);
+        await stream.close();
+      }
+    });
+    await page.reload();
+    await ready(page);
+    call = await caller(page);
+    assert.equal(await count(call), before);
+    await call("add", file);
+    await page.reload();
+    await ready(page);
+    assert.equal(await count(await caller(page)), before + 1);
+  }));
+
+test("a worker that is killed in mid-write leaves whole requests", () =>
+  onOrigin(async (page, call) => {
+    const before = await count(call);
+    const file = await composition(call);
+    let sent = 0;
+    for (; sent < 60; sent += 1) call("add", file).catch(() => undefined);
+    await call.after(20);
+    await call.kill();
+    const again = await caller(page);
+    const kept = await count(again);
+    assert.ok(kept >= before + 20 && kept <= before + sent, `${kept} of ${before} and ${sent}`);
+    assert.equal((await again("contents", null)).added, kept - before);
+    await again("add", file);
+    assert.equal(await count(again), kept + 1);
+  }));
+
+test("many patients are made beside one's own, opened again in seconds, and cancelled without a trace", () =>
+  onOrigin(async (page, call) => {
+    await call("add", await composition(call));
+    const mine = await count(call);
+    const made = await call("generate", { ehrs: 300, compositions: 3000, seed: 5 });
+    assert.ok(made.compositions > 2500, String(made.compositions));
+    assert.equal((await call("sets", null)).length, 2);
+    await assert.rejects(call.cancelled("generate", { ehrs: 50_000, compositions: 500_000, seed: 5 }), /cancelled/);
+    assert.equal(await count(call), made.compositions);
+    const { bytes } = (await call("sets", null)).find(({ current }) => current);
+    assert.ok(bytes < 3000 * 4000, String(bytes));
+    const [first] = await call("sets", null);
+    assert.equal((await call("openSet", first.id)).compositions, mine);
+  }));
+
+test("everything goes out and comes in again", () =>
+  onOrigin(async (page, call) => {
+    const before = await call("contents", null);
+    const text = await call.text("export", null);
+    assert.ok(text.endsWith('{"end":true}}\n'), text.slice(-100));
+    await call("createSet", "Copy");
+    assert.deepEqual(await call("import", text), []);
+    const copied = await call("contents", null);
+    assert.deepEqual([copied.ehrs, copied.compositions], [before.ehrs, before.compositions]);
+    assert.equal(await call.text("export", null), text);
+    assert.notDeepEqual(await call("import", text.replace("COMPOSITION", "COMPOSITIOM")), []);
+  }));
+
+test("what the Service Worker writes is there for the page, and the other way round", () =>
+  onOrigin(async (page, call) => {
+    await offlineReady(page);
+    const file = await composition(call);
+    const before = await count(call);
+    const post = () =>
+      page.evaluate(async ({ ehr, text }) => (await fetch(`/v1/ehr/${ehr}/composition`, { method: "POST", headers: { "content-type": "application/json" }, body: text })).status, file);
+    const seen = () => page.evaluate(async (q) => (await (await fetch(`/v1/query/aql?q=${encodeURIComponent(q)}`)).json()).rows[0][0], COUNT);
+    assert.equal(await post(), 201);
+    assert.equal(await count(call), before + 1);
+    await call("add", file);
+    assert.equal(await seen(), before + 2);
+    await Promise.all([post(), call("add", file), post(), call("add", file), post()]);
+    assert.deepEqual([await seen(), await count(call)], [before + 7, before + 7]);
+    await call("createSet", "Empty");
+    assert.equal(await seen(), 0);
+  }));
+
+test("a panic is told politely, and the data of the storage is there again", () =>
+  onOrigin(async (page, call) => {
+    await call("add", await composition(call));
+    const all = await count(call);
+    // The next text that leaves the module of the page's own worker stands for a trap of the instance.
+    await page.workers()[0].evaluate(() => {
+      const decode = TextDecoder.prototype.decode;
+      TextDecoder.prototype.decode = function () {
+        TextDecoder.prototype.decode = decode;
+        throw new WebAssembly.RuntimeError("unreachable");
+      };
+    });
+    await page.click("#run");
+    await page.locator("#notice", { hasText: "started again with the same data" }).waitFor();
+    await page.locator("#state[data-state=ready]").waitFor();
+    await run(page, COUNT);
+    assert.equal(Number((await row(page, 0))[0]), all);
+  }));

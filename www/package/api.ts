@@ -1,0 +1,27 @@
+// Everything that the package exports, in every host.
+export { AqliteError } from "./errors";
+export { complete, convert, describeGuide, diagnose, explain, format, hover, parse, runGuide, testGuide } from "./language";
+export { Repository, type OpenOptions } from "./repository";
+export { QueryResult } from "./result";
+export type {
+  Completions,
+  DataSet,
+  Diagnostic,
+  Explanation,
+  Follow,
+  GuideDescription,
+  GuideRun,
+  GuideTest,
+  Hover,
+  Json,
+  Parameter,
+  Parsed,
+  Part,
+  Progress,
+  QueryOptions,
+  RestAnswer,
+  RestRequest,
+  TemplateDescription,
+  TemplateNode,
+  Token,
+} from "./types";

@@ -1,0 +1,79 @@
+// What goes wrong, as one class.
+import type { Diagnostic } from "./types";
+
+/** What a call of this package fails with. */
+export class AqliteError extends Error {
+  override name = "AqliteError";
+  /** A stable code: of the first diagnostic (`AQL0203`), `ABORTED`, `PANIC`; empty where there is none. */
+  readonly code: string;
+  /** The HTTP status of the REST interface, where the error is one of its answers; else 0. */
+  readonly status: number;
+  /** Everything that is wrong, the first first. */
+  readonly diagnostics: Diagnostic[];
+
+  /** @internal */
+  constructor(message: string, { code = "", status = 0, diagnostics = [], cause }: { code?: string; status?: number; diagnostics?: Diagnostic[]; cause?: unknown } = {}) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+    this.status = status;
+    this.diagnostics = diagnostics;
+  }
+}
+
+/** An error that says the same in the words of `AbortSignal`. */
+export function aborted(message: string): AqliteError {
+  const error = new AqliteError(message, { code: "ABORTED" });
+  error.name = "AbortError";
+  return error;
+}
+
+/** Calls the module; what it throws becomes an error of this package. */
+export function guarded<T>(call: () => T): T {
+  try {
+    return call();
+  } catch (error) {
+    throw ofModule(error);
+  }
+}
+
+function ofModule(error: unknown): Error {
+  if (error instanceof AqliteError || error instanceof TypeError) return error;
+  const { message = String(error), diagnostics = [] } = (error ?? {}) as { message?: string; diagnostics?: Diagnostic[] };
+  if (!isPanic(error)) return new AqliteError(message, { code: diagnostics[0]?.code ?? "", diagnostics, cause: error });
+  const help = "the memory of the module cannot be trusted any more: start it anew, in a new worker or process, and open the repository again";
+  return new AqliteError(`${message}; ${help}`, { code: "PANIC", cause: error });
+}
+
+/** After these the instance is lost. */
+function isPanic(error: unknown): boolean {
+  return error instanceof WebAssembly.RuntimeError || error instanceof RangeError || (error instanceof Error && error.name === "Panic");
+}
+
+/** What an answer of the REST interface says is wrong. */
+export function ofAnswer({ status, body }: { status: number; body: string }): AqliteError {
+  const said = parsed(body);
+  const diagnostics = (said.errors ?? []).map(diagnostic);
+  return new AqliteError(said.message ?? `answered with status ${status}`, { code: diagnostics[0]?.code ?? "", status, diagnostics });
+}
+
+/** An entry of `errors`: a DV_CODED_TEXT with what else is known behind underscores. */
+interface Coded {
+  value: string;
+  defining_code?: { code_string?: string };
+  _severity?: "error" | "warning";
+  [more: string]: unknown;
+}
+
+function parsed(body: string): { message?: string; errors?: Coded[] } {
+  try {
+    return (JSON.parse(body) ?? {}) as { message?: string; errors?: Coded[] };
+  } catch {
+    return {};
+  }
+}
+
+function diagnostic({ value, defining_code, ...more }: Coded): Diagnostic {
+  const known = Object.entries(more).filter(([key]) => key !== "_type" && key !== "_severity" && key.startsWith("_"));
+  const rest = Object.fromEntries(known.map(([key, text]) => [key.slice(1), text]));
+  return { severity: more._severity ?? "error", code: defining_code?.code_string ?? "", message: value, ...rest };
+}

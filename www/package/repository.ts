@@ -1,0 +1,294 @@
+// A repository of EHRs, templates and guides behind the REST interface, in memory or kept.
+import { Repository as Engine, Samples } from "aqlite-wasm";
+import { Kept } from "../src/kept";
+import { breathe, reads } from "../src/local";
+import { DataSets } from "../src/persist";
+import type { Root } from "../src/storage";
+import { AqliteError, guarded, ofAnswer } from "./errors";
+import { text } from "./language";
+import { QueryResult, Watch } from "./result";
+import type { Completions, DataSet, Diagnostic, Explanation, Follow, Hover, Json, QueryOptions, RestAnswer, RestRequest, TemplateDescription } from "./types";
+
+/** Where a repository is, and how it is addressed. */
+export interface OpenOptions {
+  /** The name of the data set, which is made when it is not there. Without a name everything is in memory only. */
+  name?: string;
+  /** Where data sets are kept: in a browser a folder of the origin private file system (`aqlite`, which the playground uses), in Node one of the disk. */
+  folder?: string;
+  /** What stands in front of `/v1` in the addresses of the REST interface. */
+  baseUrl?: string;
+  /** Requests may administer: export, import, load under fixed ids, delete for good. */
+  admin?: boolean;
+  /** Hears how far the reading of a large data set is. */
+  onProgress?: Follow["onProgress"];
+}
+
+/** Opens the folder of data sets where this host keeps files. */
+export type Storage = (folder: string | undefined) => Promise<Root>;
+
+let storage: Storage = () => Promise.reject(new AqliteError("this host keeps no files: open the repository without `name`", { code: "STORAGE" }));
+
+/** Tells where data sets are kept. */
+export function keepIn(where: Storage): void {
+  storage = where;
+}
+
+async function setsIn(folder: string | undefined): Promise<DataSets> {
+  return DataSets.open(await storage(folder));
+}
+
+/** EHRs, templates, guides and stored queries, and the questions that can be asked of them. */
+export class Repository {
+  #memory: Engine | undefined;
+  #kept: Kept | undefined;
+  readonly #base: string;
+  readonly #admin: boolean;
+
+  private constructor({ baseUrl = "http://localhost", admin = false }: OpenOptions) {
+    this.#base = baseUrl.replace(/\/+$/, "");
+    this.#admin = admin;
+  }
+
+  /** Opens a repository. */
+  static async open(options: OpenOptions = {}): Promise<Repository> {
+    const repository = new Repository(options);
+    if (options.name === undefined) repository.#memory = guarded(() => new Engine(repository.#base, false));
+    else await repository.#open(options.name, options);
+    return repository;
+  }
+
+  async #open(name: string, { folder, onProgress }: OpenOptions): Promise<void> {
+    const sets = await setsIn(folder);
+    const id = await sets.alone(async () => (await sets.list()).find((set) => set.name === name.trim())?.id ?? sets.create(name));
+    this.#kept = guarded(() => new Kept(this.#base, sets, () => Promise.resolve(id)));
+    const start = performance.now();
+    await this.#kept.current(() => undefined, (done, of) => onProgress?.({ what: "reading bytes", done, of, milliseconds: performance.now() - start }));
+  }
+
+  /** The data sets of a folder, the oldest first. */
+  static async list({ folder }: { folder?: string } = {}): Promise<DataSet[]> {
+    const all = await (await setsIn(folder)).list();
+    return all.map(({ id, name, created, bytes }) => ({ id, name, created, bytes }));
+  }
+
+  /** Removes a data set with everything in it; false when there was none. */
+  static async remove(name: string, { folder }: { folder?: string } = {}): Promise<boolean> {
+    const sets = await setsIn(folder);
+    const found = (await sets.list()).find((set) => set.name === name);
+    if (found) await sets.remove(found.id);
+    return found !== undefined;
+  }
+
+  /** The module's repository. */
+  #engine(): Engine {
+    const engine = this.#kept?.repository ?? this.#memory;
+    if (engine) return engine;
+    throw new AqliteError("the repository was closed: open it again", { code: "CLOSED" });
+  }
+
+  /** Runs on data that has everything that other tabs and workers wrote. */
+  async #reading<T>(run: (engine: Engine) => T): Promise<T> {
+    const call = () => guarded(() => run(this.#engine()));
+    return this.#kept ? this.#kept.current(call) : call();
+  }
+
+  /** The same; what it does is kept before this resolves. */
+  async #writing<T>(run: (engine: Engine) => T): Promise<T> {
+    const call = () => guarded(() => run(this.#engine()));
+    return this.#kept ? this.#kept.writing(call) : call();
+  }
+
+  /** Answers a request of the REST interface. Whatever is wrong with the request is a status, as over HTTP. */
+  async request({ method = "GET", path, headers = {}, body = "" }: RestRequest): Promise<RestAnswer> {
+    const url = `${this.#base}${path.startsWith("/") ? path : `/v1/${path}`}`;
+    return this.#send(method.toUpperCase(), url, headers, body);
+  }
+
+  #send(method: string, url: string, headers: Record<string, string>, body: string): Promise<RestAnswer> {
+    const run = (engine: Engine) => {
+      engine.admin = this.#admin;
+      return JSON.parse(engine.handle(method, url, JSON.stringify(headers), body, Date.now(), crypto.randomUUID())) as RestAnswer;
+    };
+    return reads(method, url.startsWith("http") ? url : `http://localhost${url}`) ? this.#reading(run) : this.#writing(run);
+  }
+
+  /** The same for hosts that speak in `Request` and `Response`: Service Workers, workerd, Deno, Bun. */
+  async fetch(request: Request): Promise<Response> {
+    const { pathname, search } = new URL(request.url);
+    const answer = await this.#send(request.method, `${this.#base}${pathname}${search}`, Object.fromEntries(request.headers), await request.text());
+    const empty = [204, 304].includes(answer.status) || request.method === "HEAD";
+    return new Response(empty ? null : answer.body, { status: answer.status, headers: answer.headers });
+  }
+
+  /** A request that must succeed. */
+  async #ask(asked: RestRequest): Promise<RestAnswer> {
+    const answer = await this.request(asked);
+    if (answer.status < 300) return answer;
+    throw ofAnswer(answer);
+  }
+
+  /** Makes an EHR; gives its id. `subject` is the external reference of its EHR_STATUS. */
+  async createEhr({ ehrId, subject }: { ehrId?: string; subject?: { id: string; namespace: string } } = {}): Promise<string> {
+    const reference = subject && { external_ref: { _type: "PARTY_REF", id: { _type: "GENERIC_ID", value: subject.id, scheme: "id" }, namespace: subject.namespace, type: "PERSON" } };
+    const id = "openEHR-EHR-EHR_STATUS.generic.v1";
+    const status = {
+      _type: "EHR_STATUS",
+      archetype_node_id: id,
+      archetype_details: { archetype_id: { value: id }, rm_version: "1.1.0" },
+      name: { _type: "DV_TEXT", value: "EHR status" },
+      subject: { _type: "PARTY_SELF", ...reference },
+      is_queryable: true,
+      is_modifiable: true,
+    };
+    const { headers } = await this.#ask({ method: ehrId ? "PUT" : "POST", path: ehrId ? `ehr/${encodeURIComponent(ehrId)}` : "ehr", headers: { "content-type": "application/json" }, body: JSON.stringify(status) });
+    return tag(headers);
+  }
+
+  /** Adds an operational template (OPT 1.4); gives its id. */
+  async addTemplate(opt: string): Promise<string> {
+    const { headers } = await this.#ask({ method: "POST", path: "/rest/openehr/v1/definition/template/adl1.4", headers: { "content-type": "application/xml" }, body: text(opt, "template") });
+    return decodeURIComponent(headers.find(([name]) => name.toLowerCase() === "location")?.[1]?.split("/").at(-1) ?? "");
+  }
+
+  /** The ids of the templates. */
+  async templates(): Promise<string[]> {
+    const { body } = await this.#ask({ path: "definition/template" });
+    return (JSON.parse(body) as { template_id: string }[]).map(({ template_id }) => template_id);
+  }
+
+  /** A template as people read it, in a language where it has it; `null` when there is none of this id. */
+  describeTemplate(id: string, language = ""): Promise<TemplateDescription | null> {
+    return this.#reading((engine) => JSON.parse(engine.describe(text(id, "template id"), language)) as TemplateDescription | null);
+  }
+
+  /** A composition that the template allows, as canonical JSON. */
+  async example(templateId: string, { kind = "full", language }: { kind?: "full" | "minimal"; language?: string } = {}): Promise<{ [name: string]: Json }> {
+    const query = new URLSearchParams({ kind, ...(language ? { language } : {}) });
+    const { body } = await this.#ask({ path: `/rest/openehr/v1/definition/template/adl1.4/${encodeURIComponent(templateId)}/example?${query}`, headers: { accept: "application/json" } });
+    return JSON.parse(body) as { [name: string]: Json };
+  }
+
+  /** Commits a composition: canonical JSON (text, or an object) or XML. Gives the uid of the version. Text keeps every digit; an object has lost what JavaScript numbers lose. */
+  async addComposition(ehrId: string, composition: string | { [name: string]: Json }): Promise<string> {
+    const body = typeof composition === "object" && composition !== null ? JSON.stringify(composition) : text(composition, "composition");
+    const type = body.trimStart().startsWith("<") ? "application/xml" : "application/json";
+    const { headers } = await this.#ask({ method: "POST", path: `ehr/${encodeURIComponent(ehrId)}/composition`, headers: { "content-type": type, prefer: "return=minimal" }, body });
+    return tag(headers);
+  }
+
+  /** What a commit would find in a composition (canonical JSON or XML); nothing found is valid. The template is this one, or the one that the composition names. */
+  validate(composition: string | { [name: string]: Json }, templateId?: string): Promise<Diagnostic[]> {
+    const document = typeof composition === "object" && composition !== null ? JSON.stringify(composition) : text(composition, "composition");
+    return this.#reading((engine) => JSON.parse(engine.validate(document, templateId)) as Diagnostic[]);
+  }
+
+  /** Adds a guide (GDL1 or GDL2); gives its id. */
+  async addGuide(guide: string): Promise<string> {
+    const type = text(guide, "guide").trimStart().startsWith("{") ? "application/json" : "text/plain";
+    const { body } = await this.#ask({ method: "POST", path: "definition/gdl", headers: { "content-type": type }, body: guide });
+    return (JSON.parse(body) as { guide_id: string }).guide_id;
+  }
+
+  /** Runs a guide that was added on an EHR: what fired, results and cards; with `trace` why each rule did, or did not. */
+  async runGuide(guideId: string, ehrId: string, { trace = false, language, now }: { trace?: boolean; language?: string; now?: Date } = {}): Promise<{ [name: string]: Json }> {
+    const query = new URLSearchParams({ trace: String(trace), ...(language ? { language } : {}), ...(now ? { now: now.toISOString() } : {}) });
+    const { body } = await this.#ask({ path: `gdl/query/${encodeURIComponent(ehrId)}/${encodeURIComponent(guideId)}?${query}` });
+    return JSON.parse(body) as { [name: string]: Json };
+  }
+
+  /** Runs a query on everything. */
+  async query(q: string, options: QueryOptions = {}): Promise<QueryResult> {
+    const { parameters = {}, now = new Date() } = options;
+    const watch = new Watch(options);
+    return this.#reading((engine) => {
+      try {
+        return new QueryResult(engine.rows(text(q), JSON.stringify(parameters), now.toISOString(), watch.step));
+      } catch (error) {
+        throw watch.reason === undefined ? error : new Ended(watch.reason);
+      }
+    }).catch((error: unknown) => {
+      throw error instanceof AqliteError && error.cause instanceof Ended ? error.cause.reason : error;
+    });
+  }
+
+  /** Every rung of a query from text to rows, and what its run touches here. */
+  explain(q: string, { parameters = {}, now = new Date() }: Pick<QueryOptions, "parameters" | "now"> = {}): Promise<Explanation> {
+    return this.#reading((engine) => JSON.parse(engine.explain(text(q), JSON.stringify(parameters), now.toISOString())) as Explanation);
+  }
+
+  /** What may stand at an offset (in UTF-16 units; the end, if absent), with the names that the templates give it. */
+  complete(q: string, offset?: number): Promise<Completions> {
+    return this.#reading((engine) => JSON.parse(engine.complete(text(q), offset ?? q.length)) as Completions);
+  }
+
+  /** What the word at an offset (in UTF-16 units) means, with the names that the templates give it. */
+  hover(q: string, offset: number): Promise<Hover | null> {
+    return this.#reading((engine) => JSON.parse(engine.hover(text(q), offset)) as Hover | null);
+  }
+
+  /** Makes sample patients with templates and guides; the same numbers always give the same. They must not be there yet. */
+  async generate({ ehrs, compositions, seed = 1 }: { ehrs: number; compositions: number; seed?: number }, { onProgress, signal }: Follow = {}): Promise<void> {
+    const samples = guarded(() => new Samples(ehrs, compositions, seed));
+    const start = performance.now();
+    try {
+      for (let more = true; more; ) {
+        signal?.throwIfAborted();
+        more = await this.#writing((engine) => engine.load_samples(samples, 250));
+        onProgress?.({ what: "compositions", done: samples.done, of: compositions, milliseconds: performance.now() - start });
+        await breathe();
+      }
+    } finally {
+      samples.free();
+    }
+  }
+
+  /** Everything as pages of newline-delimited JSON with digests, which `import` reads here and `POST /v1/admin/import` anywhere. */
+  async *export(): AsyncGenerator<string> {
+    for (let after = ""; ; ) {
+      const { body } = await this.#administer({ path: `admin/export?limit=1000&after=${after}` });
+      yield body;
+      const { record } = JSON.parse(body.trimEnd().split("\n").at(-1) ?? "") as { record: { contribution?: { uid: { value: string } } } };
+      if (!record.contribution) return;
+      after = record.contribution.uid.value;
+    }
+  }
+
+  /** Takes in a page of an export. What is there already stays; a line that is refused throws after the others were taken in. */
+  async import(page: string): Promise<void> {
+    const { body } = await this.#administer({ method: "POST", path: "admin/import", headers: { "content-type": "application/x-ndjson" }, body: text(page, "export") });
+    const answers = body.trimEnd().split("\n").filter(Boolean).map((line) => JSON.parse(line) as { line: number; status: number; message?: string });
+    const diagnostics = answers.filter(({ status }) => status >= 400).map(({ line, message }): Diagnostic => ({ severity: "error", code: "", message: message ?? "refused", path: `line ${line}` }));
+    if (diagnostics.length > 0) throw new AqliteError(`${diagnostics.length} lines were refused; the first: ${diagnostics[0]?.path}: ${diagnostics[0]?.message}`, { status: 400, diagnostics });
+  }
+
+  /** A request that administers, whatever other requests may. */
+  async #administer({ method = "GET", path, headers = {}, body = "" }: RestRequest): Promise<RestAnswer> {
+    const run = (engine: Engine) => {
+      engine.admin = true;
+      return JSON.parse(engine.handle(method, `${this.#base}/v1/${path}`, JSON.stringify(headers), body, Date.now(), crypto.randomUUID())) as RestAnswer;
+    };
+    const answer = await (method === "GET" ? this.#reading(run) : this.#writing(run));
+    if (answer.status < 300) return answer;
+    throw ofAnswer(answer);
+  }
+
+  /** Gives the memory of the repository back. What is kept can be opened again. */
+  close(): void {
+    this.#kept?.repository.free();
+    this.#memory?.free();
+    this.#kept = undefined;
+    this.#memory = undefined;
+  }
+}
+
+/** Carries what ended a run through the module's errors. */
+class Ended extends Error {
+  constructor(readonly reason: unknown) {
+    super("ended");
+  }
+}
+
+/** What stands in the ETag: the id of an EHR, the uid of a version. */
+function tag(headers: [string, string][]): string {
+  return (headers.find(([name]) => name.toLowerCase() === "etag")?.[1] ?? "").replace(/^W\//, "").replaceAll('"', "");
+}
