@@ -23,7 +23,7 @@ pub(super) fn records(lines: &str) -> impl Iterator<Item = &str> {
 
 /// Something that a repository does.
 pub(super) enum Change {
-    Commit(Commit),
+    Commit(Box<Commit>),
     /// The tags of a target in this EHR.
     Tags(String, TagList),
     /// Objects of this EHR.
@@ -143,7 +143,7 @@ impl Journal {
                 self.keep(shape);
                 return Ok(None);
             }
-            "commit" => Change::Commit(self.read_commit(&mut fields)?),
+            "commit" => Change::Commit(Box::new(self.read_commit(&mut fields)?)),
             "tags" => Change::Tags(fields.string()?, read_tags(&mut fields)?),
             "remove" => Change::RemoveObjects(fields.string()?, vec![fields.string()?]),
             "remove-ehr" => Change::RemoveEhr(fields.string()?),

@@ -178,7 +178,7 @@ impl State {
     /// False when there was nothing to do.
     fn apply(&mut self, change: Change) -> bool {
         match change {
-            Change::Commit(commit) => self.commit(commit),
+            Change::Commit(commit) => self.commit(*commit),
             Change::Tags(ehr_id, list) => self.tag(&ehr_id, list),
             Change::RemoveObjects(ehr_id, objects) => self.remove_objects(&ehr_id, &objects),
             Change::RemoveEhr(ehr_id) => return self.remove(&ehr_id),
@@ -391,7 +391,7 @@ fn row_of(ehr: &Ehr) -> EhrRow {
 impl Repository for Memory {
     async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
         self.state.borrow().check(&commit)?;
-        self.change(Change::Commit(commit));
+        self.change(Change::Commit(Box::new(commit)));
         Ok(())
     }
 

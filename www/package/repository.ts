@@ -1,7 +1,6 @@
 // A repository of EHRs, templates and guides behind the REST interface, in memory or kept.
 import { Repository as Engine, Samples } from "aqlite-wasm";
-import { Kept } from "../src/kept";
-import { breathe, reads } from "../src/local";
+import { Kept, breathe, reads } from "../src/kept";
 import { DataSets } from "../src/persist";
 import type { Root } from "../src/storage";
 import { AqliteError, guarded, ofAnswer } from "./errors";
@@ -23,12 +22,18 @@ export interface OpenOptions {
   onProgress?: Follow["onProgress"];
 }
 
-/** Opens the folder of data sets where this host keeps files. */
+/**
+ * Opens the folder of data sets where this host keeps files.
+ * @internal
+ */
 export type Storage = (folder: string | undefined) => Promise<Root>;
 
 let storage: Storage = () => Promise.reject(new AqliteError("this host keeps no files: open the repository without `name`", { code: "STORAGE" }));
 
-/** Tells where data sets are kept. */
+/**
+ * Tells where data sets are kept.
+ * @internal
+ */
 export function keepIn(where: Storage): void {
   storage = where;
 }

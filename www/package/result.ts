@@ -3,11 +3,16 @@ import type { Rows } from "aqlite-wasm";
 import { aborted } from "./errors";
 import type { Json, QueryOptions } from "./types";
 
+interface Table {
+  columns: { name: string; path: string | null }[];
+  rows: Json[][];
+}
+
 /** The rows of a query. `for (const row of result)` goes through them. */
 export class QueryResult {
   #rows: Rows | undefined;
   readonly #text: string;
-  #parsed: { columns: { name: string; path: string | null }[]; rows: Json[][] } | undefined;
+  #parsed: Table | undefined;
 
   /** @internal */
   constructor(rows: Rows) {
@@ -56,8 +61,8 @@ export class QueryResult {
     this.#rows = undefined;
   }
 
-  #value() {
-    this.#parsed ??= JSON.parse(this.#text) as NonNullable<typeof this.#parsed>;
+  #value(): Table {
+    this.#parsed ??= JSON.parse(this.#text) as Table;
     return this.#parsed;
   }
 

@@ -13,7 +13,10 @@ export async function start(module: WebAssembly.Module | BufferSource | Response
   else await init({ module_or_path: module });
 }
 
-/** A folder of the origin private file system. */
+/**
+ * A folder of the origin private file system.
+ * @internal
+ */
 export async function privateFiles(folder = "aqlite") {
   const root = await opfs(folder);
   if (root) return root;

@@ -7,6 +7,26 @@ export class NotKept extends Error {
   override readonly name = "NotKept";
 }
 
+/** Lets messages in: a `setTimeout` would wait for milliseconds. */
+export function breathe(): Promise<void> {
+  if (typeof MessageChannel === "undefined") return new Promise((resolve) => setTimeout(resolve));
+  return new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
+      resolve();
+    };
+    port2.postMessage(null);
+  });
+}
+
+const READS = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/** True for requests that cannot change anything: they need nobody to be away. */
+export function reads(method: string, url: string): boolean {
+  return READS.has(method) || (method === "POST" && /\/(query|gdl)\//.test(new URL(url).pathname) && !/\/definition/.test(url));
+}
+
 /** Hears how many bytes of a data set were read, of about how many. */
 export type Reading = (done: number, of: number) => void;
 

@@ -2,7 +2,7 @@
 //
 // Each realm has its own instance. They hold the same data because both follow the same journal; whoever writes is alone, and has followed first.
 import init, { Samples as Loading, type InitOutput, type Repository } from "aqlite-wasm";
-import { Kept } from "./kept";
+import { Kept, breathe, reads } from "./kept";
 import { DataSets } from "./persist";
 import type { Contents, DataSet, Progress, Samples } from "./protocol";
 import { MemoryRoot, opfs } from "./storage";
@@ -37,25 +37,6 @@ export type Watch = (progress: Progress) => void;
 
 /** Compositions between two looks at what else there is to do. */
 const STEP = 250;
-
-/** Lets messages in: a `setTimeout` would wait for milliseconds. */
-export function breathe(): Promise<void> {
-  return new Promise((resolve) => {
-    const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => {
-      port1.close();
-      resolve();
-    };
-    port2.postMessage(null);
-  });
-}
-
-const READS = new Set(["GET", "HEAD", "OPTIONS"]);
-
-/** True for requests that cannot change anything: they need nobody to be away. */
-export function reads(method: string, url: string): boolean {
-  return READS.has(method) || (method === "POST" && /\/(query|gdl)\//.test(new URL(url).pathname) && !/\/definition/.test(url));
-}
 
 /** An open repository. */
 export class Local {

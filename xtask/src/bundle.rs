@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::process::{cargo, command, root, run};
+use crate::process::{cargo, command, output_of, root, run};
 use crate::stamp::unless_fresh;
 use crate::tools::{WASM, npm_packages, npm_program, target, wasm_bindgen};
 
@@ -44,13 +44,38 @@ pub fn worker() -> Result<(), String> {
     })
 }
 
-/// The page's own build script bundles it; the wasm module is made here.
+/// The module of browsers: the page's, and that of the npm package.
+fn module() -> Result<(), String> {
+    let inputs = [&CORE[..], &["www/wasm"]].concat();
+    unless_fresh("module", &inputs, &root().join("target/www-wasm/aqlite_wasm.js"), || {
+        wasm_module("aqlite-wasm", &["--target", "web", "--remove-name-section", "--remove-producers-section"], "target/www-wasm")
+    })
+}
+
+/// Builds the npm package (dist/package) and packs it (dist/aqlite.tgz).
+pub fn package() -> Result<(), String> {
+    target(WASM)?;
+    npm_packages()?;
+    module()?;
+    let packed = root().join("dist/aqlite.tgz");
+    let inputs = [&CORE[..], &["www/wasm", "www/package", "www/src", "package.json", "package-lock.json"]].concat();
+    unless_fresh("package", &inputs, &packed, || {
+        run(&mut command("node", &["www/package/build.mjs", "--wasm", "target/www-wasm", "--out", "dist/package"]))?;
+        let name = output_of(&mut command("npm", &["pack", "--silent", "./dist/package", "--pack-destination", "dist"]));
+        let name = name.ok_or("`npm pack` failed")?;
+        fs::rename(root().join("dist").join(&name), &packed).map_err(|e| format!("{name}: {e}"))
+    })?;
+    println!("the package lies in dist/package, packed as dist/aqlite.tgz");
+    Ok(())
+}
+
+/// The page's own build script bundles it.
 fn page() -> Result<(), String> {
+    module()?;
     let index = root().join("dist/www/index.html");
     let inputs = [&CORE[..], &["www", "package-lock.json", "examples/openapi.rs"]].concat();
     unless_fresh("page", &inputs, &index, || {
         let openapi = openapi()?;
-        wasm_module("aqlite-wasm", &["--target", "web", "--remove-name-section", "--remove-producers-section"], "target/www-wasm")?;
         run(&mut command("node", &["www/build.mjs", "--wasm", "target/www-wasm", "--out", "dist/www", "--openapi", &openapi]))
     })
 }

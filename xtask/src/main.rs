@@ -88,6 +88,7 @@ const TASKS: &[Task] = &[
       the pictures of the README; --all: every view of the page at three widths, light and dark",
         run: screenshots,
     },
+    Task { name: "package", usage: "package\n      the npm package into dist/package, and packed as dist/aqlite.tgz", run: |_| bundle::package() },
     Task { name: "greet", usage: "", run: serve::greet },
 ];
 

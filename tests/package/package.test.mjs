@@ -1,0 +1,242 @@
+// The npm package as somebody gets it: packed, installed, and its README run in each host.
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { browse } from "../web/page.mjs";
+import { serve } from "../web/server.mjs";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+const packed = join(root, "dist/aqlite.tgz");
+const house = join(root, "target/package");
+const program = (name) => join(root, "node_modules/.bin", name);
+let aqlite;
+
+before(async () => {
+  await rm(house, { recursive: true, force: true });
+  const folder = join(house, "node_modules/aqlite");
+  await mkdir(folder, { recursive: true });
+  const unpacked = spawnSync("tar", ["--extract", "--gzip", "--file", packed, "--directory", folder, "--strip-components=1"], { encoding: "utf8" });
+  assert.equal(unpacked.status, 0, unpacked.stderr);
+  await writeFile(join(house, "package.json"), '{ "type": "module" }');
+  const readme = await readFile(join(folder, "README.md"), "utf8");
+  for (const [, code] of readme.matchAll(/```(?:js|html)\n([\s\S]*?)```/g)) await writeFile(join(house, /([\w-]+\.(?:mjs|js|html))/.exec(code)[1]), code);
+  aqlite = await import(pathToFileURL(join(folder, "node.js")).href);
+});
+
+const aDataSet = (name) => ({ name, folder: join(house, "data") });
+const COUNT = "SELECT COUNT(*) AS n FROM EHR e CONTAINS COMPOSITION c";
+
+test("publint and attw find nothing", async () => {
+  const linted = spawnSync(program("publint"), ["run", "--strict", packed], { encoding: "utf8" });
+  assert.equal(linted.status, 0, linted.stdout + linted.stderr);
+  assert.match(linted.stdout, /All good/);
+  const typed = spawnSync(program("attw"), [packed, "--profile", "esm-only", "--exclude-entrypoints", "aqlite.wasm"], { encoding: "utf8" });
+  assert.equal(typed.status, 0, typed.stdout + typed.stderr);
+});
+
+test("there is nothing in it that nobody needs", async () => {
+  const names = (await readdir(join(house, "node_modules/aqlite"))).map((name) => name.replace(/-\w{8}\.js/, "-*.js")).sort();
+  const types = ["errors.d.ts", "index.d.ts", "language.d.ts", "repository.d.ts", "result.d.ts", "slim.d.ts", "types.d.ts"];
+  const code = ["browser.js", "node.js", "shared-*.js", "shared-*.js", "slim.js", "workerd.js"];
+  assert.deepEqual(names, ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "aqlite.wasm", ...code, "package.json", ...types].sort());
+  const written = await Promise.all(types.map((name) => readFile(join(house, "node_modules/aqlite", name), "utf8")));
+  assert.doesNotMatch(written.join(""), /\.\.\/src|aqlite-wasm/);
+});
+
+test("programs are checked against its types", async () => {
+  const good = `import { AqliteError, Repository, format, type QueryResult } from "aqlite";
+const repository: Repository = await Repository.open({ name: "x" });
+const result: QueryResult = await repository.query(format("SELECT e FROM EHR e"), { parameters: { a: 1, b: { text: "2" } }, timeout: 5 });
+for (const row of result) console.log(row.length, result.csv({ guard: true }));
+try { await repository.addComposition("x", {}); } catch (error) { if (error instanceof AqliteError) console.log(error.diagnostics[0]?.path, error.code); }
+`;
+  await writeFile(join(house, "good.mts"), good);
+  await writeFile(join(house, "bad.mts"), 'import { Repository } from "aqlite";\n(await Repository.open()).query(5);\n');
+  const check = async (file, resolution) => {
+    const compilerOptions = { noEmit: true, strict: true, target: "es2022", lib: ["es2022", "dom", "dom.iterable"], types: [], ...resolution };
+    await writeFile(join(house, "tsconfig.json"), JSON.stringify({ compilerOptions, files: [file] }));
+    return spawnSync("node", [join(root, "node_modules/typescript/bin/tsc")], { cwd: house, encoding: "utf8" }).stdout;
+  };
+  for (const resolution of [{ module: "nodenext" }, { module: "esnext", moduleResolution: "bundler" }]) {
+    assert.equal(await check("good.mts", resolution), "");
+    assert.match(await check("bad.mts", resolution), /bad\.mts\(2,.*number/);
+  }
+});
+
+test("the README's program runs in Node", () => {
+  const ran = spawnSync("node", ["node.mjs"], { cwd: house, encoding: "utf8" });
+  assert.equal(ran.status, 0, ran.stderr);
+  assert.match(ran.stdout, /systolic/);
+  assert.match(ran.stdout, /\[\] [0-9a-f-]{36}::aqlite\.local::1/);
+});
+
+test("texts are read, explained and laid out without data", () => {
+  const { tokens, syntax, diagnostics } = aqlite.parse("SELECT e/dta FROM EHR e");
+  assert.equal(tokens[0].kind, "keyword");
+  assert.ok(syntax.parts.length > 0);
+  assert.deepEqual([diagnostics[0].from, diagnostics[0].to], [9, 12]);
+  assert.match(aqlite.format("select e from EHR e"), /^SELECT e\s+FROM EHR e/);
+  assert.throws(() => aqlite.format("SELECT"), (error) => error instanceof aqlite.AqliteError && error.code.startsWith("AQL") && error.diagnostics.length > 0);
+  assert.throws(() => aqlite.format(7), /the query is of type number, expected a text/);
+  assert.ok(aqlite.complete("SEL").options.some(({ label }) => label === "SELECT"));
+  assert.ok(aqlite.hover("SELECT e FROM EHR e", 15).title);
+  assert.ok(aqlite.explain("SELECT e FROM EHR e").plan);
+  assert.equal(aqlite.convert(1, "kg", "g"), 1000);
+});
+
+test("documents, guides and rows", async () => {
+  const repository = await aqlite.Repository.open({ admin: true });
+  await repository.generate({ ehrs: 12, compositions: 90, seed: 3 });
+  const { rows } = await repository.query(COUNT);
+  assert.ok(rows[0][0] > 50);
+  const [template] = await repository.templates();
+  const document = await repository.example(template, { kind: "minimal" });
+  assert.deepEqual(await repository.validate(document), []);
+  const [first] = await repository.validate({ ...document, language: undefined });
+  assert.equal(first.severity, "error");
+  assert.match(first.path, /language/);
+  const ehr = await repository.createEhr({ subject: { id: "17", namespace: "ward" } });
+  const text = JSON.stringify(document);
+  const uid = await repository.addComposition(ehr, text);
+  assert.match(uid, /::1$/);
+  await assert.rejects(repository.addComposition(ehr, "{"), (error) => error instanceof aqlite.AqliteError && error.status === 400);
+  await assert.rejects(repository.createEhr({ ehrId: ehr }), { status: 409 });
+  const one = await repository.query("SELECT c FROM EHR e[ehr_id/value=$ehr] CONTAINS COMPOSITION c", { parameters: { ehr } });
+  assert.equal(one.rows[0][0].uid.value, uid);
+  assert.match(one.csv(), /^c/);
+  one.free();
+  assert.throws(() => one.csv(), /was freed/);
+  const { tree } = await repository.describeTemplate(template);
+  assert.ok(tree.children.length > 0);
+  const { body } = await repository.request({ path: "definition/gdl" });
+  const { guide_id } = JSON.parse(body)[0];
+  assert.ok(await repository.runGuide(guide_id, ehr, { trace: true }));
+  const guide = (await repository.request({ path: `definition/gdl/${guide_id}` })).body;
+  assert.equal(aqlite.describeGuide(guide).id, guide_id);
+  assert.ok(Array.isArray(aqlite.runGuide(guide, {}).fired));
+  const explained = await repository.explain(COUNT);
+  assert.ok(explained.run.documents > 50);
+  const answer = await repository.fetch(new Request(`http://localhost/rest/openehr/v1/ehr/${ehr}`));
+  assert.deepEqual([answer.status, (await answer.json()).ehr_id.value], [200, ehr]);
+  repository.close();
+  await assert.rejects(repository.query(COUNT), { code: "CLOSED" });
+});
+
+test("a query is followed and ended", async () => {
+  const repository = await aqlite.Repository.open();
+  await repository.generate({ ehrs: 60, compositions: 1500 });
+  const slow = "SELECT COUNT(*) AS n FROM EHR e CONTAINS (COMPOSITION a CONTAINS ELEMENT b CONTAINS ELEMENT d) AND COMPOSITION c CONTAINS ELEMENT x";
+  await assert.rejects(repository.query(slow, { timeout: 0 }), { name: "AbortError", code: "ABORTED" });
+  await assert.rejects(repository.query(slow, { shouldStop: () => true }), { code: "ABORTED" });
+  await assert.rejects(repository.query(slow, { signal: AbortSignal.abort("enough") }), (reason) => reason === "enough");
+  assert.ok((await repository.query(COUNT)).rows[0][0] > 1000);
+});
+
+test("what is kept on the disk is there again, and can be moved", async () => {
+  const first = await aqlite.Repository.open(aDataSet("ward"));
+  await first.generate({ ehrs: 5, compositions: 30 });
+  const all = [...(await first.query(COUNT))];
+  first.close();
+  const again = await aqlite.Repository.open(aDataSet("ward"));
+  assert.deepEqual([...(await again.query(COUNT))], all);
+  const copy = await aqlite.Repository.open(aDataSet("copy"));
+  const pages = [];
+  for await (const page of again.export()) {
+    pages.push(page);
+    await copy.import(page);
+  }
+  assert.deepEqual([...(await copy.query(COUNT))], all);
+  await assert.rejects(copy.import(pages[0].replace("digest", "digets")), { status: 400 });
+  const other = spawnSync("node", ["--input-type=module", "--eval", `import { Repository } from "aqlite"; await Repository.open(${JSON.stringify(aDataSet("ward"))});`], { cwd: house, encoding: "utf8" });
+  assert.match(other.stderr, /the data sets are open in process \d+/);
+  assert.deepEqual((await aqlite.Repository.list(aDataSet())).map(({ name }) => name), ["ward", "copy"]);
+  copy.close();
+  assert.equal(await aqlite.Repository.remove("copy", aDataSet()), true);
+  assert.equal(await aqlite.Repository.remove("copy", aDataSet()), false);
+});
+
+test("a process that dies in mid-write leaves whole requests", async () => {
+  const folder = join(house, "killed");
+  const writer = `import { Repository } from "aqlite";
+const repository = await Repository.open({ name: "ward", folder: ${JSON.stringify(folder)} });
+for (;;) { await repository.createEhr(); process.stdout.write("."); }`;
+  const child = spawn("node", ["--input-type=module", "--eval", writer], { cwd: house });
+  let told = 0;
+  await new Promise((resolve) => child.stdout.on("data", (bytes) => (told += bytes.length) > 40 && resolve()));
+  child.kill("SIGKILL");
+  await new Promise((resolve) => child.once("exit", resolve));
+  const repository = await aqlite.Repository.open({ name: "ward", folder });
+  const [[kept]] = [...(await repository.query("SELECT COUNT(e/ehr_id/value) AS n FROM EHR e"))];
+  assert.ok(kept >= told, `${kept} of ${told} that were told`);
+  await repository.createEhr();
+});
+
+test("the README's page and worker run in Chromium, and keep", async () => {
+  await writeFile(join(house, "worker.html"), '<!doctype html><script>window.worker = new Worker("worker.js", { type: "module" });</script>');
+  const server = await serve(house);
+  const browser = await browse();
+  after(() => browser.close());
+  const page = await browser.newPage();
+  const problems = [];
+  page.on("pageerror", (error) => problems.push(String(error)));
+  const shown = async () => {
+    await page.goto(`${server.address}browser.html`);
+    await page.waitForFunction(() => document.body?.textContent.includes("COUNT"));
+    return Number(/: (\d+)/.exec(await page.evaluate(() => document.body.textContent))[1]);
+  };
+  const made = await shown();
+  assert.ok(made > 30, String(made));
+  assert.equal(await shown(), made);
+  await page.goto(`${server.address}worker.html`);
+  const answers = await page.evaluate(async (q) => {
+    const { worker } = window;
+    const next = () => new Promise((resolve) => worker.addEventListener("message", ({ data }) => data.progress || resolve(data), { once: true }));
+    const ready = await next();
+    worker.postMessage({ id: 1, q });
+    const good = await next();
+    worker.postMessage({ id: 2, q: "SELECT" });
+    return [ready, good, await next()];
+  }, COUNT);
+  assert.equal(answers[0], "ready");
+  assert.deepEqual(JSON.parse(answers[1].text).rows, [[made]]);
+  assert.match(answers[2].diagnostics[0].code, /^AQL/);
+  assert.deepEqual(problems, []);
+  await server.stop();
+});
+
+test("the README's worker runs in workerd", async () => {
+  await writeFile(join(house, "wrangler.toml"), 'name = "readme"\nmain = "workerd.mjs"\ncompatibility_date = "2025-04-01"\nsend_metrics = false\n');
+  const port = await new Promise((resolve) => {
+    const probe = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = probe.address();
+      probe.close(() => resolve(port));
+    });
+  });
+  const quiet = { ...process.env, CI: "1", WRANGLER_SEND_METRICS: "false", CLOUDFLARE_CF_FETCH_ENABLED: "false" };
+  const child = spawn(program("wrangler"), ["dev", "--local", "--ip", "127.0.0.1", "--port", String(port), "--show-interactive-dev-session=false"], { cwd: house, env: quiet, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+  let log = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (bytes) => (log += bytes));
+  const ask = async () => {
+    for (let tries = 0; tries < 300; tries += 1) {
+      try {
+        return await fetch(`http://127.0.0.1:${port}/v1/query/aql?q=${encodeURIComponent(COUNT)}`);
+      } catch {
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    }
+    throw new Error(`the worker did not start:\n${log}`);
+  };
+  try {
+    const answer = await ask();
+    const body = await answer.text();
+    assert.equal(answer.status, 200, `${body}\n${log}`);
+    assert.ok(JSON.parse(body).rows[0][0] > 30);
+  } finally {
+    process.kill(-child.pid, "SIGTERM");
+    await new Promise((resolve) => child.once("exit", resolve));
+  }
+});

@@ -1,0 +1,88 @@
+// Builds the npm package: `node www/package/build.mjs --wasm DIR --out DIR`.
+//
+// DIR of `--wasm` holds what `wasm-bindgen --target web` made of www/wasm. `--out` becomes the package: entries by host that share one
+// chunk, types made from the sources, the module, README and licences.
+import { build } from "esbuild";
+import { spawnSync } from "node:child_process";
+import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const root = resolve(here, "../..");
+const { values: options } = parseArgs({ options: { wasm: { type: "string" }, out: { type: "string" } } });
+const wasm = resolve(options.wasm ?? join(root, "target/www-wasm"));
+const out = resolve(options.out ?? join(root, "dist/package"));
+const { version, license } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
+
+/** The glue looks for a module beside itself when it is given none; bundlers would look for that file. */
+const withoutDefault = {
+  name: "without-default",
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: /^aqlite-wasm$/ }, () => ({ path: join(wasm, "aqlite_wasm.js") }));
+    onResolve({ filter: /\.wasm$/ }, ({ path }) => ({ path, external: true }));
+    onLoad({ filter: /aqlite_wasm\.js$/ }, async ({ path }) => {
+      const glue = await readFile(path, "utf8");
+      const found = /new URL\('[^']+', import\.meta\.url\)/;
+      if (!found.test(glue)) throw new Error(`${path}: the glue finds its module in another way now`);
+      return { contents: glue.replace(found, "undefined"), loader: "js" };
+    });
+  },
+};
+
+await rm(out, { recursive: true, force: true });
+await mkdir(out, { recursive: true });
+await build({
+  entryPoints: ["browser", "node", "workerd", "slim"].map((name) => join(here, `${name}.ts`)),
+  outdir: out,
+  bundle: true,
+  splitting: true,
+  chunkNames: "shared-[hash]",
+  format: "esm",
+  target: "es2022",
+  legalComments: "none",
+  external: ["node:*"],
+  plugins: [withoutDefault],
+  logLevel: "warning",
+});
+await cp(join(wasm, "aqlite_wasm_bg.wasm"), join(out, "aqlite.wasm"));
+const typed = spawnSync("node", [join(root, "node_modules/typescript/bin/tsc"), "--project", join(here, "tsconfig.json"), "--outDir", join(out, "types")], { encoding: "utf8" });
+if (typed.status !== 0) throw new Error(`types: ${typed.stdout}`);
+await publicTypes();
+for (const name of ["LICENSE-MIT", "LICENSE-APACHE"]) await cp(join(root, name), join(out, name));
+await cp(join(here, "README.md"), join(out, "README.md"));
+
+/** The declarations of what is exported, in files beside each other; those of the page and of the glue stay out. */
+async function publicTypes() {
+  const from = join(out, "types/package");
+  for (const name of ["api", "errors", "language", "repository", "result", "types", "slim"]) {
+    const text = await readFile(join(from, `${name}.d.ts`), "utf8");
+    const own = text.replace(/^import .* from "(?:aqlite-wasm|\.\.\/src\/[\w-]+)";\n/gm, "").replace(/from "\.\/(\w+)"/g, 'from "./$1.js"');
+    await writeFile(join(out, `${name === "api" ? "index" : name}.d.ts`), own);
+  }
+  await rm(join(out, "types"), { recursive: true });
+  await writeFile(join(out, "slim.d.ts"), (await readFile(join(out, "slim.d.ts"), "utf8")).replace('"./api.js"', '"./index.js"'));
+}
+
+const files = { types: "./index.d.ts", workerd: "./workerd.js", node: "./node.js", default: "./browser.js" };
+await writeFile(
+  join(out, "package.json"),
+  `${JSON.stringify(
+    {
+      name: "aqlite",
+      version,
+      description: "openEHR in JavaScript: AQL queries, guides (GDL), templates and compositions, in memory or kept in the browser, as one WebAssembly module",
+      keywords: ["openehr", "aql", "gdl", "ehr", "webassembly", "fhir", "cds-hooks"],
+      license,
+      repository: { type: "git", url: "git+https://github.com/aqlite/aqlite.git", directory: "www/package" },
+      type: "module",
+      engines: { node: ">=20" },
+      sideEffects: ["./browser.js", "./node.js", "./workerd.js"],
+      types: "./index.d.ts",
+      exports: { ".": files, "./slim": { types: "./slim.d.ts", default: "./slim.js" }, "./aqlite.wasm": "./aqlite.wasm", "./package.json": "./package.json" },
+    },
+    null,
+    2,
+  )}\n`,
+);
