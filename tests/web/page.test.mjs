@@ -143,6 +143,51 @@ test("an archive is unpacked, each file told about, and all of it taken back", (
     assert.equal(await total(), before);
   }));
 
+test("a data set is exported, and is the same again in another", () =>
+  onPage(async (page) => {
+    const whole = await page.locator("#state-text").textContent();
+    await page.click("#tab-data");
+    const [file] = await Promise.all([page.waitForEvent("download"), page.click("#export")]);
+    assert.equal(file.suggestedFilename(), "sample-patients.ndjson");
+    const exported = await readFile(await file.path());
+    await page.fill("#set-name", "Ward 7");
+    await page.click("#set-new");
+    await page.locator("#state-text", { hasText: /^0 patients/ }).waitFor();
+    await page.locator("#files").setInputFiles([{ name: "ward.ndjson", mimeType: "application/x-ndjson", buffer: exported }]);
+    await page.locator("#added", { hasText: "1 of 1 files added" }).waitFor();
+    await page.waitForFunction((text) => document.querySelector("#state-text").textContent === text, whole);
+    const altered = exported.toString().replace("Systolic", "Diastolic");
+    await page.locator("#files").setInputFiles([{ name: "altered.ndjson", mimeType: "application/x-ndjson", buffer: Buffer.from(altered) }]);
+    await page.locator("#added .bad", { hasText: "altered on its way" }).waitFor();
+  }));
+
+test("an empty data set takes a document of a new patient; data sets are named, opened and removed", () =>
+  onPage(async (page) => {
+    await run(page, "SELECT c FROM EHR e CONTAINS COMPOSITION c WHERE c/archetype_details/template_id/value = 'sample.vital_signs.v1' LIMIT 1");
+    await page.click("#as-json");
+    const composition = JSON.parse(await page.locator("#result .raw").textContent()).rows[0][0];
+    delete composition.uid;
+    const template = await page.evaluate(async () => (await fetch("v1/definition/template/sample.vital_signs.v1/1")).text());
+    await page.click("#tab-data");
+    await page.fill("#set-name", "Ward 7");
+    await page.click("#set-new");
+    await page.locator("#state-text", { hasText: /^0 patients/ }).waitFor();
+    await page.locator("#files").setInputFiles([
+      { name: "visit.json", mimeType: "application/json", buffer: Buffer.from(JSON.stringify(composition)) },
+      { name: "vital_signs.opt", mimeType: "application/xml", buffer: Buffer.from(template) },
+    ]);
+    await page.locator("#added", { hasText: "2 of 2 files added" }).waitFor();
+    await page.locator("#state-text", { hasText: "1 patient · 1 composition" }).waitFor();
+    await page.getByLabel("Name of Ward 7").fill("Ward 8");
+    await page.getByLabel("Name of Ward 7").press("Enter");
+    await page.click("[aria-label='Open Sample patients']");
+    await page.locator("#state-text", { hasText: /^3\d patients/ }).waitFor();
+    await page.click("[aria-label='Remove Ward 8']");
+    await page.locator("dialog[open]").getByRole("button", { name: "Remove" }).click();
+    await page.locator(".sets li").nth(1).waitFor({ state: "detached" });
+    assert.equal(await page.locator(".sets li").count(), 1);
+  }));
+
 test("making many patients shows how far it is, and can be cancelled", () =>
   onPage(async (page) => {
     const before = await page.locator("#state-text").textContent();

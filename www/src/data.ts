@@ -3,6 +3,8 @@ import { h } from "./dom";
 import { EngineError, type Engine } from "./engine";
 import { dropped, texts, type TextFile } from "./intake";
 import type { Contents, Patient, Progress } from "./protocol";
+import { SetsCard } from "./sets";
+import { Work } from "./work";
 
 const count = new Intl.NumberFormat("en");
 /** Of the files that were added, so many are named; every one that was not is. */
@@ -13,30 +15,14 @@ function number(id: string, label: string, value: number, max: number): { field:
   return { field: h("p", { class: "field" }, h("label", { for: id }, label), input), input };
 }
 
-/** A bar with words and a way out, while something takes long. */
-class Work {
-  readonly #bar = h("progress", { max: 1, "aria-label": "Progress" });
-  readonly #words = h("span", { class: "work-words", role: "status" });
-  readonly #cancel = h("button", { type: "button" }, "Cancel");
-  readonly element = h("div", { class: "work-bar", hidden: true }, this.#bar, this.#words, this.#cancel);
+/** What an export of a repository is cut into: whole lines of about so many characters. */
+const AT_ONCE = 4_000_000;
 
-  /** Runs something that can be followed and ended. */
-  async run<T>(what: (tell: (progress: Progress) => void, signal: AbortSignal) => Promise<T>): Promise<T> {
-    const ending = new AbortController();
-    this.#cancel.onclick = () => ending.abort();
-    this.#bar.removeAttribute("value");
-    this.#words.textContent = "";
-    this.element.hidden = false;
-    try {
-      return await what((progress) => this.#tell(progress), ending.signal);
-    } finally {
-      this.element.hidden = true;
-    }
-  }
-
-  #tell({ what, done, of, milliseconds }: Progress): void {
-    this.#bar.value = Math.min(1, done / of);
-    this.#words.textContent = `${what}: ${count.format(done)} of ${count.format(of)} · ${count.format(Math.round((done / milliseconds) * 1000))}/s`;
+function* pieces(text: string): Generator<string> {
+  for (let from = 0; from < text.length; ) {
+    const end = from + AT_ONCE < text.length ? text.indexOf("\n", from + AT_ONCE) + 1 || text.length : text.length;
+    yield text.slice(from, end);
+    from = end;
   }
 }
 
@@ -47,6 +33,7 @@ export class DataView {
   readonly #busy: (what: string) => void;
   readonly #place = h("h2", { id: "contents-title" }, "In the repository");
   readonly #sampleForm: HTMLElement;
+  readonly #sets: SetsCard;
   readonly #facts = h("dl", { class: "facts" });
   readonly #templates = h("ul", { class: "templates" });
   readonly #told = h("div", { id: "added", class: "told", "aria-live": "polite" });
@@ -66,7 +53,8 @@ export class DataView {
     this.#busy = busy;
     this.#changed = changed;
     this.#sampleForm = this.#drawSamples();
-    root.append(this.#drawContents(), this.#sampleForm, this.#drawFiles(), this.#drawInterface());
+    this.#sets = new SetsCard(engine, changed);
+    root.append(this.#drawContents(), this.#sets.element, this.#sampleForm, this.#drawFiles(), this.#drawInterface());
   }
 
   #drawContents(): HTMLElement {
@@ -93,7 +81,7 @@ export class DataView {
   }
 
   #drawFiles(): HTMLElement {
-    const files = h("input", { id: "files", type: "file", multiple: true, accept: ".opt,.xml,.json,.gdl,.gdl2,.zip" });
+    const files = h("input", { id: "files", type: "file", multiple: true, accept: ".opt,.xml,.json,.gdl,.gdl2,.zip,.ndjson" });
     const folder = h("input", { id: "folder", type: "file", multiple: true, webkitdirectory: true });
     for (const input of [files, folder]) {
       input.addEventListener("change", () => {
@@ -104,7 +92,7 @@ export class DataView {
       "section",
       { class: "card drop", "aria-labelledby": "files-title" },
       h("h2", { id: "files-title" }, "Your own files"),
-      h("p", { class: "quiet" }, "Templates (OPT 1.4), compositions (canonical JSON or XML) and guides (GDL2), also in folders and .zip archives. They stay in this browser, and are there again after a reload."),
+      h("p", { class: "quiet" }, "Templates (OPT 1.4), compositions (canonical JSON or XML) guides (GDL2), and exports (.ndjson), also in folders and .zip archives. They stay in this browser, and are there again after a reload."),
       h("p", { class: "field" }, h("label", { for: "target" }, "Compositions go to"), this.#patient),
       h("p", { class: "field" }, h("label", { for: "files" }, "Choose files, or drop them here"), files),
       h("p", { class: "field" }, h("label", { for: "folder" }, "Or a whole folder"), folder),
@@ -153,7 +141,8 @@ console.table((await answer.json()).rows);`;
       ...(contents.place === null ? local : []),
     ];
     this.#place.textContent = contents.place === null ? "In the repository" : `In the repository at ${contents.place}`;
-    this.#sampleForm.hidden = contents.samples === null;
+    this.#sampleForm.hidden = contents.place !== null;
+    void this.#sets.show(contents);
     this.#added = contents.added;
     this.#facts.replaceChildren(...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
     this.#templates.replaceChildren(...templates.map((template) => h("li", {}, h("code", {}, template))));
@@ -163,7 +152,7 @@ console.table((await answer.json()).rows);`;
       this.#seed.input.value = String(contents.samples.seed);
     }
     const before = this.#patient.value;
-    this.#patient.replaceChildren(...patients.map(({ ehr, label }) => h("option", { value: ehr, selected: ehr === before }, label)));
+    this.#patient.replaceChildren(...patients.map(({ ehr, label }) => h("option", { value: ehr, selected: ehr === before }, label)), h("option", { value: "" }, "A new patient"));
   }
 
   async #work(run: () => Promise<unknown>): Promise<void> {
@@ -198,11 +187,17 @@ console.table((await answer.json()).rows);`;
 
   async #addAll(files: TextFile[], tell: (progress: Progress) => void, signal: AbortSignal): Promise<{ good: number; ended: boolean }> {
     const start = performance.now();
+    let ehr = this.#patient.value || null;
     let good = 0;
     for (const [at, file] of files.entries()) {
       if (signal.aborted) return { good, ended: true };
       try {
-        await this.#engine.call("add", { name: file.name, text: await file.text(), ehr: this.#patient.value || null });
+        const text = await file.text();
+        if (/\.ndjson$/i.test(file.name)) await this.#import(text);
+        else if (!(await this.#engine.call("add", { name: file.name, text, ehr }))) {
+          ehr = await this.#engine.call("newEhr", null);
+          await this.#engine.call("add", { name: file.name, text, ehr });
+        }
         good += 1;
         if (good <= LISTED) this.#told.append(h("p", { class: "good" }, `${file.name}: added`));
       } catch (error) {
@@ -211,6 +206,13 @@ console.table((await answer.json()).rows);`;
       tell({ what: "Adding files", done: at + 1, of: files.length, milliseconds: performance.now() - start });
     }
     return { good, ended: false };
+  }
+
+  /** Takes in an export, a few megabytes at a time; what is wrong with it is one error. */
+  async #import(text: string): Promise<void> {
+    const wrong: string[] = [];
+    for (const piece of pieces(text)) wrong.push(...(await this.#engine.call("import", piece)));
+    if (wrong.length > 0) throw new Error(`${wrong.slice(0, LISTED).join("\n")}${wrong.length > LISTED ? `\nand ${wrong.length - LISTED} more lines` : ""}`);
   }
 
   #undo(before: number): HTMLElement {

@@ -6,11 +6,12 @@ import { Engine, EngineError } from "./engine";
 import { GuideView } from "./guide";
 import { History } from "./history";
 import { examples, type Example } from "./examples";
-import type { Diagnostic, Progress } from "./protocol";
+import type { Diagnostic } from "./protocol";
 import { ResultView } from "./results";
 import { SourceChoice } from "./source";
 import { TemplateView } from "./templates";
 import { offerUpdates } from "./update";
+import { told } from "./work";
 
 declare const WORKER_URL: string;
 
@@ -79,11 +80,6 @@ function state(kind: "busy" | "ready" | "bad", text: string, more = ""): void {
   byId("state-text").replaceChildren(text, h("span", { class: "state-more" }, more));
 }
 
-/** Progress in words: what, how far, how fast. */
-function told({ what, done, of, milliseconds }: Progress): string {
-  return `${what}: ${count.format(done)} of ${count.format(of)} · ${count.format(Math.round((done / milliseconds) * 1000))}/s`;
-}
-
 function crashed(why: string): void {
   const notice = byId("notice");
   notice.hidden = false;
@@ -102,7 +98,7 @@ async function refresh(): Promise<void> {
     const [templates, patients] = await Promise.all([engine.call("templates", null), engine.call("patients", null)]);
     elsewhere = contents.place !== null;
     data.show(contents, templates, patients);
-    state("ready", `${count.format(contents.ehrs)} patients`, ` · ${count.format(contents.compositions)} compositions`);
+    state("ready", `${count.format(contents.ehrs)} ${contents.ehrs === 1 ? "patient" : "patients"}`, ` · ${count.format(contents.compositions)} ${contents.compositions === 1 ? "composition" : "compositions"}`);
     await Promise.all([guide.load(), templateView.load(templates, patients)]);
   } catch (error) {
     state("bad", error instanceof Error ? error.message : "not available");

@@ -179,7 +179,10 @@ export interface Calls {
   patients: { takes: null; gives: Patient[] };
   runGuide: { takes: { guide: string; ehr: string }; gives: { text: string; milliseconds: number } };
   generate: { takes: Samples; gives: Contents };
-  add: { takes: { name: string; text: string; ehr: string | null }; gives: string };
+  /** Adds a file; false when it is a document of a patient, and `ehr` names none. */
+  add: { takes: { name: string; text: string; ehr: string | null }; gives: boolean };
+  /** Makes an EHR; gives its id. */
+  newEhr: { takes: null; gives: string };
   forget: { takes: null; gives: Contents };
   /** Takes back the writes behind this number of own writes. */
   undo: { takes: number; gives: Contents };

@@ -56,18 +56,24 @@ function explained(local: Local, { q, parameters }: Calls["explain"]["takes"]): 
 }
 
 /** Where a dropped file goes, by what it is. */
-function destination(name: string, text: string, ehr: string | null): { method: string; path: string; type: string } {
+interface Destination {
+  /** Of an EHR: below it. */
+  of: "ehr" | "definition";
+  path: string;
+  type: string;
+}
+
+function destination(name: string, text: string): Destination {
   const start = text.trimStart();
   if (start.startsWith("<")) {
-    if (/<template[\s>]/.test(start.slice(0, 4000))) return { method: "POST", path: "definition/template?type=opt14", type: "application/xml" };
-    if (ehr) return { method: "POST", path: `ehr/${ehr}/composition`, type: "application/xml" };
+    if (/<template[\s>]/.test(start.slice(0, 4000))) return { of: "definition", path: "template?type=opt14", type: "application/xml" };
+    return { of: "ehr", path: "composition", type: "application/xml" };
   }
-  if (/\.gdl2?(\.json)?$/i.test(name)) return { method: "POST", path: "definition/gdl", type: start.startsWith("{") ? "application/json" : "text/plain" };
-  if (start.startsWith("{")) {
-    if (/"_type"\s*:\s*"COMPOSITION"/.test(start.slice(0, 2000)) && ehr) return { method: "POST", path: `ehr/${ehr}/composition`, type: "application/json" };
-    if (/"definition"\s*:/.test(start) && /"rules"\s*:/.test(start)) return { method: "POST", path: "definition/gdl", type: "application/json" };
-  }
-  throw new Error("expected a template (.opt), a composition (canonical JSON or XML) or a guide (.gdl, .gdl2.json)");
+  const json = start.startsWith("{");
+  if (/\.gdl2?(\.json)?$/i.test(name)) return { of: "definition", path: "gdl", type: json ? "application/json" : "text/plain" };
+  if (json && /"_type"\s*:\s*"COMPOSITION"/.test(start.slice(0, 2000))) return { of: "ehr", path: "composition", type: "application/json" };
+  if (json && /"definition"\s*:/.test(start) && /"rules"\s*:/.test(start)) return { of: "definition", path: "gdl", type: "application/json" };
+  throw new Error("expected a template (.opt), a composition (canonical JSON or XML), a guide (.gdl, .gdl2.json) or an export (.ndjson)");
 }
 
 /** The part of a GDL2 guide that is shown; a guide of another format has none of it. */
@@ -141,9 +147,14 @@ const handlers: Handlers = {
   },
   generate: (samples, local, watch) => local.generate(samples, watch),
   add: async ({ name, text, ehr }, local) => {
-    const { method, path, type } = destination(name, text, ehr);
-    await rest(local, method, path, text, { "content-type": type, prefer: "return=minimal" });
-    return path.replace(/\?.*/, "");
+    const { of, path, type } = destination(name, text);
+    if (of === "ehr" && !ehr) return false;
+    await rest(local, "POST", of === "ehr" ? `ehr/${ehr}/${path}` : `${of}/${path}`, text, { "content-type": type, prefer: "return=minimal" });
+    return true;
+  },
+  newEhr: async (_, local) => {
+    const made = JSON.parse(await rest(local, "POST", "ehr", "", { prefer: "return=representation", accept: "application/json" })) as { ehr_id: { value: string } };
+    return made.ehr_id.value;
   },
   forget: (_, local) => local.forget(),
   undo: (added, local) => local.undo(added),

@@ -1,0 +1,37 @@
+// Something that takes long: how far it is, in a bar and in words, and a way out.
+import { h } from "./dom";
+import type { Progress } from "./protocol";
+
+const count = new Intl.NumberFormat("en");
+
+/** Progress in words: what, how far, how fast. */
+export function told({ what, done, of, milliseconds }: Progress): string {
+  return `${what}: ${count.format(done)} of ${count.format(of)} · ${count.format(Math.round((done / milliseconds) * 1000))}/s`;
+}
+
+/** A bar that is there while something runs. */
+export class Work {
+  readonly #bar = h("progress", { max: 1, "aria-label": "Progress" });
+  readonly #words = h("span", { class: "work-words", role: "status" });
+  readonly #cancel = h("button", { type: "button" }, "Cancel");
+  readonly element = h("div", { class: "work-bar", hidden: true }, this.#bar, this.#words, this.#cancel);
+
+  /** Runs something that can be followed and ended. */
+  async run<T>(what: (tell: (progress: Progress) => void, signal: AbortSignal) => Promise<T>): Promise<T> {
+    const ending = new AbortController();
+    this.#cancel.onclick = () => ending.abort();
+    this.#bar.removeAttribute("value");
+    this.#words.textContent = "";
+    this.element.hidden = false;
+    try {
+      return await what((progress) => this.#tell(progress), ending.signal);
+    } finally {
+      this.element.hidden = true;
+    }
+  }
+
+  #tell(progress: Progress): void {
+    this.#bar.value = Math.min(1, progress.done / progress.of);
+    this.#words.textContent = told(progress);
+  }
+}
