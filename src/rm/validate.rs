@@ -6,11 +6,12 @@
 
 use super::build::{Step, path_text, shorten};
 use super::class::{Attr, AttrDef, Card, Cls};
-use super::invariant::{CODED, INVARIANTS};
+use super::invariant::{CODED, Coded, INVARIANTS, Invariant};
 use super::terminology::{self, CodeGroup};
 use super::time::{Temporal, TemporalKind};
 use super::tree::{Kind, NodeRef};
 use crate::diag::{Finding, Severity};
+use std::sync::LazyLock;
 
 /// Everything that is wrong with a document by the Reference Model, warnings included, in document order.
 pub fn validate(root: NodeRef<'_>) -> Vec<Finding> {
@@ -31,6 +32,31 @@ const FORGIVEN: [(Cls, Attr); 3] = [(Cls::PARTY, Attr::UID), (Cls::DV_INTERVAL, 
 
 /// Attributes that the class table leaves open and the text of the specification demands.
 const DEMANDED: [(Cls, Attr); 1] = [(Cls::OBJECT_REF, Attr::NAMESPACE)];
+
+/// What is asked of the objects of a class.
+#[derive(Default)]
+struct Rules {
+    mandatory: Vec<&'static AttrDef>,
+    invariants: Vec<&'static Invariant>,
+    coded: Vec<&'static Coded>,
+}
+
+impl Rules {
+    fn of(cls: Cls) -> &'static Rules {
+        static ALL: LazyLock<Vec<Rules>> = LazyLock::new(|| Cls::all().map(Rules::collect).collect());
+        static NONE: LazyLock<Rules> = LazyLock::new(Rules::default);
+        ALL.get(usize::from(cls.number())).unwrap_or(&NONE)
+    }
+
+    fn collect(cls: Cls) -> Rules {
+        let must_be = |d: &&AttrDef| (d.card.is_mandatory() && !listed(&FORGIVEN, cls, d.attr)) || listed(&DEMANDED, cls, d.attr);
+        Rules {
+            mandatory: cls.attrs().iter().filter(must_be).collect(),
+            invariants: INVARIANTS.iter().filter(|i| cls.is_a(i.cls)).collect(),
+            coded: CODED.iter().filter(|r| cls.is_a(r.cls)).collect(),
+        }
+    }
+}
 
 struct Walk {
     path: Vec<Step>,
@@ -60,17 +86,18 @@ impl Walk {
 
     fn object(&mut self, node: NodeRef<'_>) {
         let cls = node.class();
-        for def in cls.attrs().iter().filter(|d| (d.card.is_mandatory() && !listed(&FORGIVEN, cls, d.attr)) || listed(&DEMANDED, cls, d.attr)) {
+        let rules = Rules::of(cls);
+        for def in &rules.mandatory {
             self.existence(node, def);
         }
         self.form(node);
-        for invariant in INVARIANTS.iter().filter(|i| cls.is_a(i.cls) && !(i.holds)(node)) {
+        for invariant in rules.invariants.iter().filter(|i| !(i.holds)(node)) {
             let shown = if cls == Cls::DV_INTERVAL { "INTERVAL" } else { cls.name() };
             let finding = Finding::error("RM0202", path_text(&self.path), format!("Invariant {} failed on type {shown}", invariant.name));
             let finding = finding.expected(invariant.expected);
             self.findings.push(Finding { severity: invariant.severity, found: values_of(node), ..finding });
         }
-        for rule in CODED.iter().filter(|r| cls.is_a(r.cls)) {
+        for rule in &rules.coded {
             if let Some(code) = node.get(rule.attr).and_then(code_of).filter(|code| !in_group(code, rule.group)) {
                 self.code(cls, rule.name, rule.group, code);
             }

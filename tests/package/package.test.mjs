@@ -126,6 +126,22 @@ test("documents, guides and rows", async () => {
   await assert.rejects(repository.query(COUNT), { code: "CLOSED" });
 });
 
+test("templates, compositions and guides of one's own", async () => {
+  const cases = (name) => readFile(join(root, "tests/cases", name), "utf8");
+  const repository = await aqlite.Repository.open();
+  const template = await repository.addTemplate(await cases("template/small.opt"));
+  assert.deepEqual(await repository.templates(), [template]);
+  await assert.rejects(repository.addTemplate("<template/>"), (error) => error.status === 400 && error.diagnostics.length > 0);
+  const ehr = await repository.createEhr();
+  const weight = await cases("rest/weight.json");
+  assert.match(await repository.addComposition(ehr, weight), /::1$/);
+  const { text } = await repository.query("SELECT c FROM EHR e CONTAINS COMPOSITION c");
+  assert.match(text, /"magnitude":72\.50/, "the digits are those that were sent");
+  const guide = await repository.addGuide(await cases("rest/weight_class.gdl2"));
+  assert.ok(await repository.runGuide(guide, ehr));
+  await assert.rejects(repository.runGuide("no such guide", ehr), { status: 404 });
+});
+
 test("a query is followed and ended", async () => {
   const repository = await aqlite.Repository.open();
   await repository.generate({ ehrs: 60, compositions: 1500 });

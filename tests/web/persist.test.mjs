@@ -110,6 +110,25 @@ test("a write that was torn never happened, and the next one stands", () =>
     assert.equal(await count(await caller(page)), before + 1);
   }));
 
+test("a data set that cannot be read is told, and another one is opened", () =>
+  onOrigin(async (page, call) => {
+    const { set } = await call("createSet", "Good");
+    const [broken] = (await call("sets", null)).filter(({ id }) => id !== set.id);
+    await page.evaluate(async (id) => {
+      const folder = await (await (await navigator.storage.getDirectory()).getDirectoryHandle("aqlite")).getDirectoryHandle(id);
+      const [name] = await Array.fromAsync(folder.keys());
+      const stream = await (await folder.getFileHandle(name)).createWritable();
+      await stream.write("nonsense\n");
+      await stream.close();
+    }, broken.id);
+    await assert.rejects(call("openSet", broken.id), /the journal is broken: there is no record `nonsense`/);
+    await call.kill();
+    call = await caller(page);
+    await assert.rejects(call("contents", null), /the journal is broken/);
+    assert.equal((await call("openSet", set.id)).compositions, 0);
+    await call("removeSet", broken.id);
+  }));
+
 test("a worker that is killed in mid-write leaves whole requests", () =>
   onOrigin(async (page, call) => {
     const before = await count(call);

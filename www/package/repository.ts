@@ -1,6 +1,6 @@
 // A repository of EHRs, templates and guides behind the REST interface, in memory or kept.
 import { Repository as Engine, Samples } from "aqlite-wasm";
-import { Kept, breathe, reads } from "../src/kept";
+import { Kept, breathe, reads, responseOf } from "../src/kept";
 import { DataSets } from "../src/persist";
 import type { Root } from "../src/storage";
 import { AqliteError, guarded, ofAnswer } from "./errors";
@@ -121,8 +121,7 @@ export class Repository {
   async fetch(request: Request): Promise<Response> {
     const { pathname, search } = new URL(request.url);
     const answer = await this.#send(request.method, `${this.#base}${pathname}${search}`, Object.fromEntries(request.headers), await request.text());
-    const empty = [204, 304].includes(answer.status) || request.method === "HEAD";
-    return new Response(empty ? null : answer.body, { status: answer.status, headers: answer.headers });
+    return responseOf(answer, request.method);
   }
 
   /** A request that must succeed. */

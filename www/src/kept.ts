@@ -2,6 +2,18 @@
 import { Repository } from "aqlite-wasm";
 import type { DataSets, Journal } from "./persist";
 
+/** An answer of the REST interface. */
+export interface Answer {
+  status: number;
+  headers: [string, string][];
+  body: string;
+}
+
+/** The same as `fetch` gives it. An empty text would be announced as one: it is no body. */
+export function responseOf({ status, headers, body }: Answer, method: string): Response {
+  return new Response(body === "" || status === 304 || method === "HEAD" ? null : body, { status, headers });
+}
+
 /** What was done could not be kept, so it was undone. */
 export class NotKept extends Error {
   override readonly name = "NotKept";

@@ -2,7 +2,7 @@
 //
 // Each realm has its own instance. They hold the same data because both follow the same journal; whoever writes is alone, and has followed first.
 import init, { Samples as Loading, type InitOutput, type Repository } from "aqlite-wasm";
-import { Kept, breathe, reads } from "./kept";
+import { Kept, breathe, reads, type Answer } from "./kept";
 import { DataSets } from "./persist";
 import type { Contents, DataSet, Progress, Samples } from "./protocol";
 import { MemoryRoot, opfs } from "./storage";
@@ -17,13 +17,6 @@ export interface Asked {
   method: string;
   url: string;
   headers: Record<string, string>;
-  body: string;
-}
-
-/** An answer of the REST interface. */
-export interface Answer {
-  status: number;
-  headers: [string, string][];
   body: string;
 }
 
@@ -61,7 +54,8 @@ export class Local {
     const [module, sets] = await Promise.all([init({ module_or_path: wasm }), files]);
     const local = new Local(base, module, sets);
     if ((await sets.current()) === null) await sets.alone(() => local.#first(watch));
-    await local.#kept.current(() => undefined, reading(watch));
+    // A data set that cannot be read is told by the first call that needs it; another one can be opened.
+    await local.#kept.current(() => undefined, reading(watch)).catch(() => undefined);
     local.#milliseconds = performance.now() - start;
     return local;
   }

@@ -2,8 +2,8 @@
 //
 // The shell (the files of the page) comes from the cache first. The interface comes from the server first, and from the same module, here, when
 // there is no server. Such answers carry the header `aqlite-answered-by: service-worker`.
-import { NotKept } from "./kept";
-import { Local, type Answer } from "./local";
+import { NotKept, responseOf, type Answer } from "./kept";
+import { Local } from "./local";
 
 declare const WASM_URL: string;
 declare const SHELL: string[];
@@ -62,8 +62,7 @@ async function answered(request: Request): Promise<Response> {
       answer = problem(500, "Internal Server Error", "internal error: the request was not carried out");
     }
   }
-  const empty = answer.status === 204 || answer.status === 304 || request.method === "HEAD";
-  const response = new Response(empty ? null : answer.body, { status: answer.status, headers: answer.headers });
+  const response = responseOf(answer, request.method);
   response.headers.set("aqlite-answered-by", "service-worker");
   return response;
 }

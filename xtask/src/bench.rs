@@ -4,16 +4,19 @@
 use crate::figures::{Measured, short};
 use crate::options::Options;
 use crate::process::{cargo, command, root, run_keeping};
-use crate::tools::{WASI, npm_packages, target};
+use crate::tools::{WASI, browser, npm_packages, target};
 use crate::{bundle, readme, sample};
 
 pub fn run_task(args: &[String]) -> Result<(), String> {
-    let options = Options::read(args, &["compositions", "corpus"], &["readme", "native", "million", "worker"])?;
+    let options = Options::read(args, &["compositions", "corpus"], &["readme", "native", "million", "worker", "page"])?;
     let compositions = options.value("compositions", "100000");
     let mut measured = Measured::about(compositions);
     let (part, tables) = if options.has("worker") {
         worker(compositions, &mut measured)?;
         ("bench worker", String::new())
+    } else if options.has("page") {
+        page(&options, compositions, &mut measured)?;
+        ("bench page", String::new())
     } else {
         core(&options, compositions, &mut measured)?;
         ("bench", tables(compositions, &measured))
@@ -58,6 +61,19 @@ fn worker(compositions: &str, measured: &mut Measured) -> Result<(), String> {
     let folder = sample::of(compositions)?;
     let mut node = command("node", &["--no-warnings", "benches/worker/measure.mjs"]);
     let (lines, outcome) = run_keeping(node.arg(folder), is_measure);
+    measured.take(&lines);
+    outcome
+}
+
+/// The page as it ships, in Chromium on this machine.
+fn page(options: &Options, compositions: &str, measured: &mut Measured) -> Result<(), String> {
+    bundle::all()?;
+    let mut node = command("node", &["--no-warnings", "benches/page/measure.mjs", "--compositions", compositions]);
+    node.env("CHROMIUM", browser()?.chromium);
+    if let Some(corpus) = corpus(options.given("corpus")) {
+        node.args(["--templates", &format!("{corpus}/rm/opt")]);
+    }
+    let (lines, outcome) = run_keeping(&mut node, is_measure);
     measured.take(&lines);
     outcome
 }

@@ -48,7 +48,9 @@ const TASKS: &[Task] = &[
       questions and steps, native and in wasm, beside SQLite over JSON text, over JSONB and over one row a node, and which goals
       are reached; --million: a million compositions too; --readme: the tables go into README.md and docs/benchmark.md
   bench --worker [--compositions 100000] [--readme]
-      the worker in workerd beside an empty handler: commits, reads, a bulk import, a guide on a population",
+      the worker in workerd beside an empty handler: commits, reads, a bulk import, a guide on a population
+  bench --page [--compositions 100000] [--corpus DIR] [--readme]
+      the page in Chromium: first answers, many compositions, a filter, typing, scrolling; with a corpus completion",
         run: bench::run_task,
     },
     Task {

@@ -22,6 +22,16 @@ use wasm_bindgen::prelude::*;
 /// More rows than any page shows: the whole answer is wanted here, not a page of it.
 const ROWS: usize = 2_000_000;
 
+/// Bytes of memory that a byte of a journal becomes, about.
+const IN_MEMORY: usize = 6;
+/// Bytes of memory that a sample composition takes while it is loaded, about.
+const OF_COMPOSITION: usize = 16_000;
+
+/// Sees to it that so many bytes are free. Memory grows at once then: each step of growing takes a browser longer than what it is for.
+fn make_room(bytes: usize) {
+    std::hint::black_box(Vec::<u8>::with_capacity(bytes));
+}
+
 /// Sample patients on their way into a repository: templates, guides, EHRs and compositions. Equal numbers give equal data.
 #[wasm_bindgen]
 pub struct Samples(samples::Loading);
@@ -108,6 +118,7 @@ impl Repository {
     /// When the bytes are not what was written. The repository is of no use then.
     pub fn repeat(&self, lines: &[u8]) -> Result<(), JsError> {
         let lines = std::str::from_utf8(lines)?;
+        make_room(lines.len() * IN_MEMORY);
         self.service.repository().repeat(lines).map_err(|why| JsError::new(&why))
     }
 
@@ -117,6 +128,7 @@ impl Repository {
     /// When the repository refuses one of them, for instance because it is there already.
     pub fn load_samples(&mut self, samples: &mut Samples, compositions: usize) -> Result<bool, JsError> {
         // Loading under fixed identifiers is administration, which is not open to the requests of pages.
+        make_room(compositions * OF_COMPOSITION);
         let before = self.service.config().admin;
         self.set_admin(true);
         let loaded = samples.0.step(&self.service, compositions);
