@@ -167,6 +167,8 @@ pub struct Config {
     pub smart: Vec<(String, String)>,
     /// Archetypes and codes of queries match by equality only, not their specialisations too.
     pub exact_archetypes: bool,
+    /// Compositions are known to be valid: the model and their template are not asked again. For the samples of this crate.
+    pub trusts_compositions: bool,
     /// Result sets carry `_executed_aql` and what was ignored.
     pub debug: bool,
     /// Origins whose pages may call the service; `*` means every one.
@@ -184,6 +186,7 @@ impl Default for Config {
             limits: Limits::default(),
             smart: Vec::new(),
             exact_archetypes: false,
+            trusts_compositions: false,
             debug: false,
             origins: Vec::new(),
         }

@@ -198,6 +198,7 @@ impl Run {
             limits: Limits { body: 200_000, template: 150_000, ..Limits::default() },
             smart: Vec::new(),
             exact_archetypes: option("archetypes: exact"),
+            trusts_compositions: false,
             debug: false,
             origins: vec![String::from("https://page.example")],
         });

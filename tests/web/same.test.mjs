@@ -85,11 +85,11 @@ function around(text, other) {
 const folder = join(root, "tests/cases/rest");
 const EHR = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 
-/** The scenarios that do not depend on how a host is set up: its administration, callers, limits, log and origins. */
+/** The scenarios that do not depend on how a host is set up: its administration (which the manifest names), callers, limits, log, origins and methods. */
 function scenarios() {
   const files = readdirSync(folder).filter((name) => name.endsWith(".rest")).sort();
   const all = files.flatMap((file) => readFileSync(join(folder, file), "utf8").split("\n=== ").slice(1).map((text) => ({ name: `${file}: ${text.split("\n", 1)[0]}`, text })));
-  return all.filter(({ text }) => !/^(admin: off|auth: off|archetypes: exact)$/m.test(text) && !/^> \w+ \/(admin|\/\/)|@large|@deep|^Origin: /m.test(text));
+  return all.filter(({ text }) => !/^(admin: off|auth: off|archetypes: exact)$/m.test(text) && !/^> \w+ \/(admin|\/\/)|^> OPTIONS \/?$|^> BREW|@large|@deep|^Origin: /m.test(text));
 }
 
 function steps(text) {

@@ -57,6 +57,7 @@ pub fn read(env: &Env) -> Setup {
         smart: smart(&variables, &gate),
         limits,
         exact_archetypes,
+        trusts_compositions: false,
         base_url: String::new(),
     };
     Setup { config, gate }

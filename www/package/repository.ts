@@ -151,7 +151,7 @@ export class Repository {
   /** Adds an operational template (OPT 1.4); gives its id. */
   async addTemplate(opt: string): Promise<string> {
     const { headers } = await this.#ask({ method: "POST", path: "/rest/openehr/v1/definition/template/adl1.4", headers: { "content-type": "application/xml" }, body: text(opt, "template") });
-    return decodeURIComponent(headers.find(([name]) => name.toLowerCase() === "location")?.[1]?.split("/").at(-1) ?? "");
+    return lastOf(headers);
   }
 
   /** The ids of the templates. */
@@ -189,8 +189,8 @@ export class Repository {
   /** Adds a guide (GDL1 or GDL2); gives its id. */
   async addGuide(guide: string): Promise<string> {
     const type = text(guide, "guide").trimStart().startsWith("{") ? "application/json" : "text/plain";
-    const { body } = await this.#ask({ method: "POST", path: "definition/gdl", headers: { "content-type": type }, body: guide });
-    return (JSON.parse(body) as { guide_id: string }).guide_id;
+    const { headers } = await this.#ask({ method: "POST", path: "definition/gdl", headers: { "content-type": type }, body: guide });
+    return lastOf(headers);
   }
 
   /** Runs a guide that was added on an EHR: what fired, results and cards; with `trace` why each rule did, or did not. */
@@ -290,6 +290,11 @@ class Ended extends Error {
   constructor(readonly reason: unknown) {
     super("ended");
   }
+}
+
+/** The last part of the address of what was made. */
+function lastOf(headers: [string, string][]): string {
+  return decodeURIComponent(headers.find(([name]) => name.toLowerCase() === "location")?.[1]?.split("/").at(-1) ?? "");
 }
 
 /** What stands in the ETag: the id of an EHR, the uid of a version. */

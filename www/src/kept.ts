@@ -9,9 +9,12 @@ export interface Answer {
   body: string;
 }
 
-/** The same as `fetch` gives it. An empty text would be announced as one: it is no body. */
+/**
+ * The same as `fetch` gives it. An empty text would be announced as one: it is no body. Of headers with the same name Chromium lets only the first
+ * through a Service Worker: they become one.
+ */
 export function responseOf({ status, headers, body }: Answer, method: string): Response {
-  return new Response(body === "" || status === 304 || method === "HEAD" ? null : body, { status, headers });
+  return new Response(body === "" || status === 304 || method === "HEAD" ? null : body, { status, headers: Object.fromEntries(new Headers(headers)) });
 }
 
 /** What was done could not be kept, so it was undone. */

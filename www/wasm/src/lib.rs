@@ -129,19 +129,17 @@ impl Repository {
     pub fn load_samples(&mut self, samples: &mut Samples, compositions: usize) -> Result<bool, JsError> {
         // Loading under fixed identifiers is administration, which is not open to the requests of pages.
         make_room(compositions * OF_COMPOSITION);
-        let before = self.service.config().admin;
-        self.set_admin(true);
+        let before = self.service.config().clone();
+        self.configure(Config { admin: true, trusts_compositions: true, ..before.clone() });
         let loaded = samples.0.step(&self.service, compositions);
-        self.set_admin(before);
+        self.configure(before);
         loaded.map_err(|why| JsError::new(&why))
     }
 
     /// Whether requests may administer: export, import, load under fixed ids, delete for good.
     #[wasm_bindgen(setter)]
     pub fn set_admin(&mut self, admin: bool) {
-        let config = Config { admin, ..self.service.config().clone() };
-        let spare = Service::new(Memory::new(), config.clone());
-        self.service = std::mem::replace(&mut self.service, spare).with_config(config);
+        self.configure(Config { admin, ..self.service.config().clone() });
     }
 
     /// Answers a request of the REST interface: JSON text `{status, headers: [[name, value]], body}`.
@@ -247,6 +245,11 @@ impl Repository {
 }
 
 impl Repository {
+    fn configure(&mut self, config: Config) {
+        let spare = Service::new(Memory::new(), config.clone());
+        self.service = std::mem::replace(&mut self.service, spare).with_config(config);
+    }
+
     fn run(&self, q: &str, parameters: &str, now: &str, stopped: &dyn Fn() -> bool) -> Result<ResultSet, JsValue> {
         let parameters = bound(parameters)?;
         let answers = self.answers(q)?;
