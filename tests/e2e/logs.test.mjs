@@ -31,6 +31,9 @@ before(async () => {
 });
 after(() => server.stop());
 
+/** Waits until what was logged has arrived. */
+const settled = () => new Promise((resolve) => setTimeout(resolve, 500));
+
 /** The lines that the worker wrote, without those of the development server about its own doings. */
 const lines = () => (earlier + server.log).split("\n").filter((line) => !/^\s*\[wrangler:info\]/.test(line));
 
@@ -80,6 +83,7 @@ test("a day of work, with all that may go wrong, leaves no word of it in the log
   assert.equal((await send("POST", "/demographic/person", { body: JSON.stringify({ _type: "PERSON", name: { _type: "DV_TEXT", value: MARK } }) })).status, 400);
   assert.equal((await send("GET", "/definition/query", { headers: { authorization: `Bearer ${MARK}`, cookie: MARK } })).status, 200);
   // A database that lost a table: whatever is asked of it fails, and says so without what was asked.
+  await settled();
   await server.stop();
   earlier = server.log;
   const lost = ["d1", "execute", "DB", "--local", "--persist-to", state, "--yes", "--command", "ALTER TABLE version RENAME TO lost"];
@@ -88,7 +92,7 @@ test("a day of work, with all that may go wrong, leaves no word of it in the log
   server = await start(state, vars);
   const failed = await send("POST", `/ehr/${ehrId}/composition`, { body: JSON.stringify(composition), headers: committal });
   assert.equal(failed.status, 500, failed.text);
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  await settled();
   const text = lines().join("\n");
   for (const secret of [MARK, NUMBER]) assert.ok(!text.includes(secret), lines().find((line) => line.includes(secret)));
 });

@@ -8,7 +8,8 @@ use worker::{console_error, console_log};
 
 /// Tells of a request. It names the operation, with the id that the client got too.
 pub fn tell(request: &Request, response: &Response, millis: u64) {
-    let level = if response.problem.is_some() { "error" } else { "info" };
+    // What is not implemented (501) nobody needs to be woken for.
+    let level = if response.status >= 500 && response.status != 501 { "error" } else { "info" };
     let line = json!({
         "level": level,
         "request_id": request.id(),
