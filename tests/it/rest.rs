@@ -69,10 +69,11 @@ fn the_cases_hold_on_sqlite() {
 #[test]
 #[ignore = "needs hosts: tests/e2e/cases.test.mjs starts them and names them in AQLITE_HOSTS"]
 fn the_cases_hold_over_http() {
-    let named = std::env::var("AQLITE_HOSTS").expect("AQLITE_HOSTS is `open=HOST:PORT plain=HOST:PORT closed=HOST:PORT`");
+    let named = std::env::var("AQLITE_HOSTS").expect("AQLITE_HOSTS is `open=HOST:PORT exact=… plain=… closed=…`");
     let host = |config: &Config| match (config.auth, config.admin) {
         (Auth::Refuse, _) => "closed=",
         (_, false) => "plain=",
+        _ if config.exact_archetypes => "exact=",
         _ => "open=",
     };
     run_all(&|config| {
