@@ -117,6 +117,7 @@ test("an application of one patient sees nothing of another EHR", async () => {
   const [there, away] = bulk.text.trim().split("\n").map((answer) => JSON.parse(answer));
   assert.deepEqual([there.status, there.message], [404, away.message]);
   assert.equal((await server.send("POST", `${V1}/ehr`, { headers })).status, 403);
+  assert.equal((await server.send("GET", `${V1}/demographic/tags`, { headers })).status, 403);
 });
 
 test("a worker without AUTH refuses every route, and answers OPTIONS and health", async () => {

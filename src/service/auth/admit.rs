@@ -201,7 +201,7 @@ mod tests {
         for route in ROUTES {
             let other = house.ask(&app, route.method, &target("/v1", route.pattern, OTHER), "");
             let closed = match route.need.resource {
-                Resource::Admin | Resource::Log => other == 403,
+                Resource::Admin | Resource::Log | Resource::Party => other == 403,
                 Resource::Record | Resource::Guide if route.pattern.contains("{ehr_id}") => other == 404,
                 _ if route.operation == Operation::EhrCreate => other == 403,
                 _ => other != 200 || !matches!(route.need.act, Act::Search),

@@ -141,9 +141,11 @@ impl Scope {
         (known && !pattern.is_empty()).then(|| Scope { compartment, resource, pattern: decode(pattern, false), acts: acts.to_owned() })
     }
 
-    /// True when it grants the act for at least some things of the resource.
+    /// True when it grants the act for at least some things of the resource. Parties stand in no EHR: a scope that is bound to
+    /// one grants nothing about them.
     pub fn allows(&self, need: Need) -> bool {
-        self.resource == need.resource && self.acts.contains(need.letter())
+        let reaches = (self.compartment, self.resource) != (Compartment::Patient, Resource::Party);
+        reaches && self.resource == need.resource && self.acts.contains(need.letter())
     }
 
     /// True when its pattern matches a name.
@@ -208,6 +210,8 @@ mod tests {
         assert!(!scopes[0].allows(Need { resource: Resource::Record, act: Act::Delete }));
         assert!(scopes[0].covers("MyHospital.Weight.v0") && !scopes[0].covers("Other.Weight.v0"));
         assert!(Scope::parse("user/template-vital%20signs.r").unwrap().covers("vital signs"));
+        let parties = Need { resource: Resource::Party, act: Act::Read };
+        assert!(Scope::parse("user/party-*.r").unwrap().allows(parties) && !Scope::parse("patient/party-*.r").unwrap().allows(parties));
     }
 
     #[test]
