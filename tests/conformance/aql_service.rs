@@ -1,9 +1,11 @@
 //! Suites `aql.result`, `aql.error`, `aql.no_oracle`: queries over REST in the ITS dialect, on the data of their set-up.
 //!
-//! Each set-up fills an empty server once; its cases only read. Set-ups that need FLAT documents are skipped. One set-up
+//! Each set-up fills an empty server once; its cases only read. Without `--via` every case is asked on memory and on SQLite.
+//! Whatever rows are answered, those of the reference evaluator must be the same, also where the corpus knows none. Set-ups that need FLAT documents are skipped. One set-up
 //! commits a document with attributes that the RM does not know: it is refused, then loaded without them.
 
 use crate::corpus::{Corpus, text_of};
+use crate::judge::Judge;
 use crate::report::Case;
 use crate::rows::{Rules, is_time, short};
 use crate::server::Server;
@@ -47,23 +49,47 @@ fn run(corpus: &Corpus, classes: &[&str], check: &Check) -> Vec<Case> {
             out.extend(cases.iter().map(|c| Case::skipped(text_of(c, "id"), "the set-up needs FLAT documents")));
             continue;
         }
-        let server = filled(corpus, system_id, &steps);
+        let filled: Result<Vec<Filled>, String> = vias(corpus).iter().map(|via| Filled::of(corpus, via, system_id, &steps)).collect();
         out.extend(cases.iter().map(|case| {
-            if let (Err(refused), "no_oracle") = (&server, text_of(case, "class")) {
+            if let (Err(refused), "no_oracle") = (&filled, text_of(case, "class")) {
                 return Case::skipped(text_of(case, "id"), refused);
             }
-            Case::check(text_of(case, "id"), || {
-                let server = server.as_ref().map_err(Clone::clone)?;
-                check(case, &ask(server, case)?)
-            })
+            Case::check(text_of(case, "id"), || filled.as_ref().map_err(Clone::clone)?.iter().try_for_each(|f| f.check(case, check)))
         }));
     }
     out
 }
 
+/// Where the cases are asked.
+fn vias(corpus: &Corpus) -> Vec<&str> {
+    corpus.via.as_deref().map_or(vec!["memory", "sqlite"], |via| vec![via])
+}
+
+/// A server with the data of a set-up, and who judges its answers.
+struct Filled {
+    via: String,
+    server: Server,
+    judge: Judge,
+}
+
+impl Filled {
+    fn of(corpus: &Corpus, via: &str, system_id: &str, steps: &[Value]) -> Result<Filled, String> {
+        let server = filled(corpus, via, system_id, steps)?;
+        let judge = Judge::of(&server)?;
+        Ok(Filled { via: via.to_owned(), server, judge })
+    }
+
+    fn check(&self, case: &Value, check: &Check) -> Result<(), String> {
+        let answer = ask(&self.server, case)?;
+        check(case, &answer).map_err(|why| format!("{}: {why}", self.via))?;
+        let request = case.get("request").filter(|_| answer.status == 200);
+        request.map_or(Ok(()), |request| self.judge.check(request, &answer.body)).map_err(|why| format!("{}: {why}", self.via))
+    }
+}
+
 /// A server with the data of a set-up, which may upload a template twice.
-fn filled(corpus: &Corpus, system_id: &str, steps: &[Value]) -> Result<Server, String> {
-    let server = Server::empty(corpus.via.as_deref(), system_id)?;
+fn filled(corpus: &Corpus, via: &str, system_id: &str, steps: &[Value]) -> Result<Server, String> {
+    let server = Server::empty(via, system_id)?;
     for step in steps {
         let response = step_of(corpus, &server, step)?;
         let again = text_of(step, "op") == "upload_template" && response.status == 409;

@@ -1,4 +1,4 @@
-//! Runs an external corpus: `cargo test --test conformance -- [SUITE…] [--corpus DIR] [--via ITS_BASE_URL|sqlite]`.
+//! Runs an external corpus: `cargo test --test conformance -- [SUITE…] [--corpus DIR] [--via ITS_BASE_URL|memory|sqlite]`.
 //!
 //! A suite is a function from the corpus to its cases. To add one: write a module with `pub fn run(corpus: &Corpus) ->
 //! Vec<Case>`, and add a line to [`SUITES`]; `Case::check(id, || …)` turns a `Result<(), String>` (or a panic) into a
@@ -13,9 +13,22 @@ mod aql_parse;
 mod aql_service;
 mod corpus;
 mod gdl;
+mod judge;
+#[path = "../it/notation.rs"]
+#[allow(dead_code, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "shared with the integration tests, which may panic")]
+mod notation;
 #[path = "../it/over_http.rs"]
 mod over_http;
 mod raw;
+#[path = "../it/reference/mod.rs"]
+#[allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "shared with the integration tests, which may panic"
+)]
+mod reference;
 mod report;
 mod rm_cnf;
 mod rm_example;

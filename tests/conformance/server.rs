@@ -1,4 +1,4 @@
-//! The service that the AQL suites ask: in this process, on memory or (`--via sqlite`) on SQLite, or over HTTP.
+//! The service that the AQL suites ask: in this process, on memory or on SQLite, or over HTTP.
 
 use crate::over_http;
 use crate::sqlite::Sqlite;
@@ -35,11 +35,11 @@ fn local<R: Repository + 'static>(repository: R, system_id: &str) -> Server {
 
 impl Server {
     /// An empty server; a remote one is emptied.
-    pub fn empty(via: Option<&str>, system_id: &str) -> Result<Server, String> {
+    pub fn empty(via: &str, system_id: &str) -> Result<Server, String> {
         let base = match via {
-            None => return Ok(local(Memory::new(), system_id)),
-            Some("sqlite") => return Ok(local(Sqlite::in_memory().repository(), system_id)),
-            Some(base) => base,
+            "memory" => return Ok(local(Memory::new(), system_id)),
+            "sqlite" => return Ok(local(Sqlite::in_memory().repository(), system_id)),
+            base => base,
         };
         let rest = base.trim_end_matches('/').strip_prefix("http://").ok_or("the address must begin with http://")?;
         let (authority, mount) = rest.split_once('/').unwrap_or((rest, MOUNT.trim_start_matches('/')));

@@ -14,6 +14,7 @@ mod reference;
 mod rest;
 mod rm;
 mod rows;
+mod rules;
 mod samples;
 mod sql;
 mod sqlite;

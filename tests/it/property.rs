@@ -10,9 +10,10 @@ mod random;
 use super::notation::{Document, Repository};
 use super::reference;
 use super::rows::{NOW, run};
-use aqlite::aql::{Parameters, QueryOptions, check, format, parse, prepare, print};
+use aqlite::aql::{Parameter, QueryOptions, check, format, parse, prepare, print};
 use query::Draft;
 use random::Random;
+use std::collections::BTreeMap;
 
 /// So many failures are made small and shown.
 const MOST_FAILURES: usize = 6;
@@ -44,6 +45,7 @@ fn every_way_gives_the_same_rows() {
                     Outcome::Agreed(rows) => {
                         told.agreed += 1;
                         told.with_rows += usize::from(rows > 0);
+                        told.features(&case.draft.text());
                     }
                     Outcome::Refused(why) => {
                         told.refused += 1;
@@ -65,6 +67,8 @@ fn every_way_gives_the_same_rows() {
     assert!(wrong.is_empty(), "{}\n{told:?}", wrong.join("\n\n"));
     assert!(told.agreed * 10 > all * 8, "too few of the queries run: {told:?}");
     assert!(told.with_rows * 4 > all, "too few of the queries give rows: {told:?}");
+    let missing: Vec<_> = query::FEATURES.iter().map(|(name, _)| name).filter(|name| !told.features.contains_key(**name)).collect();
+    assert!(missing.is_empty(), "no query has {missing:?}");
 }
 
 #[derive(Debug, Default)]
@@ -74,6 +78,14 @@ struct Told {
     refused: usize,
     reason: String,
     too_much: usize,
+    /// How many of the queries that agreed have a feature.
+    features: BTreeMap<&'static str, usize>,
+}
+
+impl Told {
+    fn features(&mut self, text: &str) {
+        query::FEATURES.iter().filter(|(_, words)| text.contains(words)).for_each(|(name, _)| *self.features.entry(name).or_default() += 1);
+    }
 }
 
 #[derive(Clone)]
@@ -97,15 +109,15 @@ impl Case {
         let text = self.draft.text();
         let Ok(repository) = Repository::read(&self.data) else { return Outcome::Refused("data".to_owned()) };
         let options = QueryOptions { ehr: self.ehr.as_deref(), exact_archetypes: self.exact, ..QueryOptions::default() };
-        let parameters = Parameters::new();
-        let plan = match prepare(&text, &parameters, &options) {
+        let parameters = &self.draft.parameters;
+        let plan = match prepare(&text, parameters, &options) {
             Ok(plan) => plan,
             Err(told) => return Outcome::Refused(told.iter().map(|d| d.one_line(&text)).collect()),
         };
         let ast = parse(&text).0.expect("it was prepared");
-        let query = check(&ast, &parameters, &Default::default()).expect("it was prepared");
+        let query = check(&ast, parameters, &Default::default()).expect("it was prepared");
         let printed = print(&ast);
-        let again = parse(&printed).0.and_then(|ast| check(&ast, &parameters, &Default::default()).ok());
+        let again = parse(&printed).0.and_then(|ast| check(&ast, parameters, &Default::default()).ok());
         if again.as_ref() != Some(&query) || format(&printed).ok().as_ref() != Some(&printed) {
             return Outcome::Differs(format!("printed it is another query, or another text:\n{printed}"));
         }
@@ -121,7 +133,7 @@ impl Case {
             ("optimised, two batches", vec![&first, &second], false),
         ];
         for (name, batches, plain) in ways {
-            match run(&text, &parameters, &options, &batches, plain) {
+            match run(&text, parameters, &options, &batches, plain) {
                 Err(told) if told.contains("more than") => return Outcome::TooMuch,
                 Ok(found) if found == expected => {}
                 other => return Outcome::Differs(format!("reference {expected:#?}\n{name} {other:#?}")),
@@ -133,6 +145,7 @@ impl Case {
     fn show(&self) -> String {
         let mut with = if self.exact { "with: exact\n".to_owned() } else { String::new() };
         with += &self.ehr.as_ref().map(|e| format!("with: ehr {e}\n")).unwrap_or_default();
+        with += &self.draft.parameters.iter().map(|(name, value)| format!("with: ${name} = {}\n", json(value))).collect::<String>();
         format!("=== data found\n{}\n=== found\ndata: found\n{with}{}\n---- rows", self.data, self.draft.text())
     }
 
@@ -151,6 +164,17 @@ impl Case {
                 None => return best,
             }
         }
+    }
+}
+
+fn json(value: &Parameter) -> serde_json::Value {
+    match value {
+        Parameter::Null => serde_json::Value::Null,
+        Parameter::Boolean(flag) => (*flag).into(),
+        Parameter::Number(number) => serde_json::from_str(number).expect("a number"),
+        Parameter::Text(text) => text.as_str().into(),
+        Parameter::Untyped(text) => serde_json::json!({ "text": text }),
+        Parameter::List(values) => values.iter().map(json).collect(),
     }
 }
 

@@ -3,7 +3,7 @@
 //! A file of `tests/cases/rows` holds data sets (`=== data NAME`, in the [notation](super::notation)) and cases
 //! (`=== TITLE`): `data: NAME`, the query, and behind `---- rows` the rows as JSON arrays, one a line, in order;
 //! `---- unordered` compares them as a multiset, `---- error CODE` expects the query to be refused. A line `with:` above
-//! the query gives a parameter (`with: $name = "text"`), narrows it to one EHR (`with: ehr e1`) or turns specialisation
+//! the query gives a parameter (`with: $name = "text"`; `{"text": "5"}` as a URL does), narrows it to one EHR (`with: ehr e1`) or turns specialisation
 //! off (`with: exact`). A line that starts with `#` is a comment. Every case also goes through the reference.
 
 use super::notation::Repository;
@@ -159,6 +159,7 @@ fn parameter(value: &serde_json::Value) -> Parameter {
         serde_json::Value::Number(number) => Parameter::Number(number.to_string()),
         serde_json::Value::String(text) => Parameter::Text(text.clone()),
         serde_json::Value::Array(values) => Parameter::List(values.iter().map(parameter).collect()),
-        _ => Parameter::Null,
+        serde_json::Value::Object(members) => Parameter::Untyped(members["text"].as_str().expect("a text").to_owned()),
+        serde_json::Value::Null => Parameter::Null,
     }
 }

@@ -3,7 +3,14 @@
 use super::random::Random;
 use std::fmt::Write;
 
-const NAMES: [&str; 4] = ["A", "B", "C", "ä b"];
+const NAMES: [&str; 6] = [
+    "A",
+    "B",
+    "C",
+    "ä b",
+    r#"{"_type":"DV_CODED_TEXT","value":"A","defining_code":{"terminology_id":{"value":"local"},"code_string":"at0007"}}"#,
+    r#"{"_type":"DV_CODED_TEXT","value":"B","defining_code":{"terminology_id":{"value":"SNOMED-CT"},"code_string":"313267000"}}"#,
+];
 const TIMES: [&str; 6] = ["2020-01-01T08:00:00Z", "2020-01-01T09:00:00+01:00", "2020-01-01T09:00", "2020-01-02", "2020-01", "2020-01-01T08:00:00.5Z"];
 const LEAVES: [&str; 34] = [
     "1",

@@ -1,9 +1,11 @@
 //! Random queries that fit the random repositories, as parts that can be taken away.
 
 use super::random::Random;
+use aqlite::aql::{Parameter, Parameters};
 
 #[derive(Clone)]
 pub struct Draft {
+    pub parameters: Parameters,
     select: Vec<String>,
     distinct: bool,
     top: Option<String>,
@@ -37,6 +39,17 @@ struct Path {
 
 type Behind = (&'static str, &'static [&'static str]);
 
+const VALUE_SETS: [&str; 3] = [
+    "{terminology://openehr/composition_category}",
+    "TERMINOLOGY('expand', 'openehr', 'group=null flavours')",
+    "{terminology://openehr/null_flavours, 'at0005'}",
+];
+const VERSION_PREDICATES: [&str; 4] = [
+    "[lifecycle_state/value != 'deleted']",
+    "[commit_audit/time_committed/value > '2026-01-01T00:03:00Z']",
+    "[uid/value = 'o1::test::1']",
+    "[contribution/id/value = 'k2']",
+];
 const LEAF: &str = "";
 const NODE: [Behind; 5] =
     [("name", &["DV_TEXT"]), ("archetype_node_id", &[LEAF]), ("uid", &["OBJECT_ID"]), ("links", &["LINK"]), ("feeder_audit", &["FEEDER_AUDIT"])];
@@ -62,6 +75,7 @@ fn ways(class: &str) -> Vec<Behind> {
             ("commit_audit", &["AUDIT_DETAILS"]),
             ("data", &["COMPOSITION"]),
             ("preceding_version_uid", &["OBJECT_ID"]),
+            ("contribution", &["OBJECT_REF"]),
         ],
         "AUDIT_DETAILS" => &[("time_committed", &["DV_DATE_TIME"]), ("change_type", &["DV_CODED_TEXT"])],
         "COMPOSITION" => &[("content", &ENTRIES), ("content", &ENTRIES), ("context", &["EVENT_CONTEXT"]), ("category", &["DV_CODED_TEXT"])],
@@ -131,7 +145,7 @@ fn is_node(class: &str) -> bool {
 }
 
 pub fn draft(random: &mut Random) -> Draft {
-    let mut writer = Writer { random, variables: Vec::new(), bound: Vec::new(), paths: Vec::new() };
+    let mut writer = Writer { random, variables: Vec::new(), bound: Vec::new(), paths: Vec::new(), parameters: Parameters::new() };
     let from = writer.from();
     let grouped = writer.random.percent(20);
     let mut select: Vec<String> = (0..1 + writer.random.pick(&[0, 0, 1, 1, 2, 3])).map(|_| writer.column(grouped)).collect();
@@ -143,7 +157,12 @@ pub fn draft(random: &mut Random) -> Draft {
     let mut order = Vec::new();
     for _ in 0..writer.random.pick(&[0, 0, 0, 1, 2]) {
         let alias = format!("k{}", writer.random.below(select.len()));
-        let key = if grouped || writer.random.one_in(3) { alias } else { writer.path() };
+        let key = match writer.random.below(9) {
+            0..=2 => alias,
+            3 => alias + writer.random.pick(&["/value", "/magnitude", "/name/value"]),
+            _ if grouped => alias,
+            _ => writer.path(),
+        };
         order.push(format!("{key}{}", writer.random.pick(&["", " DESC", " ASC"])));
     }
     let (mut top, mut limit) = (None, None);
@@ -152,7 +171,8 @@ pub fn draft(random: &mut Random) -> Draft {
         1 => top = Some(format!("TOP {}{}", 1 + writer.random.below(3), writer.random.pick(&["", " FORWARD", " BACKWARD"]))),
         _ => {}
     }
-    Draft { select: aliased, distinct: writer.random.percent(20), top, from, condition, order, limit }
+    let distinct = writer.random.percent(20);
+    Draft { parameters: writer.parameters, select: aliased, distinct, top, from, condition, order, limit }
 }
 
 struct Writer<'r> {
@@ -161,9 +181,53 @@ struct Writer<'r> {
     variables: Vec<(String, &'static str)>,
     bound: Vec<usize>,
     paths: Vec<Path>,
+    parameters: Parameters,
 }
 
 impl Writer<'_> {
+    // --- parameters -------------------------------------------------------------------------------------------------
+
+    fn bind(&mut self, value: Parameter) -> String {
+        let name = format!("x{}", self.parameters.len());
+        self.parameters.insert(name.clone(), value);
+        format!("${name}")
+    }
+
+    /// A literal, or a parameter that stands for it.
+    fn or_bound(&mut self, literal: &str) -> String {
+        if !self.random.one_in(7) {
+            return literal.to_owned();
+        }
+        let value = match (literal, literal.strip_prefix('\'').and_then(|text| text.strip_suffix('\''))) {
+            ("NULL", _) => Parameter::Null,
+            ("true" | "false", _) => Parameter::Boolean(literal == "true"),
+            (_, Some(text)) if self.random.percent(60) => Parameter::Text(text.to_owned()),
+            (_, None) if self.random.percent(60) => Parameter::Number(literal.to_owned()),
+            (text, bare) => Parameter::Untyped(bare.unwrap_or(text).to_owned()),
+        };
+        self.bind(value)
+    }
+
+    /// A list of literals in braces, parameters, lists and value sets among them.
+    fn members(&mut self) -> String {
+        let members: Vec<String> = (0..=self.random.below(3))
+            .map(|_| match self.random.below(8) {
+                0 => {
+                    let values = (0..self.random.below(3)).map(|_| Parameter::Text(self.literal().trim_matches('\'').to_owned())).collect();
+                    self.bind(Parameter::List(values))
+                }
+                1 => "TERMINOLOGY('expand', 'openehr', 'group=composition category')".to_owned(),
+                _ => self.operand(),
+            })
+            .collect();
+        members.join(", ")
+    }
+
+    fn operand(&mut self) -> String {
+        let literal = self.literal();
+        self.or_bound(literal)
+    }
+
     // --- FROM -------------------------------------------------------------------------------------------------------
 
     fn from(&mut self) -> From {
@@ -288,6 +352,11 @@ impl Writer<'_> {
             "HISTORY",
             "ITEM_TREE",
             "LOCATABLE",
+            "DATA_STRUCTURE",
+            "ITEM",
+            "PATHABLE",
+            "DV_ORDERED",
+            "DV_TEXT",
             "EVENT_CONTEXT",
             "PARTICIPATION",
             "DV_QUANTITY",
@@ -305,19 +374,21 @@ impl Writer<'_> {
                 0 | 1 => "[ALL_VERSIONS]".to_owned(),
                 2 => "[LATEST_VERSION]".to_owned(),
                 3 => format!("[commit_audit/change_type/value = '{}']", self.random.pick(&["creation", "modification", "deleted"])),
+                4 => self.random.pick(&VERSION_PREDICATES).to_owned(),
                 _ => String::new(),
             },
             "EHR" if self.random.one_in(5) => format!("[ehr_id/value{}'e{}']", self.random.pick(&["=", "=", "!="]), 1 + self.random.below(3)),
             _ if is_node(class) && self.random.percent(30) => format!("[{}]", self.predicate(class)),
             _ => String::new(),
         };
+        let spelled = if self.random.one_in(20) { class.to_lowercase() } else { class.to_owned() };
         if self.bound.is_empty() || self.random.percent(92) {
             self.bound.push(self.variables.len() - 1);
-            From::Class(format!("{class} {name}{predicate}"), contains.map(|(n, inner)| (n, Box::new(inner))))
+            From::Class(format!("{spelled} {name}{predicate}"), contains.map(|(n, inner)| (n, Box::new(inner))))
         } else {
             self.variables.pop();
             self.variables.push((String::new(), class));
-            From::Class(format!("{class}{predicate}"), contains.map(|(n, inner)| (n, Box::new(inner))))
+            From::Class(format!("{spelled}{predicate}"), contains.map(|(n, inner)| (n, Box::new(inner))))
         }
     }
 
@@ -344,9 +415,12 @@ impl Writer<'_> {
 
     fn predicate(&mut self, class: &str) -> String {
         let (id, other, name) = (self.id(class), self.id(class), self.random.pick(&["A", "B", "C"]));
-        match self.random.below(16) {
+        match self.random.below(18) {
+            16 => format!("{id}, {}", self.random.pick(&["at0007", "snomed_ct::313267000"])),
+            17 if id.starts_with("openEHR") => self.bind(Parameter::Text(id.to_owned())),
+            17 => format!("name/value = {}", self.or_bound(&format!("'{name}'"))),
             0..=5 => id.to_owned(),
-            6 | 7 => format!("{id}, '{name}'"),
+            6 | 7 => format!("{id}, {}", self.or_bound(&format!("'{name}'"))),
             8 => format!("{id} and name/value = '{name}'"),
             9 => format!("name/value = '{name}'"),
             10 => format!("name/value != '{name}'"),
@@ -365,7 +439,8 @@ impl Writer<'_> {
         let path = self.path_parts();
         let steps: String = path.steps.iter().map(|(text, _)| format!("/{text}")).collect();
         self.paths.push(path.clone());
-        format!("{}{steps}", path.variable)
+        let spelled = if self.random.one_in(25) && !path.variable.contains('[') { path.variable.to_uppercase() } else { path.variable };
+        format!("{spelled}{steps}")
     }
 
     fn path_parts(&mut self) -> Path {
@@ -460,13 +535,16 @@ impl Writer<'_> {
 
     fn function(&mut self) -> String {
         let (path, number) = (self.path(), self.random.pick(&["-1", "0", "1", "2", "3"]));
-        match self.random.below(11) {
+        let path = if self.random.one_in(8) { self.function() } else { path };
+        match self.random.below(13) {
+            11 => self.random.pick(&["NOW()", "CURRENT_DATE()", "CURRENT_TIME()", "CURRENT_DATE_TIME()", "CURRENT_TIMEZONE()"]).to_owned(),
+            12 => self.random.pick(&["TERMINOLOGY('lookup', 'openehr', 'code=433')", "CONCAT_WS('-', 'a', NULL, 'b')"]).to_owned(),
             0 => format!("LENGTH({path})"),
             1 => format!("CONTAINS({path}, '{}')", self.random.pick(&["A", "b", "ä", ""])),
             2 => format!("POSITION('{}', {path})", self.random.pick(&["A", "b", "ä", ""])),
             3 => format!("SUBSTRING({path}, {number})"),
             4 => format!("SUBSTRING({path}, {number}, {})", self.random.pick(&["-1", "0", "1", "2"])),
-            5 => format!("CONCAT({path}, {})", self.literal()),
+            5 => format!("CONCAT({path}, {})", self.operand()),
             6 => format!("CONCAT_WS('-', {path}, {})", self.path()),
             7 => format!("ABS({path})"),
             8 => format!("MOD({path}, {number})"),
@@ -481,19 +559,114 @@ impl Writer<'_> {
             7 | 8 => Condition::And(Box::new(self.condition(depth - 1)), Box::new(self.condition(depth - 1))),
             9 => Condition::Or(Box::new(self.condition(depth - 1)), Box::new(self.condition(depth - 1))),
             kind => Condition::Plain(match kind {
-                0 | 1 => format!("{} {} {}", self.path(), self.operator(), self.literal()),
+                0 | 1 => format!("{} {} {}", self.path(), self.operator(), self.operand()),
                 2 => format!("{} {} {}", self.path(), self.operator(), self.path()),
                 3 => format!("EXISTS {}", self.path()),
-                4 => match self.random.below(3) {
-                    0 => format!("{} LIKE '{}'", self.path(), self.random.pick(&["*", "A", "?", "2020-0?-*", "*at000*", "o?::*", "*ö*"])),
-                    1 => format!("{} matches {{{}, {}}}", self.path(), self.literal(), self.literal()),
-                    _ => format!("{} {} {}", self.function(), self.operator(), self.literal()),
+                4 => match self.random.below(5) {
+                    0 => {
+                        let pattern = self.random.pick(&["*", "A", "?", "2020-0?-*", "*at000*", "o?::*", "*ö*"]);
+                        let pattern = if self.random.one_in(4) { self.bind(Parameter::Text(pattern.to_owned())) } else { format!("'{pattern}'") };
+                        format!("{} LIKE {pattern}", self.path())
+                    }
+                    1 | 2 => format!("{} matches {{{}}}", self.path(), self.members()),
+                    3 => format!("{} matches {}", self.path(), self.random.pick(&VALUE_SETS)),
+                    _ => format!("{} {} {}", self.function(), self.operator(), self.operand()),
                 },
                 _ => format!("{} {} {}", self.path(), self.operator(), self.function()),
             }),
         }
     }
 }
+
+/// What a query may be made of, and the words that show it.
+pub const FEATURES: [(&str, &str); 86] = [
+    ("EXISTS", "EXISTS "),
+    ("NOT CONTAINS", " NOT CONTAINS "),
+    ("CONTAINS", " CONTAINS "),
+    ("AND", ") AND ("),
+    ("OR", ") OR ("),
+    ("NOT", "NOT ("),
+    ("LIKE", " LIKE '"),
+    ("LIKE a parameter", " LIKE $"),
+    ("a list", " matches {'"),
+    ("value set of a group", " matches TERMINOLOGY("),
+    ("value set of an address", "terminology://"),
+    ("a member that is a value set", ", TERMINOLOGY("),
+    ("a parameter", "= $"),
+    ("a regular expression", "matches {/"),
+    ("a name", ", '"),
+    ("a name by parameter", ", $"),
+    ("a name by a code", ", at0007"),
+    ("a name by a term", ", snomed_ct::"),
+    ("an archetype by parameter", "[$"),
+    ("a code or another", " or at"),
+    ("a predicate on an attribute", "name/value >= "),
+    ("a predicate on archetype_node_id", "[archetype_node_id = "),
+    ("a predicate on a value", "[value/"),
+    ("a path in a predicate", "name/value = value/value"),
+    ("NULL", "NULL"),
+    ("DISTINCT", "SELECT DISTINCT"),
+    ("TOP", " TOP "),
+    ("FORWARD", "FORWARD"),
+    ("BACKWARD", "BACKWARD"),
+    ("LIMIT", "LIMIT"),
+    ("OFFSET", "OFFSET"),
+    ("ASC", " ASC"),
+    ("DESC", " DESC"),
+    ("a key that is an alias", "ORDER BY k"),
+    ("a key behind an alias", "/value DESC"),
+    ("COUNT(*)", "COUNT(*)"),
+    ("COUNT(DISTINCT)", "COUNT(DISTINCT"),
+    ("COUNT", "COUNT("),
+    ("MIN", "MIN("),
+    ("MAX", "MAX("),
+    ("SUM", "SUM("),
+    ("AVG", "AVG("),
+    ("LENGTH", "LENGTH("),
+    ("CONTAINS()", " CONTAINS("),
+    ("POSITION", "POSITION("),
+    ("SUBSTRING", "SUBSTRING("),
+    ("CONCAT", "CONCAT("),
+    ("CONCAT_WS", "CONCAT_WS("),
+    ("ABS", "ABS("),
+    ("MOD", "MOD("),
+    ("CEIL", "CEIL("),
+    ("FLOOR", "FLOOR("),
+    ("ROUND", "ROUND("),
+    ("NOW", "NOW()"),
+    ("CURRENT_DATE", "CURRENT_DATE()"),
+    ("CURRENT_TIME", "CURRENT_TIME()"),
+    ("CURRENT_DATE_TIME", "CURRENT_DATE_TIME()"),
+    ("CURRENT_TIMEZONE", "CURRENT_TIMEZONE()"),
+    ("TERMINOLOGY", "TERMINOLOGY('lookup'"),
+    ("ALL_VERSIONS", "[ALL_VERSIONS]"),
+    ("LATEST_VERSION", "[LATEST_VERSION]"),
+    ("a version by its audit", "[commit_audit/"),
+    ("a version by its state", "[lifecycle_state/"),
+    ("a version by its uid", "[uid/value"),
+    ("a version by its contribution", "[contribution/"),
+    ("contribution", "/contribution"),
+    ("audit", "/commit_audit"),
+    ("preceding version", "/preceding_version_uid"),
+    ("EHR", "EHR "),
+    ("an EHR by its id", "[ehr_id/value"),
+    ("EHR_STATUS", "EHR_STATUS "),
+    ("e/ehr_status", "/ehr_status"),
+    ("e/compositions", "/compositions"),
+    ("e/directory", "/directory"),
+    ("FOLDER", "FOLDER "),
+    ("VERSION", "VERSION "),
+    ("VERSIONED_COMPOSITION", "VERSIONED_COMPOSITION"),
+    ("VERSIONED_OBJECT", "VERSIONED_OBJECT"),
+    ("LOCATABLE", "LOCATABLE "),
+    ("ENTRY", " ENTRY "),
+    ("DATA_STRUCTURE", "DATA_STRUCTURE "),
+    ("DV_ORDERED", "DV_ORDERED "),
+    ("PARTICIPATION", "PARTICIPATION "),
+    ("links", "/links"),
+    ("feeder audit", "/feeder_audit"),
+    ("a class in lower case", "observation "),
+];
 
 impl Draft {
     pub fn text(&self) -> String {
