@@ -3,7 +3,7 @@
 use crate::clock::timed;
 use crate::questions::known_texts;
 use crate::tell;
-use aqlite::aql::{Parameter, Parameters, QueryOptions, prepare};
+use aqlite::aql::{Parameter, Parameters, QueryOptions, TemplateLabels, complete, prepare};
 use aqlite::document::{Packed, Shapes, pack};
 use aqlite::rm::class::Cls;
 use aqlite::rm::json;
@@ -83,4 +83,30 @@ fn language() {
     tell("query.Q6", query(samples::Q6));
     let largest = samples::templates().iter().map(|t| t.text).max_by_key(|t| t.len()).unwrap_or_default();
     tell("opt.parse_100kB", timed(0.5, || Template::parse(largest).is_ok()) * 1000.0 * 100_000.0 / largest.len() as f64);
+    keys(&grown(largest, 400_000));
+}
+
+/// Tells the microseconds that completion takes at each key of a question, and at the slowest, on the names of a template.
+fn keys(template: &str) {
+    let Ok(template) = Template::parse(template) else { return };
+    let labels = TemplateLabels { templates: vec![&template], language: "en" };
+    let at = |end: usize| samples::Q6.get(..end).map_or(0, |typed| complete(typed, end, &labels).len());
+    let each: Vec<f64> = (1..=samples::Q6.len()).map(|end| timed(0.005, || at(end)) * 1000.0).collect();
+    tell("complete.key", each.iter().sum::<f64>() / each.len() as f64);
+    tell("complete.slowest_key", each.iter().copied().fold(0.0, f64::max));
+}
+
+/// A template of so many bytes: what stands in its content stands there again, as other archetypes.
+fn grown(template: &str, bytes: usize) -> String {
+    let content = template.find("<rm_attribute_name>content<").and_then(|at| Some(at + template.get(at..)?.find("<children ")?));
+    let end = template.rfind("</children>").map(|at| at + "</children>".len());
+    let (Some(start), Some(end)) = (content, end) else { return template.to_owned() };
+    let (head, rest) = template.split_at(start);
+    let (roots, tail) = rest.split_at(end - start);
+    let mut out = head.to_owned();
+    for number in 0..=bytes.saturating_sub(template.len()).div_ceil(roots.len()) {
+        let other = if number == 0 { String::new() } else { format!("another_{number}_") };
+        out.push_str(&roots.replace("openEHR-EHR-OBSERVATION.", &format!("openEHR-EHR-OBSERVATION.{other}")));
+    }
+    out + tail
 }

@@ -41,12 +41,18 @@ fn by_word(place: &Place<'_>) -> Option<&'static str> {
         ("*", Some(K::Keyword(W::Distinct))) => "`COUNT(DISTINCT path)` counts different values, `COUNT(*)` rows",
         ("distinct", Some(K::Sign('('))) => "DISTINCT stands in COUNT only",
         ("distinct", _) => "DISTINCT stands directly behind SELECT",
-        ("/", Some(K::Sign('/'))) => "comments start with `--` and a space",
+        ("/", Some(K::Sign('/'))) => "one `/` stands between two steps; a comment starts with `--` and a space",
         ("exists", Some(K::Sign('['))) => "EXISTS stands in WHERE only",
         ("(", Some(K::Sign('['))) => "there are no parentheses in brackets; AND binds tighter than OR",
         ("-", Some(K::Integer)) => "a date is a string: `'2019-05-01'`",
         ("-", Some(K::Identifier)) => "a name has letters, digits and `_`; AQL has no arithmetic",
         (",", _) if place.clause == Some(W::From) => "classes are joined by CONTAINS, AND and OR",
+        (_, Some(K::Sign('{'))) if Cls::parse_any_case(place.word).is_some() => {
+            "constraints of archetypes do not stand in AQL: compare an attribute, such as `path/magnitude >= 5`"
+        }
+        (_, Some(K::Identifier)) if place.kind == K::Identifier && place.expected.contains(&"`AND`") && place.clause == Some(W::Where) => {
+            "a text stands in quotes: `path = 'two words'`"
+        }
         ("<", Some(K::Identifier)) if place.clause == Some(W::From) => "a class is named without type parameters: `DV_INTERVAL`",
         ("from", Some(K::Sign(','))) => "there is a comma too many",
         (_, Some(K::Identifier | K::Sign(']' | ')'))) if in_select && Cls::parse_any_case(place.word).is_some() => "FROM stands before the classes",

@@ -33,9 +33,12 @@ pub fn no_oracle(corpus: &Corpus) -> Vec<Case> {
 type Check = dyn Fn(&Value, &Response) -> Result<(), String>;
 
 fn run(corpus: &Corpus, classes: &[&str], check: &Check) -> Vec<Case> {
-    let file = |name: &str| corpus.text(name).ok().and_then(|t| serde_json::from_str::<Value>(&t).ok()).unwrap_or_default();
+    let texts = match Texts::of(corpus) {
+        Ok(texts) => texts,
+        Err(why) => return vec![Case::check("server", || Err(why))],
+    };
+    let file = |name: &str| texts.get(name).ok().and_then(|t| serde_json::from_str::<Value>(&t).ok()).unwrap_or_default();
     let (cases, setups) = (file("aql/cases.json"), file("aql/setups.json"));
-    let system_id = setups.get("system_id").and_then(Value::as_str).unwrap_or("cdr.example.org");
     let list = |value: &Value, key: &str| value.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
     let mut by_setup: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for case in list(&cases, "cases").into_iter().filter(|c| classes.contains(&text_of(c, "class"))) {
@@ -49,7 +52,7 @@ fn run(corpus: &Corpus, classes: &[&str], check: &Check) -> Vec<Case> {
             out.extend(cases.iter().map(|c| Case::skipped(text_of(c, "id"), "the set-up needs FLAT documents")));
             continue;
         }
-        let filled: Result<Vec<Filled>, String> = vias(corpus).iter().map(|via| Filled::of(corpus, via, system_id, &steps)).collect();
+        let filled: Result<Vec<Filled>, String> = vias(corpus).iter().map(|via| Filled::of(&texts, via, &steps)).collect();
         out.extend(cases.iter().map(|case| {
             if let (Err(refused), "no_oracle") = (&filled, text_of(case, "class")) {
                 return Case::skipped(text_of(case, "id"), refused);
@@ -58,6 +61,29 @@ fn run(corpus: &Corpus, classes: &[&str], check: &Check) -> Vec<Case> {
         }));
     }
     out
+}
+
+/// The files of the corpus, in which the server's system stands where the corpus has its own: uids of another are not taken.
+struct Texts<'c> {
+    corpus: &'c Corpus,
+    from: String,
+    to: String,
+}
+
+impl Texts<'_> {
+    fn of(corpus: &Corpus) -> Result<Texts<'_>, String> {
+        let setups: Value = serde_json::from_str(&corpus.text("aql/setups.json")?).map_err(|e| e.to_string())?;
+        let from = setups.get("system_id").and_then(Value::as_str).unwrap_or("cdr.example.org").to_owned();
+        let to = match corpus.via.as_deref().filter(|via| via.starts_with("http")) {
+            Some(via) => Server::empty(via, &from)?.system_id()?,
+            None => from.clone(),
+        };
+        Ok(Texts { corpus, from, to })
+    }
+
+    fn get(&self, path: &str) -> Result<String, String> {
+        self.corpus.text(path).map(|text| text.replace(&self.from, &self.to))
+    }
 }
 
 /// Where the cases are asked.
@@ -73,8 +99,8 @@ struct Filled {
 }
 
 impl Filled {
-    fn of(corpus: &Corpus, via: &str, system_id: &str, steps: &[Value]) -> Result<Filled, String> {
-        let server = filled(corpus, via, system_id, steps)?;
+    fn of(texts: &Texts<'_>, via: &str, steps: &[Value]) -> Result<Filled, String> {
+        let server = filled(texts, via, steps)?;
         let judge = Judge::of(&server)?;
         Ok(Filled { via: via.to_owned(), server, judge })
     }
@@ -88,10 +114,10 @@ impl Filled {
 }
 
 /// A server with the data of a set-up, which may upload a template twice.
-fn filled(corpus: &Corpus, via: &str, system_id: &str, steps: &[Value]) -> Result<Server, String> {
-    let server = Server::empty(via, system_id)?;
+fn filled(texts: &Texts<'_>, via: &str, steps: &[Value]) -> Result<Server, String> {
+    let server = Server::empty(via, &texts.to)?;
     for step in steps {
-        let response = step_of(corpus, &server, step)?;
+        let response = step_of(texts, &server, step)?;
         let again = text_of(step, "op") == "upload_template" && response.status == 409;
         if !again && !(200..300).contains(&response.status) {
             let body: String = String::from_utf8_lossy(&response.body).chars().take(500).collect();
@@ -101,9 +127,9 @@ fn filled(corpus: &Corpus, via: &str, system_id: &str, steps: &[Value]) -> Resul
     Ok(server)
 }
 
-fn step_of(corpus: &Corpus, server: &Server, step: &Value) -> Result<Response, String> {
+fn step_of(texts: &Texts<'_>, server: &Server, step: &Value) -> Result<Response, String> {
     let ehr = text_of(step, "ehr_id");
-    let file = |key: &str| corpus.text(&format!("aql/{}", text_of(step, key)));
+    let file = |key: &str| texts.get(&format!("aql/{}", text_of(step, key)));
     let load = |kind: &str, uid: &str, data: Option<String>, more: &str| {
         let data = data.map(|d| format!(",\"data\":{d}")).unwrap_or_default();
         let preceding = step.get("preceding").map(|p| format!(",\"preceding\":{p}")).unwrap_or_default();

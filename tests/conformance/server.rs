@@ -6,6 +6,7 @@ use aqlite::service::{Auth, Config, Moment, Request, Response, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::block_on;
 use aqlite::store::repository::Repository;
+use serde_json::Value;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The mount of the ITS dialect.
@@ -49,6 +50,13 @@ impl Server {
             204 => Ok(server),
             status => Err(format!("the server cannot be emptied ({status}): start it with --admin")),
         }
+    }
+
+    /// The system that a server names in the uids that it gives; one EHR is made for it.
+    pub fn system_id(&self) -> Result<String, String> {
+        let created = self.send("POST", "/ehr", &[("Prefer", "return=representation")], "")?;
+        let ehr: Value = serde_json::from_slice(&created.body).map_err(|e| format!("{} for POST /ehr: {e}", created.status))?;
+        ehr.pointer("/system_id/value").and_then(Value::as_str).map(str::to_owned).ok_or_else(|| "an EHR names no system".to_owned())
     }
 
     /// Sends a request below the ITS mount.

@@ -55,6 +55,13 @@ impl Client {
     }
 }
 
+/// The rows of a window on a query.
+fn window(client: &mut Client, q: &str, offset: usize, fetch: usize) -> Vec<Value> {
+    let body = serde_json::json!({ "q": q, "offset": offset, "fetch": fetch }).to_string();
+    let result: Value = serde_json::from_str(text(&client.ask(200, "POST", "/query/aql", JSON, &body))).unwrap();
+    result["rows"].as_array().unwrap().clone()
+}
+
 fn text(response: &Response) -> &str {
     std::str::from_utf8(&response.body).unwrap()
 }
@@ -108,4 +115,28 @@ fn queries_and_guides_find_the_loaded_data() {
         let run: Value = serde_json::from_str(text(&client.ask(200, "POST", "/gdl/query", JSON, &body.to_string()))).unwrap();
         assert!(run["results"].as_array().is_some_and(|r| !r.is_empty()), "{}", guide.id);
     }
+}
+
+#[test]
+fn pages_are_the_whole_while_more_is_committed() {
+    let generator = Generator::new(13, 20, 200);
+    let mut client = Client::new();
+    let paths = client.load(&generator);
+    let uid = |path: &str| Value::from(vec![path.rsplit('/').next().unwrap()]);
+    let mut expected: Vec<Value> = paths.iter().map(|path| uid(path)).collect();
+    let mut seen = Vec::new();
+    loop {
+        let page = window(&mut client, "SELECT c/uid/value FROM EHR e CONTAINS COMPOSITION c", seen.len(), 37);
+        seen.extend_from_slice(&page);
+        if page.len() < 37 {
+            break;
+        }
+        let first = format!("/ehr/{}/composition", generator.ehr(0).ehr_id);
+        let created = client.ask(201, "POST", &first, JSON, &generator.composition(seen.len()).json);
+        expected.push(uid(created.header("ETag").unwrap().trim_matches('"')));
+    }
+    assert_eq!(seen, expected);
+    let sorted = "SELECT c/name/value, c/uid/value FROM EHR e CONTAINS COMPOSITION c ORDER BY c/name/value";
+    let pages: Vec<Value> = (0..).map(|n| window(&mut client, sorted, n * 37, 37)).take_while(|page| !page.is_empty()).flatten().collect();
+    assert_eq!(pages, window(&mut client, sorted, 0, 1_000));
 }

@@ -51,7 +51,8 @@ fn read(path: &Path) -> String {
 fn tests_of(root: &Path, file: &str) -> Vec<String> {
     if file.ends_with(".rest") {
         let text = read(&root.join("tests/cases/rest").join(file));
-        return text.lines().filter_map(|line| line.strip_prefix("=== ").map(str::to_owned)).collect();
+        let titles = text.lines().filter_map(|line| line.strip_prefix("=== "));
+        return titles.map(|title| title.split_once(" {").map_or(title, |(title, _)| title).to_owned()).collect();
     }
     let text = read(&root.join("tests/e2e").join(file));
     text.lines().filter_map(|line| line.strip_prefix("test(\"")?.split_once('"').map(|(name, _)| name.to_owned())).collect()

@@ -39,7 +39,7 @@ const TASKS: &[Task] = &[
     Task {
         name: "conformance",
         usage: "conformance [rm|aql|gdl] [--corpus DIR] [--via ITS_BASE_URL] [--readme]
-      an external corpus, against the core or over HTTP (`serve --no-sample --admin --system-id cdr.example.org`); --readme: the figures go into README.md",
+      an external corpus, against the core or over HTTP (`serve --no-sample --admin`, which it empties); --readme: the figures go into README.md",
         run: conformance::run,
     },
     Task {
