@@ -130,7 +130,7 @@ impl Machine<'_> {
                 return false;
             }
         };
-        if describes && !has_number {
+        if describes && !has_number && !self.input.options.as_published {
             if let (Some(slot), Value::Quantity(quantity)) = (self.slots.get_mut(assign.slot), new) {
                 slot.pending = Some(quantity);
             }
@@ -189,6 +189,9 @@ impl Machine<'_> {
             Attribute::Code => {
                 let Value::Text(code) = value else { return Err(Trouble::Types) };
                 Ok(with_code(base, code))
+            }
+            Attribute::Numerator | Attribute::Denominator if self.input.options.as_published && !matches!(base, Value::Proportion(_)) => {
+                magnitude(base, value.number().ok_or(Trouble::Types)?, is_quantity)
             }
             Attribute::Numerator | Attribute::Denominator | Attribute::Type => proportion(base, attribute, value.number().ok_or(Trouble::Types)?),
             _ => Err(Trouble::Types),

@@ -14,6 +14,9 @@ use crate::rm::tree::NodeRef;
 use std::fmt::Write;
 use std::sync::Arc;
 
+/// The zone of times in the data that name none, as in AQL.
+pub const UTC: i32 = 0;
+
 /// One occurrence of a model in the data: the values of the columns of its binding.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Instance {
@@ -67,14 +70,27 @@ pub enum QueryColumn {
     Source,
 }
 
+/// The conditions of a binding, for the places of its columns in the query.
+type Pushed<'a> = &'a dyn Fn(usize, &dyn Fn(&str) -> String) -> Vec<String>;
+
 impl CompiledGuide {
     /// The queries of the bindings that are read (INPUT, EHR, or without type). Models that are no archetypes have none.
     pub fn queries(&self) -> Vec<BindingQuery> {
-        let bindings = self.guide.bindings.iter().enumerate();
-        bindings.filter(|(_, b)| b.direction != Direction::Output).filter_map(|(i, _)| self.query(i)).collect()
+        self.queries_with(&|_, _| Vec::new())
     }
 
-    fn query(&self, index: usize) -> Option<BindingQuery> {
+    /// The same for a run at a moment, as they should be asked: predicates leave out in the query what they would leave out
+    /// afterwards anyway.
+    pub fn queries_at(&self, now: Moment) -> Vec<BindingQuery> {
+        self.queries_with(&|index, place| self.pushed(index, now, place))
+    }
+
+    fn queries_with(&self, pushed: Pushed<'_>) -> Vec<BindingQuery> {
+        let bindings = self.guide.bindings.iter().enumerate();
+        bindings.filter(|(_, b)| b.direction != Direction::Output).filter_map(|(i, _)| self.query(i, pushed)).collect()
+    }
+
+    fn query(&self, index: usize, pushed: Pushed<'_>) -> Option<BindingQuery> {
         let (binding, plan) = (self.guide.bindings.get(index)?, self.bindings.get(index)?);
         let class = class_of(&binding.model_id)?;
         let is_composition = class == "COMPOSITION";
@@ -85,10 +101,10 @@ impl CompiledGuide {
             (Some(time), "/data/events/time") => time.clone(),
             _ => column_path(path),
         };
+        let place = |path: &str| format!("{}{}", if path.starts_with("/context/") && !is_composition { 'c' } else { 'o' }, in_event(path));
         for column in &plan.columns {
             let separator = if select.is_empty() { "" } else { ", " };
-            let variable = if column.path.starts_with("/context/") && !is_composition { 'c' } else { 'o' };
-            let _ = write!(select, "{separator}{variable}{}", in_event(&column.path));
+            let _ = write!(select, "{separator}{}", place(&column.path));
             let variable = column.slot.and_then(|s| self.slots.get(s)).map(|s| s.code.to_string());
             columns.push(QueryColumn::Value { path: column.path.clone(), variable });
         }
@@ -111,7 +127,9 @@ impl CompiledGuide {
             false => format!("COMPOSITION c CONTAINS {class} o[{}]", binding.model_id),
         };
         let template = binding.template_id.as_deref().filter(|t| class_of(t).is_none());
-        let filter = template.map_or(String::new(), |t| format!(" WHERE {composition}/archetype_details/template_id/value='{}'", quoted(t)));
+        let template = template.map(|t| format!("{composition}/archetype_details/template_id/value='{}'", quoted(t)));
+        let conditions: Vec<String> = template.into_iter().chain(pushed(index, &place)).collect();
+        let filter = if conditions.is_empty() { String::new() } else { format!(" WHERE {}", conditions.join(" AND ")) };
         Some(BindingQuery {
             id: binding.id.clone(),
             binding: index,
@@ -200,7 +218,7 @@ pub(crate) fn normal_path(path: &str) -> String {
 }
 
 /// A path as a column: an ELEMENT has its data value at `/value`, an attribute of the RM stands for itself.
-fn column_path(path: &str) -> String {
+pub(crate) fn column_path(path: &str) -> String {
     let last = path.rsplit('/').next().unwrap_or_default();
     let name = last.split('[').next().unwrap_or_default();
     match name {
@@ -223,7 +241,7 @@ fn event_of(columns: &[super::compile::Column]) -> Option<&str> {
     events.all(|e| e == first).then_some(first)
 }
 
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     text.replace('\\', "\\\\").replace('\'', "\\'")
 }
 

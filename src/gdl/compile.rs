@@ -603,7 +603,7 @@ fn is_quantity(class: &str) -> Option<bool> {
 }
 
 /// Splits `/…/items[at0004]/value/magnitude`, `/…/items[at0004]/value` or `/symbol/value.value` into path and attribute.
-fn split_path(path: &str) -> (&str, Attribute) {
+pub(crate) fn split_path(path: &str) -> (&str, Attribute) {
     let tail_at = path.rfind(']').map_or(0, |i| i + 1);
     let (head, tail) = path.split_at(tail_at);
     if let Some((base, attribute)) = tail.rsplit_once('.').and_then(|(b, a)| Some((b, Attribute::parse(a)?))) {

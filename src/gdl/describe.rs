@@ -13,15 +13,15 @@ use crate::diag::{Diagnostic, LineIndex, Severity};
 use serde_json::{Value as Json, json};
 
 /// A guide: `{id, gdl_version, language, languages, concept, purpose, use, misuse, bindings, inputs, outputs, rules, terms, problems}` in a language.
-/// Each binding has its variables and the AQL that it makes, each input what a form needs ([`form::Input`]).
+/// Each binding has its variables and the AQL that it makes at a moment, each input what a form needs ([`form::Input`]).
 ///
 /// # Errors
 /// What leaves no guide.
-pub fn describe(text: &str, language: &str) -> Result<Json, Vec<Diagnostic>> {
+pub fn describe(text: &str, language: &str, now: Moment) -> Result<Json, Vec<Diagnostic>> {
     let compiled = super::parse(text)?.compile();
     let guide = compiled.guide();
     let name = |code: &str| guide.term(code, language).map(str::to_owned);
-    let aql: Vec<(usize, String)> = compiled.queries().into_iter().map(|q| (q.binding, q.aql)).collect();
+    let aql: Vec<(usize, String)> = compiled.queries_at(now).into_iter().map(|q| (q.binding, q.aql)).collect();
     let binding = |(i, b): (usize, &super::guide::Binding)| {
         let elements: Vec<Json> = b.elements.iter().map(|e| json!({ "id": e.id, "name": name(&e.id), "path": e.path })).collect();
         let predicates: Vec<&str> = b.predicates.iter().map(|p| p.text.as_str()).collect();

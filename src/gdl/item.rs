@@ -47,6 +47,23 @@ impl Item {
         }
     }
 
+    /// The members of a map, to change; nothing for anything else.
+    pub fn members_mut(&mut self) -> &mut [(String, Item)] {
+        match &mut self.kind {
+            Kind::Map(members) => members,
+            _ => &mut [],
+        }
+    }
+
+    /// The elements of a list or the values of a map, to change.
+    pub fn values_mut(&mut self) -> Vec<&mut Item> {
+        match &mut self.kind {
+            Kind::Map(members) => members.iter_mut().map(|(_, item)| item).collect(),
+            Kind::List(items) => items.iter_mut().collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The elements of a list; a single value stands for a list of one, `null` for none.
     pub fn elements(&self) -> &[Item] {
         match &self.kind {
@@ -54,6 +71,11 @@ impl Item {
             Kind::Null => &[],
             _ => std::slice::from_ref(self),
         }
+    }
+
+    /// A text that stands in no file.
+    pub fn of_text(text: &str) -> Item {
+        Item { span: Span::default(), kind: Kind::Text(text.to_owned()) }
     }
 
     /// The text of a string or number.

@@ -1,21 +1,25 @@
-//! What is probably wrong with a guide that can run: names that lead nowhere, values that nobody sees.
+//! What is probably wrong with a guide that can run: names that lead nowhere, values that nobody sees, values that do not fit each
+//! other, rules that never fire.
 
 use super::compile::CompiledGuide;
-use super::expr::ast::{Action, Expr, Variable};
-use super::guide::{Condition, Direction, Guide};
+use super::expr::ast::{Action, Expr, Operator, Variable};
+use super::guide::{Direction, Guide};
+use super::reach::Reach;
+use super::value::Value;
 use crate::diag::{Diagnostic, Span};
 use std::collections::{HashMap, HashSet};
 
 /// Adds the findings to the problems of the guide.
 pub(crate) fn check(compiled: &mut CompiledGuide) {
     let guide = &compiled.guide;
-    let mut lint = Lint { known: known(guide), inputs: inputs(guide), types: types(guide), problems: Vec::new(), told: HashSet::new() };
+    let known = known(guide);
+    let mut lint =
+        Lint { guide, known: &known, inputs: inputs(guide), types: types(guide), kinds: HashMap::new(), problems: Vec::new(), told: HashSet::new() };
     let predicates = guide.bindings.iter().flat_map(|b| &b.predicates);
     let conditions = predicates.chain(&guide.pre_conditions).chain(guide.rules.iter().flat_map(|r| &r.when));
-    conditions.for_each(|c| lint.condition(c));
-    let steps = guide.default_actions.iter().chain(guide.rules.iter().flat_map(|r| &r.then));
-    steps.for_each(|s| s.action.iter().for_each(|a| lint.action(a, s.span)));
-    lint.rules(guide);
+    conditions.filter_map(|c| Some((c.expr.as_ref()?, c.span))).for_each(|(expr, span)| lint.expr(expr, span));
+    guide.steps().filter_map(|s| Some((s.action.as_ref()?, s.span))).for_each(|(action, span)| lint.action(action, span));
+    lint.rules();
     let found = lint.problems;
     compiled.problems.extend(found);
 }
@@ -61,21 +65,54 @@ fn has_attribute(class: &str, attribute: &str) -> bool {
     }
 }
 
+/// What a use of a variable takes it for, where that leaves no doubt.
+fn kind_by_attribute(attribute: &str) -> Option<&'static str> {
+    Some(match attribute {
+        "unit" | "units" | "precision" => "a quantity",
+        "numerator" | "denominator" => "a proportion",
+        "symbol" | "code" | "terminologyId" => "a code",
+        "year" | "month" | "day" => "a point in time",
+        _ => return None,
+    })
+}
+
+fn kind_by_value(value: &Value) -> Option<&'static str> {
+    Some(match value {
+        Value::Quantity(_) => "a quantity",
+        Value::Proportion(_) => "a proportion",
+        Value::Ordinal(_) | Value::Coded(_) => "a code",
+        Value::Boolean(_) => "a truth value",
+        Value::Moment(_) => "a point in time",
+        _ => return None,
+    })
+}
+
+/// Whether an attribute is a text (else a number), where it is one of them.
+fn is_text(attribute: &str) -> Option<bool> {
+    match attribute {
+        "unit" | "units" | "code" | "terminologyId" | "string" => Some(true),
+        "magnitude" | "precision" | "numerator" | "denominator" | "year" | "month" | "day" | "count" | "sum" => Some(false),
+        _ => None,
+    }
+}
+
+/// A label without what people write in more than one way.
+fn bare(label: &str) -> String {
+    label.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
 struct Lint<'g> {
-    known: HashSet<&'g str>,
+    guide: &'g Guide,
+    known: &'g HashSet<&'g str>,
     inputs: HashSet<&'g str>,
     types: HashMap<&'g str, &'g str>,
+    /// What the first use that tells took each variable for.
+    kinds: HashMap<&'g str, &'static str>,
     problems: Vec<Diagnostic>,
     told: HashSet<String>,
 }
 
 impl<'g> Lint<'g> {
-    fn condition(&mut self, condition: &'g Condition) {
-        if let Some(expr) = &condition.expr {
-            self.expr(expr, condition.span);
-        }
-    }
-
     fn action(&mut self, action: &'g Action, span: Span) {
         let list: Vec<(&Variable, &Expr)> = match action {
             Action::Assign(v, e) => vec![(v, e)],
@@ -88,45 +125,131 @@ impl<'g> Lint<'g> {
                 let message = format!("`{}` is set but belongs to an INPUT binding", target.code);
                 self.tell("GDL0402", span, message, "results are returned for OUTPUT bindings only");
             }
-            self.fits(target, span);
+            self.use_of(target, span);
+            if let Expr::Literal(literal) = value {
+                self.beside(target, Operator::Equal, literal, span);
+            }
             self.expr(value, span);
         }
     }
 
-    fn fits(&mut self, variable: &Variable, span: Span) {
-        let (Some(class), Some(attribute)) = (self.types.get(variable.code.as_str()), variable.attribute.as_deref()) else { return };
-        if !has_attribute(class, attribute) {
-            let message = format!("`{}` is a {class} and has no `.{attribute}`", variable.code);
-            self.tell("GDL0405", span, message, "use an attribute of its class, or mend `data_type`");
-        }
-    }
-
     fn expr(&mut self, expr: &'g Expr, span: Span) {
-        let mut unknown = Vec::new();
         let mut read = Vec::new();
-        expr.variables(&mut |v| {
-            read.push(v);
-            let is_term = v.attribute.as_deref() == Some("term");
-            if !is_term && !self.known.contains(v.code.as_str()) {
-                unknown.push(v.code.clone());
+        expr.variables(&mut |v| read.push(v));
+        for variable in read {
+            let is_term = variable.attribute.as_deref() == Some("term");
+            if !is_term && !self.known.contains(variable.code.as_str()) {
+                let message = format!("`{}` is bound to nothing and never set", variable.code);
+                self.tell("GDL0401", span, message, "it is always null; bind it or mend the code");
             }
+            self.use_of(variable, span);
+        }
+        let mut pairs = Vec::new();
+        expr.pairs(&mut |variable, operator, value| pairs.push((variable, operator, value)));
+        pairs.into_iter().for_each(|(variable, operator, value)| self.beside(variable, operator, value, span));
+        expr.walk(&mut |inner| match inner {
+            Expr::Fired(rule) => self.label(&rule.code, rule.label.as_deref().unwrap_or_default(), span),
+            Expr::Literal(Value::Coded(term)) if &*term.terminology == "local" && term.code.starts_with("gt") => {
+                self.term(&term.code, &term.text, span)
+            }
+            Expr::Binary(Operator::IsA | Operator::IsNotA, _, term) => self.bound(term, span),
+            _ => {}
         });
-        read.into_iter().for_each(|v| self.fits(v, span));
-        for code in unknown {
-            self.tell("GDL0401", span, format!("`{code}` is bound to nothing and never set"), "it is always null; bind it or mend the code");
+    }
+
+    /// A variable where it is read or set.
+    fn use_of(&mut self, variable: &'g Variable, span: Span) {
+        self.label(&variable.code, variable.label.as_deref().unwrap_or_default(), span);
+        let Some(attribute) = variable.attribute.as_deref() else { return };
+        match self.types.get(variable.code.as_str()) {
+            Some(class) if !has_attribute(class, attribute) => {
+                let message = format!("`{}` is a {class} and has no `.{attribute}`", variable.code);
+                self.tell("GDL0405", span, message, "use an attribute of its class, or mend `data_type`");
+            }
+            _ => self.taken_for(variable, kind_by_attribute(attribute), span),
         }
     }
 
-    fn rules(&mut self, guide: &'g Guide) {
-        let mut seen = HashSet::new();
+    /// A variable beside a literal.
+    fn beside(&mut self, variable: &'g Variable, operator: Operator, value: &Value, span: Span) {
+        if operator.strength() >= Operator::Plus.strength() || value.is_null() {
+            return;
+        }
+        let attribute = variable.attribute.as_deref();
+        let Some(expected) = attribute.and_then(is_text) else {
+            if attribute.is_none_or(|a| a == "value") {
+                self.taken_for(variable, kind_by_value(value), span);
+            }
+            return;
+        };
+        let fits = if expected { matches!(value, Value::Text(_)) } else { value.number().is_some() };
+        if !fits {
+            let (name, kind) = (attribute.unwrap_or_default(), if expected { "a text" } else { "a number" });
+            let message = format!("`.{name}` of `{}` is {kind}, and is put beside {}", variable.code, value.rm_type());
+            self.tell("GDL0410", span, message, "compare and set an attribute with a literal of its own kind");
+        }
+    }
+
+    fn taken_for(&mut self, variable: &'g Variable, kind: Option<&'static str>, span: Span) {
+        let Some(kind) = kind else { return };
+        let first = *self.kinds.entry(&variable.code).or_insert(kind);
+        if first != kind {
+            let message = format!("`{}` is taken for {kind} here, and for {first} elsewhere", variable.code);
+            self.tell("GDL0409", span, message, "one of the statements is never true or does nothing: use one class throughout");
+        }
+    }
+
+    /// The label of a variable or rule is its term in one of the languages.
+    fn label(&mut self, code: &str, label: &str, span: Span) {
+        let terms = self.guide.terms.iter().flat_map(|t| &t.terms).filter(|t| t.id == code);
+        let (own, mut texts) = (self.guide.term(code, &self.guide.original_language), terms.map(|t| t.text.as_str()));
+        let label_of = bare(label);
+        if let Some(own) = own
+            && !label_of.is_empty()
+            && !texts.any(|text| bare(text) == label_of)
+        {
+            self.tell("GDL0407", span, format!("`{code}` is labelled `{label}`, its term is `{own}`"), "mend the label, or the code before it");
+        }
+    }
+
+    /// A term of the guide as a value.
+    fn term(&mut self, code: &str, label: &str, span: Span) {
+        if self.guide.terms.iter().flat_map(|t| &t.terms).all(|t| t.id != code) {
+            return self.tell("GDL0316", span, format!("`{code}` has no term"), "add it to the term definitions");
+        }
+        self.label(code, label, span);
+    }
+
+    /// The right side of `is_a`.
+    fn bound(&mut self, term: &Expr, span: Span) {
+        let Expr::Literal(Value::Coded(term)) = term else { return };
+        let bound = self.guide.term_bindings.iter().flat_map(|b| &b.codes).any(|(code, codes)| **code == *term.code && !codes.is_empty());
+        if !bound {
+            let message = format!("`{}` is bound to no code of a terminology", term.code);
+            self.tell("GDL0408", span, message, "nothing falls under it: add its codes to the term bindings");
+        }
+    }
+
+    fn rules(&mut self) {
+        let guide = self.guide;
+        let (mut codes, mut priorities) = (HashSet::new(), HashMap::new());
         for rule in &guide.rules {
-            if !seen.insert(rule.id.as_str()) {
+            if !codes.insert(rule.id.as_str()) {
                 self.tell("GDL0403", rule.span, format!("rule `{}` is defined twice", rule.id), "give each rule a code of its own");
             }
-            let never = |c: &Condition| matches!(c.expr, None | Some(Expr::Literal(super::value::Value::Boolean(false))));
-            if rule.when.iter().any(never) {
-                self.tell("GDL0404", rule.span, format!("rule `{}` can never fire", rule.id), "one of its conditions is never true");
+            let first = *priorities.entry(rule.priority).or_insert(rule.id.as_str());
+            if first != rule.id {
+                let message = format!("rules `{first}` and `{}` both have the priority {}", rule.id, rule.priority);
+                self.tell("GDL0406", rule.span, message, "the one that stands first in the file runs first: give each a priority of its own");
             }
+        }
+        let reach = Reach::new(self.known);
+        if let Some((condition, why)) = reach.never(&guide.pre_conditions) {
+            self.tell("GDL0404", condition.span, String::from("the guide never does anything"), &format!("of its pre-conditions, {why}"));
+        }
+        for (rule, (_, why)) in reach.unreachable(guide) {
+            let Some(rule) = guide.rules.get(rule) else { continue };
+            self.tell("GDL0404", rule.span, format!("rule `{}` can never fire", rule.id), &why);
         }
     }
 

@@ -37,6 +37,7 @@
 //! | GDL0310–0316 | a name that leads nowhere: path, binding, template, attribute, `max` in a condition, rule, term |
 //! | GDL0501–0515 | a fixture that cannot be read, or that does not fit its guide: id, variable, unit, code, output |
 //! | GDL0401–0405 | suspicions: unbound variable, result in an INPUT binding, rule defined twice, rule that can never fire, attribute of another class |
+//! | GDL0406–0410 | more of them: equal priorities, label that is not the term, `is_a` without codes, variable taken for two kinds, attribute beside a value of another kind |
 
 mod action;
 pub mod bind;
@@ -57,6 +58,9 @@ mod lint;
 mod odin;
 pub mod output;
 pub mod population;
+pub mod print;
+mod push;
+mod reach;
 mod read;
 mod run;
 pub mod suite;

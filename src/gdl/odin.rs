@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
         self.depth -= 1;
         let close = self.base + self.at + 1;
         self.expect('>')?;
-        if matches!(item.kind, Kind::Null | Kind::Map(_)) {
+        if matches!(item.kind, Kind::Null | Kind::Map(_) | Kind::List(_)) {
             item.span = Span::new(start, close);
         }
         Ok(item)
@@ -122,12 +122,18 @@ impl<'a> Reader<'a> {
         let start = self.base + self.at;
         let mut members = Vec::new();
         while self.first() == Some('[') {
-            let parsed = delimited(char('['), take_while1(|c| c != ']' && c != '\n'), char(']')).parse(self.rest());
-            let key = self.take(parsed, "a key such as `[\"gt0001\"]`")?.trim_matches('"').to_owned();
+            self.expect('[')?;
+            let key = self.primitive()?;
+            let Some(name) = key.text() else { return Err(self.error("a key such as `[\"gt0001\"]`")) };
+            let name = name.to_owned();
+            self.expect(']')?;
             self.expect('=')?;
-            members.push((key, self.block()?));
+            members.push((name, self.block()?));
         }
-        Ok(Item { span: Span::new(start, self.base + self.at), kind: Kind::Map(members) })
+        // Objects that are counted are a list.
+        let is_counted = members.iter().enumerate().all(|(i, (key, _))| *key == (i + 1).to_string());
+        let kind = if is_counted { Kind::List(members.into_iter().map(|(_, item)| item).collect()) } else { Kind::Map(members) };
+        Ok(Item { span: Span::new(start, self.base + self.at), kind })
     }
 
     /// One value, or a list; a list of one is written `"x", ...`.

@@ -4,7 +4,7 @@
 //! Population::new ─► queries() … host runs each population_aql … take(query, rows) ─► run(ehr_id, …) for each EHR
 //! ```
 
-use super::bind::{BindingQuery, Instance, value_of_cell};
+use super::bind::{BindingQuery, Instance, UTC, value_of_cell};
 use super::compile::CompiledGuide;
 use super::run::{Run, RunInput};
 use super::time::Moment;
@@ -25,7 +25,7 @@ pub struct Population<'g> {
 impl<'g> Population<'g> {
     /// Nothing read yet. Data dated after `now` will be left out.
     pub fn new(guide: &'g CompiledGuide, now: Moment) -> Population<'g> {
-        let queries = guide.queries();
+        let queries = guide.queries_at(now);
         let found = queries.iter().map(|_| HashMap::new()).collect();
         Population { guide, queries, now, found }
     }
@@ -40,7 +40,7 @@ impl<'g> Population<'g> {
         let (Some(query), Some(found)) = (self.queries.get(query), self.found.get_mut(query)) else { return };
         for row in rows {
             let Some((Cell::Text(ehr_id), values)) = row.split_last() else { continue };
-            let values = values.iter().map(|cell| value_of_cell(cell, self.now.offset)).collect();
+            let values = values.iter().map(|cell| value_of_cell(cell, UTC)).collect();
             let instance = query.instance(values);
             match found.get_mut(ehr_id.as_str()) {
                 Some(own) => own.push(instance),

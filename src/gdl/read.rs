@@ -8,13 +8,11 @@ use super::guide::{
 use super::item::{Item, Kind};
 use super::{gdl1, gdl2, odin};
 use crate::diag::{Diagnostic, Severity, Span};
+use std::borrow::Cow;
 
 /// Reads a guide in either language and syntax (see [`super::parse`]).
 pub(crate) fn parse(text: &str) -> Result<Guide, Vec<Diagnostic>> {
-    let body = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let base = text.len() - body.len();
-    let is_json = body.trim_start().starts_with(['{', '[']);
-    let root = if is_json { gdl2::read(body, base) } else { odin::read(body, base) }.map_err(|d| vec![d])?;
+    let root = tree(text).map_err(|d| vec![d])?;
     let mut reader = Reader { source: text, references: Vec::new(), problems: Vec::new() };
     let guide = reader.guide(&root);
     match guide {
@@ -24,6 +22,14 @@ pub(crate) fn parse(text: &str) -> Result<Guide, Vec<Diagnostic>> {
         }
         None => Err(reader.problems),
     }
+}
+
+/// The tree of a guide file, JSON or ODIN.
+pub(crate) fn tree(text: &str) -> Result<Item, Diagnostic> {
+    let body = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let base = text.len() - body.len();
+    let is_json = body.trim_start().starts_with(['{', '[']);
+    if is_json { gdl2::read(body, base) } else { odin::read(body, base) }
 }
 
 struct Reader<'a> {
@@ -39,7 +45,8 @@ impl Reader<'_> {
             self.problems
                 .push(Diagnostic::error("GDL0304", root.span, "the guide has no `id`").with_help("add `id`: guides are stored and called by it"));
         }
-        let definition = root.get("definition");
+        // ODIN writes an empty one as null.
+        let definition = root.members().iter().find(|(name, _)| name == "definition").map(|(_, item)| item);
         if definition.is_none() {
             self.problems.push(
                 Diagnostic::error("GDL0104", root.span, "not a guide: `definition` is missing")
@@ -58,15 +65,15 @@ impl Reader<'_> {
             gdl_version: root.text_of("gdl_version").unwrap_or("2.0").to_owned(),
             concept: root.text_of("concept").unwrap_or_default().to_owned(),
             original_language: language.rsplit("::").next().unwrap_or(language).to_owned(),
-            details: keyed(description.and_then(|d| d.get("details"))).map(|(language, item)| details(language, item)).collect(),
-            bindings: keyed(bindings).map(|(key, item)| self.binding(key, item)).collect(),
+            details: keyed(description.and_then(|d| d.get("details"))).map(|(language, item)| details(&language, item)).collect(),
+            bindings: keyed(bindings).map(|(key, item)| self.binding(&key, item)).collect(),
             internal_variables: list("internal_variables").iter().map(internal_variable).collect(),
-            templates: keyed(definition.get("templates")).map(|(key, item)| template(key, item)).collect(),
+            templates: keyed(definition.get("templates")).map(|(key, item)| template(&key, item)).collect(),
             pre_conditions: list("pre_conditions").iter().map(|i| self.condition(i)).collect(),
             default_actions: list("default_actions").iter().map(|i| self.step(i)).collect(),
-            rules: keyed(definition.get("rules")).map(|(key, item)| self.rule(key, item)).collect(),
-            terms: keyed(ontology.and_then(|o| o.get("term_definitions"))).map(|(key, item)| term_definition(key, item)).collect(),
-            term_bindings: keyed(ontology.and_then(|o| o.get("term_bindings"))).map(|(key, item)| term_binding(key, item)).collect(),
+            rules: keyed(definition.get("rules")).map(|(key, item)| self.rule(&key, item)).collect(),
+            terms: keyed(ontology.and_then(|o| o.get("term_definitions"))).map(|(key, item)| term_definition(&key, item)).collect(),
+            term_bindings: keyed(ontology.and_then(|o| o.get("term_bindings"))).map(|(key, item)| term_binding(&key, item)).collect(),
             references: std::mem::take(&mut self.references),
             problems: Vec::new(),
         })
@@ -86,7 +93,7 @@ impl Reader<'_> {
             id: key.to_owned(),
             template_id: item.text_of("template_id").filter(|t| !t.is_empty()).map(str::to_owned),
             direction: self.direction(direction, item.span),
-            elements: keyed(item.get("elements")).map(|(key, e)| self.element(key, e)).collect(),
+            elements: keyed(item.get("elements")).map(|(key, e)| self.element(&key, e)).collect(),
             predicates,
             model_id,
             span: item.span,
@@ -215,15 +222,16 @@ impl Reader<'_> {
     }
 }
 
-/// The members of a map with their keys; of a list with the ids of its elements.
-fn keyed(item: Option<&Item>) -> impl Iterator<Item = (&str, &Item)> {
+/// The members of a map with their keys; of a list with the ids of its elements, or else their numbers from 1.
+fn keyed(item: Option<&Item>) -> impl Iterator<Item = (Cow<'_, str>, &Item)> {
     let members = item.map(Item::members).unwrap_or_default();
     let elements = match item.map(|i| &i.kind) {
         Some(Kind::List(items)) => items.as_slice(),
         _ => &[],
     };
-    let listed = elements.iter().map(|i| (i.text_of("id").unwrap_or_default(), i));
-    members.iter().map(|(key, item)| (key.as_str(), item)).chain(listed)
+    let number = |i: usize| Cow::Owned((i + 1).to_string());
+    let listed = elements.iter().enumerate().map(move |(i, item)| (item.text_of("id").map_or_else(|| number(i), Cow::Borrowed), item));
+    members.iter().map(|(key, item)| (Cow::Borrowed(key.as_str()), item)).chain(listed)
 }
 
 /// The texts of a list.
@@ -273,8 +281,8 @@ fn template(key: &str, item: &Item) -> Template {
 /// The terms of a language: under `terms` as files have them, or directly as the specification shows them.
 fn term_definition(key: &str, item: &Item) -> TermDefinition {
     let terms = keyed(item.get("terms").or(Some(item))).filter(|(_, t)| t.get("text").is_some());
-    let term = |(key, item): (&str, &Item)| Term {
-        id: item.text_of("id").unwrap_or(key).to_owned(),
+    let term = |(key, item): (Cow<'_, str>, &Item)| Term {
+        id: item.text_of("id").unwrap_or(&key).to_owned(),
         text: item.text_of("text").unwrap_or_default().to_owned(),
         description: item.text_of("description").unwrap_or_default().to_owned(),
     };
@@ -285,5 +293,5 @@ fn term_binding(key: &str, item: &Item) -> TermBinding {
     let code = |c: &Item| c.text().map(|t| t.rsplit("::").next().unwrap_or(t).trim().to_owned());
     let codes = |b: &Item| b.get("codes").map(Item::elements).unwrap_or_default().iter().filter_map(code).collect();
     let bindings = keyed(item.get("bindings").or(Some(item))).filter(|(_, b)| b.get("codes").is_some());
-    TermBinding { terminology: key.to_owned(), codes: bindings.map(|(key, b)| (b.text_of("id").unwrap_or(key).to_owned(), codes(b))).collect() }
+    TermBinding { terminology: key.to_owned(), codes: bindings.map(|(key, b)| (b.text_of("id").unwrap_or(&key).to_owned(), codes(b))).collect() }
 }

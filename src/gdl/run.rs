@@ -26,11 +26,14 @@ pub struct Options {
     pub include_input: bool,
     /// Say for every rule why it fired or not.
     pub trace: bool,
+    /// Do as the engine does with which published fixtures were made, where it makes up values: a unit or precision before
+    /// any number makes a quantity of 0, and each part of a proportion is a count. Off, what is missing stays missing.
+    pub as_published: bool,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { round_on_store: true, include_input: false, trace: false }
+        Options { round_on_store: true, include_input: false, trace: false, as_published: false }
     }
 }
 

@@ -8,7 +8,7 @@ use super::http::Response;
 use super::negotiate::{Return, choose, json_body, text_or_json_body};
 use super::time::iso;
 use crate::aql::{Cell, Parameter, Parameters};
-use crate::gdl::bind::value_of_cell;
+use crate::gdl::bind::{UTC, value_of_cell};
 use crate::gdl::output::{EhrRun, QueryRun, response};
 use crate::gdl::time::{Moment, Precision};
 use crate::gdl::{self, BindingQuery, CompiledGuide, Instance, Options, Population, RunInput};
@@ -153,7 +153,7 @@ impl<R: Repository> Service<R> {
         let members = self.rows(call, "SELECT e/ehr_id/value FROM EHR e", &Parameters::new(), None).await?;
         let members = members.rows.iter().filter_map(|row| if let Some(Cell::Text(id)) = row.first() { Some(id.clone()) } else { None });
         let mut asking = Asking { members: members.collect(), population: Population::new(guide, asked.now), times: Vec::new() };
-        for (index, query) in guide.queries().iter().enumerate() {
+        for (index, query) in asking.population.queries().to_vec().iter().enumerate() {
             let started = call.clock();
             let result = self.rows(call, &query.population_aql, &Parameters::new(), None).await;
             let result = result.map_err(|failure| failure.within(&format!("guide {}, binding {}", guide.guide().id, query.id)))?;
@@ -167,11 +167,11 @@ impl<R: Repository> Service<R> {
         let ehr = self.ehr_with_id(ehr_id).await?;
         let mut instances: Vec<Vec<Instance>> = vec![Vec::new(); guide.guide().bindings.len()];
         let mut executed = Vec::new();
-        for query in guide.queries() {
+        for query in guide.queries_at(asked.now) {
             let started = call.clock();
             let parameters = Parameters::from([(String::from("ehr_id"), Parameter::Text(ehr.ehr_id.clone()))]);
             let result = self.rows(call, &query.aql, &parameters, Some(&ehr.ehr_id)).await.map_err(|f| f.within(&format!("binding {}", query.id)))?;
-            let rows = result.rows.iter().map(|row| row.iter().map(|cell| value_of_cell(cell, asked.now.offset)).collect());
+            let rows = result.rows.iter().map(|row| row.iter().map(|cell| value_of_cell(cell, UTC)).collect());
             if let Some(place) = instances.get_mut(query.binding) {
                 *place = query.instances(rows, asked.now);
             }

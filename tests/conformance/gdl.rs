@@ -1,29 +1,82 @@
-//! Suites `gdl.parse` (every published guide is read and compiled), `gdl.cases` (published fixtures agree), `gdl.fixtures` (the
-//! fixture files themselves are read and give the same verdicts).
+//! Suites `gdl.parse` (every published guide is read and compiled), `gdl.print` (written again it is the same guide), `gdl.cases`
+//! (published fixtures agree), `gdl.strict` (so they do where nothing is made up), `gdl.output` (every result is a valid value of the
+//! Reference Model), `gdl.fixtures` (the fixture files themselves are read and give the same verdicts).
 
 use crate::corpus::{Corpus, text_of};
 use crate::report::Case;
 use aqlite::aql::{self, CheckOptions, Parameter, Parameters};
-use aqlite::gdl::fixture;
+use aqlite::diag::{Diagnostic, Finding};
+use aqlite::gdl::output::rm_json;
 use aqlite::gdl::suite::Suite;
 use aqlite::gdl::time::Moment;
-use aqlite::gdl::{self, CompiledGuide, Options, RunInput};
+use aqlite::gdl::{self, CompiledGuide, Options, Run, RunInput, fixture, print};
+use aqlite::rm;
+use aqlite::rm::class::Cls;
+use aqlite::rm::validate::validate;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 
 const FOLDERS: [&str; 4] = ["gdl/guides", "gdl/gdl1", "gdl/spec_examples", "gdl/engine_unit_guides"];
 
-/// Every file that is a guide; resources that stand between them are no guides.
-pub fn parse(corpus: &Corpus) -> Vec<Case> {
+/// Every file that is a guide, with its text; resources that stand between them are no guides.
+fn guides(corpus: &Corpus) -> impl Iterator<Item = (String, Result<String, String>)> {
     let files = FOLDERS.iter().flat_map(|folder| corpus.files(folder));
-    let cases = files.filter_map(|file| {
-        let text = corpus.text(&file);
-        let is_resource = text.as_ref().is_ok_and(|t| t.contains("\"resourceType\"") && !t.contains("\"definition\""));
+    let texts = files.map(|file| (corpus.text(&file), file)).map(|(text, file)| (file, text));
+    texts.filter(|(_, text)| !text.as_ref().is_ok_and(|t| t.contains("\"resourceType\"") && !t.contains("\"definition\"")))
+}
+
+/// Every guide is read and compiled, and what it asks can be asked.
+pub fn parse(corpus: &Corpus) -> Vec<Case> {
+    let cases = guides(corpus).map(|(file, text)| {
         // The unit guides of the engine are bound to made-up paths.
         let is_bound = !file.contains("engine_unit_guides");
-        (!is_resource).then(|| Case::check(file, || compiled(&text?).and_then(|guide| if is_bound { queries_are_sound(&guide) } else { Ok(()) })))
+        Case::check(file, || compiled(&text?).and_then(|guide| if is_bound { queries_are_sound(&guide) } else { Ok(()) }))
     });
     cases.collect()
+}
+
+/// Every guide printed as JSON and as ODIN, and each of these printed as the other, is the same guide.
+pub fn print(corpus: &Corpus) -> Vec<Case> {
+    guides(corpus).map(|(file, text)| Case::check(file, || printed_is_the_same(&text?))).collect()
+}
+
+fn printed_is_the_same(text: &str) -> Result<(), String> {
+    let told = |d: Diagnostic| d.one_line(text);
+    let (json, odin) = (print::json(text).map_err(told)?, print::odin(text).map_err(told)?);
+    let (json_of_odin, odin_of_json) = (print::json(&odin).map_err(told)?, print::odin(&json).map_err(told)?);
+    let of = |printed: &str| model(printed).map_err(|e| format!("{e}\n{printed}"));
+    let expected = (model(text)?, of(&json)?);
+    for (name, printed, expected) in
+        [("ODIN", &odin, &expected.0), ("JSON of ODIN", &json_of_odin, &expected.1), ("ODIN of JSON", &odin_of_json, &expected.1)]
+    {
+        let found = of(printed)?;
+        if found != *expected {
+            return Err(format!("{name} differs {}", first_difference(expected, &found)));
+        }
+    }
+    // Where JSON translates GDL1, names and version differ, the meaning does not.
+    let plain = |model: &str| model.replace("\"units\"", "\"unit\"").replace(".units", ".unit").replace("\"0.1\"", "\"2.0\"");
+    let (before, after) = (plain(&expected.0), plain(&expected.1));
+    if before == after { Ok(()) } else { Err(format!("JSON differs {}", first_difference(&before, &after))) }
+}
+
+/// A compiled guide as text, without the places of its parts in the file.
+fn model(text: &str) -> Result<String, String> {
+    let mut model = format!("{:?}", compiled(text)?);
+    // The order of a hash table is another one each time.
+    while let Some(at) = model.find("term_index: {") {
+        let end = model.get(at..).and_then(|rest| rest.find('}')).map_or(model.len(), |i| at + i + 1);
+        model.replace_range(at..end, "");
+    }
+    let mut parts = model.split("Span { start: ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    Ok(parts.fold(first, |out, part| out + part.split_once(" }").map_or("", |(_, rest)| rest)))
+}
+
+fn first_difference(a: &str, b: &str) -> String {
+    let at = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    let near = |text: &str| String::from_utf8_lossy(&text.as_bytes()[at.saturating_sub(60)..(at + 60).min(text.len())]).into_owned();
+    format!("at {at}: {} | {}", near(a), near(b))
 }
 
 /// What the bindings ask must be queries that can run.
@@ -44,11 +97,20 @@ fn compiled(text: &str) -> Result<CompiledGuide, String> {
     Ok(guide.compile())
 }
 
-/// The published fixtures whose verdict is normative.
+/// The published fixtures whose verdict is normative, run as the engine runs that made them.
 ///
 /// Rules fired that are not those of the independent verdict are printed. The known ones (`ECOG_performance_status`, whose
 /// input labels carry broken line ends): that engine compares the labels of ordinals, here value and code decide.
 pub fn cases(corpus: &Corpus) -> Vec<Case> {
+    agreeing(corpus, true)
+}
+
+/// The same where no value is made up: the default of the evaluator.
+pub fn strict(corpus: &Corpus) -> Vec<Case> {
+    agreeing(corpus, false)
+}
+
+fn agreeing(corpus: &Corpus, as_published: bool) -> Vec<Case> {
     let mut guides: HashMap<String, Result<CompiledGuide, String>> = HashMap::new();
     let (mut other_rules, mut compared) = (Vec::new(), 0);
     let cases: Vec<Case> = corpus
@@ -63,7 +125,11 @@ pub fn cases(corpus: &Corpus) -> Vec<Case> {
             }
             let guide = guides.entry(file.clone()).or_insert_with(|| corpus.text(&file).and_then(|t| compiled(&t)));
             Case::check(id, || {
-                let (differences, fired) = run(guide.as_ref().map_err(Clone::clone)?, case, verdict != "agree_unrounded")?;
+                let (differences, fired) = agreement(
+                    guide.as_ref().map_err(Clone::clone)?,
+                    case,
+                    Options { round_on_store: verdict != "agree_unrounded", as_published, ..Options::default() },
+                )?;
                 if let Some(expected) = case.get("oracle").and_then(|o| o.get("fired")).and_then(Value::as_array) {
                     compared += 1;
                     let expected: Vec<&str> = expected.iter().filter_map(Value::as_str).collect();
@@ -75,7 +141,7 @@ pub fn cases(corpus: &Corpus) -> Vec<Case> {
             })
         })
         .collect();
-    println!("  gdl.cases: the rules fired are those of the independent verdict in {} of {compared} normative cases", compared - other_rules.len());
+    println!("  the rules fired are those of the independent verdict in {} of {compared} normative cases", compared - other_rules.len());
     other_rules.iter().for_each(|line| println!("    {line}"));
     cases
 }
@@ -101,7 +167,7 @@ fn fixture_agrees(corpus: &Corpus, file: &str, cases: Option<&[Value]>) -> Resul
         let guide = compiled(&corpus.text(&format!("gdl/{}", text_of(case, "guide")))?)?;
         let now = Moment::parse(text_of(case, "now"), 0).ok_or("`now` is no time")?;
         let found = suite.run(own, &guide, now, Options::default());
-        let (differences, fired) = run(&guide, case, true)?;
+        let (differences, fired) = agreement(&guide, case, Options::default())?;
         let same = found.differences == differences && found.run.fired.iter().map(|r| &**r).eq(fired.iter().map(String::as_str));
         if own.id.trim() != text_of(case, "test").trim() || !same {
             return Err(format!("{}: {:?} instead of {:?}", own.id, found.differences, differences));
@@ -111,21 +177,44 @@ fn fixture_agrees(corpus: &Corpus, file: &str, cases: Option<&[Value]>) -> Resul
     Ok(())
 }
 
-fn run(guide: &CompiledGuide, case: &Value, round_on_store: bool) -> Result<(Vec<String>, Vec<String>), String> {
-    let literals = |member: &str| -> Vec<(String, String)> {
-        let members = case.get(member).and_then(Value::as_object).into_iter().flatten();
-        members.map(|(code, value)| (code.clone(), text_of(value, "lit").to_owned())).collect()
-    };
-    let input: Vec<_> = literals("input").into_iter().map(|(code, text)| (code, fixture::literal(&text))).collect();
+/// What differs from what the case expects, and the rules that fired.
+fn agreement(guide: &CompiledGuide, case: &Value, options: Options) -> Result<(Vec<String>, Vec<String>), String> {
+    let run = run(guide, case, options)?;
+    let expected: Vec<(String, String)> = literals(case, "expected");
+    Ok((fixture::differences(guide, &run, &expected), run.fired.iter().map(ToString::to_string).collect()))
+}
+
+fn literals(case: &Value, member: &str) -> Vec<(String, String)> {
+    let members = case.get(member).and_then(Value::as_object).into_iter().flatten();
+    members.map(|(code, value)| (code.clone(), text_of(value, "lit").to_owned())).collect()
+}
+
+fn run(guide: &CompiledGuide, case: &Value, options: Options) -> Result<Run, String> {
+    let input: Vec<_> = literals(case, "input").into_iter().map(|(code, text)| (code, fixture::literal(&text))).collect();
     let instances = fixture::instances(guide, &input);
     let language = text_of(case, "language");
-    let input = RunInput {
-        instances: &instances,
-        now: Moment::parse(text_of(case, "now"), 0).ok_or("`now` is no time")?,
-        language: if language.is_empty() { "en" } else { language },
-        options: Options { round_on_store, ..Options::default() },
-        terminology: None,
-    };
-    let run = guide.run(&input);
-    Ok((fixture::differences(guide, &run, &literals("expected")), run.fired.iter().map(ToString::to_string).collect()))
+    let language = if language.is_empty() { "en" } else { language };
+    let now = Moment::parse(text_of(case, "now"), 0).ok_or("`now` is no time")?;
+    Ok(guide.run(&RunInput { instances: &instances, now, language, options, terminology: None }))
+}
+
+/// Every value that a published fixture yields, whatever its verdict, is valid.
+pub fn output(corpus: &Corpus) -> Vec<Case> {
+    let mut guides: HashMap<String, Result<CompiledGuide, String>> = HashMap::new();
+    let mut cases = Vec::new();
+    for case in corpus.json_lines("gdl/cases.jsonl") {
+        let file = format!("gdl/{}", text_of(&case, "guide"));
+        let guide = guides.entry(file.clone()).or_insert_with(|| corpus.text(&file).and_then(|t| compiled(&t)));
+        cases.push(Case::check(text_of(&case, "id"), || {
+            let run = run(guide.as_ref().map_err(Clone::clone)?, &case, Options::default())?;
+            run.outputs.iter().flat_map(|o| &o.values).try_for_each(|value| {
+                let json = rm_json(&value.value).to_string();
+                let told = |f: &[Finding]| format!("{}: {json}: {}", value.code, f.iter().map(Finding::one_line).collect::<Vec<_>>().join("; "));
+                let tree = rm::json::read(&json, Cls::ANY).map_err(|f| told(&f))?;
+                let findings = tree.root().map(validate).unwrap_or_default();
+                if findings.is_empty() { Ok(()) } else { Err(told(&findings)) }
+            })
+        }));
+    }
+    cases
 }

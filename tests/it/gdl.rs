@@ -419,19 +419,22 @@ fn batch(generator: &Generator) -> Batch {
         let ehr_row = batch.add_ehr(row);
         for index in generator.compositions_of(ehr) {
             let sample = generator.composition(index);
-            let version = format!(r#"{{"_type":"ORIGINAL_VERSION","uid":{{"value":"{}::test::1"}},"data":{}}}"#, sample.uid, sample.json);
-            let tree = aqlite::rm::json::read(&version, Cls::VERSION);
-            let tree = tree.unwrap_or_else(|f| panic!("{}", f[0].one_line()));
-            let packed = pack(tree.root().unwrap(), &NothingKnown, &shapes);
-            let ordinal = u64::try_from(index).unwrap();
-            let row = DocRow { kind: ObjectKind::Composition, object_id: sample.uid, number: 1, ordinal, latest: true, deleted: false };
-            batch.add(ehr_row, row, &packed);
+            add_composition(&mut batch, ehr_row, index, sample.uid, &sample.json, &shapes);
         }
     }
     batch
 }
 
-fn cells(aql: &str, ehr_id: Option<&str>, batch: &Batch) -> Vec<Vec<Cell>> {
+/// Adds a composition in its first version.
+pub(crate) fn add_composition(batch: &mut Batch, ehr: u32, number: usize, uid: String, json: &str, shapes: &Shapes) {
+    let version = format!(r#"{{"_type":"ORIGINAL_VERSION","uid":{{"value":"{uid}::test::1"}},"data":{json}}}"#);
+    let tree = aqlite::rm::json::read(&version, Cls::VERSION).unwrap_or_else(|f| panic!("{}", f[0].one_line()));
+    let packed = pack(tree.root().unwrap(), &NothingKnown, shapes);
+    let ordinal = u64::try_from(number).unwrap();
+    batch.add(ehr, DocRow { kind: ObjectKind::Composition, object_id: uid, number: 1, ordinal, latest: true, deleted: false }, &packed);
+}
+
+pub(crate) fn cells(aql: &str, ehr_id: Option<&str>, batch: &Batch) -> Vec<Vec<Cell>> {
     let parameters = ehr_id.map(|id| ("ehr_id".to_owned(), Parameter::Text(id.to_owned()))).into_iter().collect();
     let plan =
         prepare(aql, &parameters, &QueryOptions { ehr: ehr_id, ..QueryOptions::default() }).unwrap_or_else(|p| panic!("{}", p[0].one_line(aql)));

@@ -66,7 +66,7 @@ fn the_control_of_an_input_follows_from_its_use() {
 
 #[test]
 fn a_guide_is_described_and_tried_out() {
-    let told = describe::describe(GUIDE, "de").unwrap();
+    let told = describe::describe(GUIDE, "de", Moment::parse("2024-01-01T00:00:00Z", 0).unwrap()).unwrap();
     assert_eq!((&told["id"], &told["purpose"], &told["languages"]), (&json!("Form.v1"), &json!("Ein Formular zeigen"), &json!(["en", "de"])));
     assert!(told["bindings"][0]["aql"].as_str().unwrap().contains("CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.form.v1]"));
     assert_eq!(told["outputs"][0]["variable"], "gt0030");

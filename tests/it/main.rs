@@ -10,6 +10,7 @@ mod notation;
 mod openapi;
 mod over_http;
 mod property;
+mod push;
 mod reference;
 mod rest;
 mod rm;

@@ -151,6 +151,21 @@ impl Function {
     }
 }
 
+impl Action {
+    /// Calls `visit` with every variable that is set, and with every variable that is read for it.
+    pub fn variables<'a>(&'a self, visit: &mut dyn FnMut(&'a Variable)) {
+        let mut pair = |target: &'a Variable, value: &'a Expr| {
+            visit(target);
+            value.variables(visit);
+        };
+        match self {
+            Action::Assign(target, value) => pair(target, value),
+            Action::Create(_, list) | Action::UseTemplate(_, list) => list.iter().for_each(|(target, value)| pair(target, value)),
+            Action::UseTemplateEach(..) => {}
+        }
+    }
+}
+
 impl Expr {
     /// Calls `visit` with the expression and everything in it, the outer before the inner.
     pub fn walk<'a>(&'a self, visit: &mut dyn FnMut(&'a Expr)) {

@@ -2,6 +2,7 @@
 
 use aqlite::diag::Diagnostic;
 use aqlite::gdl::describe::{self, problems};
+use aqlite::gdl::print;
 use aqlite::gdl::time::Moment;
 use serde_json::{Map, Value};
 use wasm_bindgen::prelude::*;
@@ -9,10 +10,20 @@ use wasm_bindgen::prelude::*;
 /// A guide in a language: bindings with their AQL, inputs for a form, outputs, rules, terms, problems.
 ///
 /// # Errors
-/// An `Error` with `diagnostics` when the text is no guide.
+/// An `Error` with `diagnostics` when the text is no guide; an `Error` when `now` is no time.
 #[wasm_bindgen(js_name = describeGuide)]
-pub fn describe_guide(text: &str, language: &str) -> Result<String, JsValue> {
-    describe::describe(text, language).map(|json| json.to_string()).map_err(|found| guide_error(text, &found))
+pub fn describe_guide(text: &str, language: &str, now: &str) -> Result<String, JsValue> {
+    describe::describe(text, language, moment(now)?).map(|json| json.to_string()).map_err(|found| guide_error(text, &found))
+}
+
+/// A guide as GDL2 in JSON, or with the syntax `odin` as ODIN.
+///
+/// # Errors
+/// An `Error` with `diagnostics` when the text is neither JSON nor ODIN.
+#[wasm_bindgen(js_name = printGuide)]
+pub fn print_guide(text: &str, syntax: &str) -> Result<String, JsValue> {
+    let printed = if syntax == "odin" { print::odin(text) } else { print::json(text) };
+    printed.map_err(|problem| guide_error(text, &[problem]))
 }
 
 /// Runs a guide on a form. `inputs` is a JSON object of literals by variable, such as `{"gt0003": "80,kg"}`; `now` is ISO 8601.
