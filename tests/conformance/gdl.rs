@@ -75,7 +75,7 @@ fn model(text: &str) -> Result<String, String> {
 
 fn first_difference(a: &str, b: &str) -> String {
     let at = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
-    let near = |text: &str| String::from_utf8_lossy(&text.as_bytes()[at.saturating_sub(60)..(at + 60).min(text.len())]).into_owned();
+    let near = |text: &str| String::from_utf8_lossy(&text.bytes().skip(at.saturating_sub(60)).take(120).collect::<Vec<u8>>()).into_owned();
     format!("at {at}: {} | {}", near(a), near(b))
 }
 
