@@ -1,8 +1,9 @@
-//! Runs the fixtures of guides: `gdl_test DIR [--now ISO] [--junit FILE]`.
+//! Runs the fixtures of guides: `gdl_test DIR [--now ISO] [--junit FILE] [--lint]`.
 //!
 //! Every `*.yml` below the folder is a fixture, every `*.gdl2.json`, `*.json` and `*.gdl` may be a guide. A fixture belongs to the
 //! guide file of its own name (`X.test.yml`, `X.fixture.yml` → `X.gdl2.json`), else to the guide whose id it names. `--now` is
-//! the time of evaluation of fixtures that fix none; by default the clock. The program fails when a case does.
+//! the time of evaluation of fixtures that fix none; by default the clock. `--lint` tells the problems of the guides too. The
+//! program fails when a case does.
 
 use aqlite::diag::{Diagnostic, LineIndex, Severity};
 use aqlite::gdl::suite::{Case, Suite};
@@ -17,7 +18,7 @@ fn main() -> Result<(), String> {
     let arguments = Arguments::read()?;
     let mut files = Vec::new();
     walk(&arguments.folder, &mut files)?;
-    let guides = Guides::read(&files);
+    let guides = Guides::read(&files, arguments.lint);
     let is_fixture = |f: &&PathBuf| f.extension().is_some_and(|e| e == "yml" || e == "yaml") || f.to_string_lossy().ends_with(".test.json");
     let reports: Vec<Report> = files.iter().filter(is_fixture).map(|file| Report::of(file, &guides, arguments.now)).collect();
     reports.iter().for_each(|report| print!("{}", report.text()));
@@ -34,19 +35,25 @@ struct Arguments {
     folder: PathBuf,
     junit: Option<PathBuf>,
     now: Moment,
+    lint: bool,
 }
 
 impl Arguments {
     fn read() -> Result<Arguments, String> {
         let seconds = SystemTime::UNIX_EPOCH.elapsed().map_or(0, |d| d.as_secs());
-        let mut found =
-            Arguments { folder: PathBuf::new(), junit: None, now: Moment::from_millis(i64::try_from(seconds).unwrap_or_default() * 1000, 0) };
+        let mut found = Arguments {
+            folder: PathBuf::new(),
+            junit: None,
+            now: Moment::from_millis(i64::try_from(seconds).unwrap_or_default() * 1000, 0),
+            lint: false,
+        };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or(format!("`{word}` needs a value"));
             match word.as_str() {
                 "--junit" => found.junit = Some(PathBuf::from(value()?)),
                 "--now" => found.now = Moment::parse(&value()?, 0).ok_or("`--now` is no date-time")?,
+                "--lint" => found.lint = true,
                 folder => found.folder = PathBuf::from(folder),
             }
         }
@@ -79,14 +86,32 @@ fn stem(file: &Path) -> String {
 }
 
 impl Guides {
-    fn read(files: &[PathBuf]) -> Guides {
+    /// Reads the guides among files, and tells what is wrong with them.
+    fn read(files: &[PathBuf], lint: bool) -> Guides {
         let mut guides = Guides { compiled: Vec::new(), by_stem: BTreeMap::new(), by_id: BTreeMap::new() };
         for file in files.iter().filter(|f| f.extension().is_some_and(|e| e == "json" || e == "gdl")) {
-            let Some(guide) = std::fs::read_to_string(file).ok().and_then(|text| gdl::parse(&text).ok()) else { continue };
+            let Ok(text) = std::fs::read_to_string(file) else { continue };
+            let tell = |problems: &[Diagnostic]| {
+                let (name, index) = (file.display().to_string(), LineIndex::new(&text));
+                problems.iter().for_each(|problem| print!("{}", told(&name, &index, problem)));
+            };
+            let guide = match gdl::parse(&text) {
+                Ok(guide) => guide,
+                Err(problems) => {
+                    if lint {
+                        tell(&problems);
+                    }
+                    continue;
+                }
+            };
             let index = guides.compiled.len();
             guides.by_stem.entry(stem(file)).or_insert(index);
             guides.by_id.entry(guide.id.clone()).or_insert(index);
-            guides.compiled.push(guide.compile());
+            let compiled = guide.compile();
+            if lint {
+                tell(&compiled.problems);
+            }
+            guides.compiled.push(compiled);
         }
         guides
     }

@@ -19,3 +19,8 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/reference-model.md")]
 struct ReferenceModel;
+
+/// The examples of docs/guides.md, likewise.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/guides.md")]
+struct Guides;

@@ -81,7 +81,7 @@ impl Machine<'_> {
     fn create(&mut self, binding: Option<usize>, values: &[Assign], made: &mut Made) {
         for assign in values {
             if let Some(slot) = self.slots.get_mut(assign.slot) {
-                slot.fresh = false;
+                slot.set_in = 0;
                 slot.pending = None;
             }
         }
@@ -92,15 +92,15 @@ impl Machine<'_> {
                 begun.push(assign.slot);
             }
         }
-        let Some((plan, binding)) = binding.and_then(|i| Some((self.guide.bindings.get(i)?, self.guide.guide.bindings.get(i)?))) else { return };
+        let Some(plan) = binding.and_then(|i| self.guide.bindings.get(i)) else { return };
         let value_of = |(column, slot): &(usize, usize)| {
-            let element = binding.elements.get(*column)?;
+            let (code, path) = plan.columns.get(*column)?.named.clone()?;
             let value = self.slots.get(*slot).map(|s| s.last.clone()).filter(Value::is_finite)?;
-            begun.contains(slot).then(|| OutputValue { code: element.id.clone(), path: element.path.clone(), value })
+            begun.contains(slot).then_some(OutputValue { code, path, value })
         };
         let values: Vec<OutputValue> = plan.outputs.iter().filter_map(value_of).collect();
         if !values.is_empty() {
-            made.created.push(Output::of(binding, values));
+            made.created.push(Output::of(plan, values));
         }
     }
 
@@ -115,7 +115,7 @@ impl Machine<'_> {
         let Some(slot) = self.slots.get(assign.slot) else { return false };
         if assign.attribute == Attribute::NullFlavor {
             if let Some(slot) = self.slots.get_mut(assign.slot) {
-                slot.null_flavor = value;
+                slot.null_flavor = Some(Box::new(value));
             }
             return false;
         }
@@ -148,15 +148,16 @@ impl Machine<'_> {
     }
 
     fn store(&mut self, assign: &Assign, new: Value, instance: Instance) {
+        let turn = self.turn;
         let Some(slot) = self.slots.get_mut(assign.slot) else { return };
-        if slot.fresh && assign.attribute != Attribute::Whole {
+        if slot.set_in == turn && assign.attribute != Attribute::Whole {
             slot.last = new;
         } else {
             slot.push(new);
         }
         slot.only_created = instance != Instance::Standing && (slot.only_created || !slot.assigned);
         slot.pending = None;
-        slot.fresh = true;
+        slot.set_in = turn;
         slot.assigned = true;
     }
 

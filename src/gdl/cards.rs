@@ -45,7 +45,7 @@ fn of_results(compiled: &CompiledGuide, run: &Run, language: &str, new_uuid: &mu
     let suggestions: Vec<Json> = values()
         .filter_map(|(output, v)| if let Value::Object(object) = &v.value { Some((output, object)) } else { None })
         .map(|(output, object)| {
-            let template = guide.templates.iter().find(|t| t.id == output.id);
+            let template = guide.templates.iter().find(|t| *t.id == *output.id);
             let label = template.and_then(|t| t.name.as_deref()).or_else(|| guide.term(&output.id, language)).unwrap_or(&output.model_id);
             json!({ "label": label, "uuid": new_uuid(), "actions": [{ "type": "create", "description": label, "resource": &**object }] })
         })

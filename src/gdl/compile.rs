@@ -40,6 +40,8 @@ pub(crate) struct SlotInfo {
 /// What one binding reads from each instance.
 #[derive(Clone, Debug)]
 pub(crate) struct BindingPlan {
+    /// Its code, model and template, as results carry them.
+    pub head: Head,
     pub columns: Vec<Column>,
     /// Filters first, then the ones that keep a single instance.
     pub predicates: Vec<Predicate>,
@@ -47,10 +49,21 @@ pub(crate) struct BindingPlan {
     pub outputs: Vec<(usize, usize)>,
 }
 
+/// What results say of the binding that they belong to.
+#[derive(Clone, Debug)]
+pub(crate) struct Head {
+    pub id: Arc<str>,
+    pub model_id: Arc<str>,
+    /// Where it is one: some guides name the archetype again.
+    pub template_id: Option<Arc<str>>,
+}
+
 /// A value that is read from each instance.
 #[derive(Clone, Debug)]
 pub(crate) struct Column {
     pub path: String,
+    /// Code and path of the variable, as written.
+    pub named: Option<(Arc<str>, Arc<str>)>,
     /// The variable that it feeds; none for columns that only predicates need.
     pub slot: Option<usize>,
 }
@@ -284,10 +297,14 @@ impl<'g> Compiler<'g> {
                 if let Some(info) = self.out.slots.get_mut(slot) {
                     info.quantity = info.quantity.or(quantity);
                 }
-                Column { path: super::bind::normal_path(&e.path), slot: Some(slot) }
+                let named = Some((Arc::from(e.id.as_str()), Arc::from(e.path.as_str())));
+                Column { path: super::bind::normal_path(&e.path), named, slot: Some(slot) }
             });
             let columns = columns.collect();
-            self.out.bindings.push(BindingPlan { columns, predicates: Vec::new(), outputs: Vec::new() });
+            let template_id = binding.template_id.as_deref().filter(|t| super::bind::class_of(t).is_none());
+            let head =
+                Head { id: Arc::from(binding.id.as_str()), model_id: Arc::from(binding.model_id.as_str()), template_id: template_id.map(Arc::from) };
+            self.out.bindings.push(BindingPlan { head, columns, predicates: Vec::new(), outputs: Vec::new() });
         }
         for variable in &guide.internal_variables {
             let slot = self.slot(&variable.id);
@@ -367,7 +384,7 @@ impl<'g> Compiler<'g> {
         let (base, attribute) = split_path(&path);
         let found = plan.columns.iter().position(|c| c.path == base);
         let column = found.unwrap_or_else(|| {
-            plan.columns.push(Column { path: base.to_owned(), slot: None });
+            plan.columns.push(Column { path: base.to_owned(), named: None, slot: None });
             plan.columns.len() - 1
         });
         (column, attribute)

@@ -1,5 +1,6 @@
 //! A guide as a page shows it, and its runs on a form and on fixtures: everything as JSON, positions in UTF-16 units.
 
+use super::bind::{UTC, value_of_json};
 use super::compile::CompiledGuide;
 use super::fixture::{instances, literal, text_form};
 use super::form;
@@ -10,6 +11,7 @@ use super::suite::Suite;
 use super::time::Moment;
 use super::value::Value;
 use crate::diag::{Diagnostic, LineIndex, Severity};
+use crate::rm::json::{elements, members};
 use serde_json::{Value as Json, json};
 
 /// A guide: `{id, gdl_version, language, languages, concept, purpose, use, misuse, bindings, inputs, outputs, rules, terms, problems}` in a language.
@@ -78,15 +80,41 @@ pub fn try_out(text: &str, given: &[(String, String)], language: &str, now: Mome
     Ok(run_json(&compiled, &run, language))
 }
 
+/// Runs a guide on the answers to the queries of its bindings at this moment: result sets as JSON text, by the id of the binding. The
+/// answer is that of [`try_out`].
+///
+/// # Errors
+/// What leaves no guide.
+pub fn run_on_answers(text: &str, answers: &[(String, String)], language: &str, now: Moment) -> Result<Json, Vec<Diagnostic>> {
+    let compiled = super::parse(text)?.compile();
+    let mut instances = vec![Vec::new(); compiled.bindings.len()];
+    for query in compiled.queries_at(now) {
+        let answer = answers.iter().find(|(id, _)| *id == query.id).map_or("", |(_, answer)| answer);
+        if let Some(place) = instances.get_mut(query.binding) {
+            *place = query.instances(rows(answer).unwrap_or_default(), now);
+        }
+    }
+    let options = Options { trace: true, ..Options::default() };
+    let run = compiled.run(&RunInput { instances: &instances, now, language, options, terminology: None });
+    Ok(run_json(&compiled, &run, language))
+}
+
+/// The rows of a result set.
+fn rows(answer: &str) -> Option<Vec<Vec<Value>>> {
+    let (_, rows) = members(answer).ok()?.into_iter().find(|(name, _)| name == "rows")?;
+    let row = |row: &str| Some(elements(row).ok()?.into_iter().map(|cell| value_of_json(cell, UTC)).collect());
+    elements(rows).ok()?.into_iter().map(row).collect()
+}
+
 fn run_json(compiled: &CompiledGuide, run: &Run, language: &str) -> Json {
     let guide = compiled.guide();
     let result = |output: &Output| {
         let value = |v: &super::run::OutputValue| {
-            json!({ "variable": v.code, "name": guide.term(&v.code, language), "path": v.path,
+            json!({ "variable": &*v.code, "name": guide.term(&v.code, language), "path": &*v.path,
                 "text": super::fill::readable(&v.value), "literal": text_form(&v.value), "value": rm_json(&v.value) })
         };
         let values: Vec<Json> = output.values.iter().map(value).collect();
-        json!({ "id": output.id, "model_id": output.model_id, "template_id": output.template_id, "values": values })
+        json!({ "id": &*output.id, "model_id": &*output.model_id, "template_id": output.template_id.as_deref(), "values": values })
     };
     json!({
         "fired": run.fired.iter().map(|r| &**r).collect::<Vec<&str>>(),

@@ -28,11 +28,11 @@ pub(crate) enum Place {
 pub(crate) struct Slot {
     pub last: Value,
     pub earlier: Vec<Value>,
-    pub null_flavor: Value,
+    pub null_flavor: Option<Box<Value>>,
     /// Unit and precision that were set before any number: no value yet.
     pub pending: Option<Quantity>,
-    /// Set by the rule that is firing: attributes go on changing that value.
-    pub fresh: bool,
+    /// The turn in which it was set last, 0 for never: within that turn attributes go on changing the value.
+    pub set_in: u32,
     /// Set in this run.
     pub assigned: bool,
     /// Set by `create` only: belongs to the created instance.
@@ -48,6 +48,8 @@ pub(crate) struct Machine<'a> {
     pub fired: Vec<bool>,
     pub fired_order: Vec<usize>,
     pub language: Option<usize>,
+    /// Counts the rules that have fired, from 1.
+    pub turn: u32,
     pub place: Cell<Place>,
     pub notes: RefCell<Vec<(Place, Trouble)>>,
     pinned: Cell<bool>,
@@ -58,9 +60,9 @@ impl Slot {
         Slot {
             last: Value::Null,
             earlier: Vec::new(),
-            null_flavor: Value::Null,
+            null_flavor: None,
             pending: None,
-            fresh: false,
+            set_in: 0,
             assigned: false,
             only_created: false,
             pin: Cell::new(NOT_PINNED),
@@ -110,6 +112,7 @@ impl<'a> Machine<'a> {
             fired: vec![false; guide.rules.len()],
             fired_order: Vec::new(),
             language,
+            turn: 1,
             place: Cell::new(Place::PreCondition(0)),
             notes: RefCell::default(),
             pinned: Cell::new(false),
@@ -186,7 +189,7 @@ impl<'a> Machine<'a> {
             Attribute::Whole => Cow::Borrowed(slot.current()),
             Attribute::Count => Cow::Owned(Value::Number(real(i64::try_from(slot.count()).unwrap_or(i64::MAX)))),
             Attribute::Sum => Cow::Owned(self.sum(slot)),
-            Attribute::NullFlavor => Cow::Borrowed(&slot.null_flavor),
+            Attribute::NullFlavor => slot.null_flavor.as_deref().map_or(Cow::Owned(Value::Null), Cow::Borrowed),
             _ => self.attribute_of(slot.current(), attribute),
         }
     }

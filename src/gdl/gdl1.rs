@@ -29,7 +29,7 @@ const LISTS: [&str; 7] = ["when", "then", "predicates", "pre_conditions", "defau
 
 /// The tree of a GDL1 guide with the names and words of GDL2; any other tree stays as it is.
 pub(crate) fn translated(root: &mut Item) {
-    if root.get("definition").is_none_or(|d| d.get("archetype_bindings").is_none()) {
+    if root.get("definition").is_none_or(|d| d.get("archetype_bindings").is_none() || d.get("data_bindings").is_some()) {
         return;
     }
     each_member(root, &mut |name, item| match name.as_str() {
@@ -50,24 +50,32 @@ pub(crate) fn translated(root: &mut Item) {
     });
 }
 
-/// Calls `visit` with every member, the inner before the outer.
+/// Calls `visit` with every member, the inner before the outer; resources of templates have words of their own.
 fn each_member(item: &mut Item, visit: &mut dyn FnMut(&mut String, &mut Item)) {
-    item.values_mut().into_iter().for_each(|inner| each_member(inner, visit));
-    item.members_mut().iter_mut().for_each(|(name, inner)| visit(name, inner));
+    if matches!(item.kind, Kind::List(_)) {
+        item.values_mut().into_iter().for_each(|inner| each_member(inner, visit));
+    }
+    for (name, inner) in item.members_mut().iter_mut().filter(|(name, _)| name != "object") {
+        each_member(inner, visit);
+        visit(name, inner);
+    }
 }
 
 fn translated_binding(binding: &mut Item) {
     let model_id = binding.text_of("archetype_id").unwrap_or_default().to_owned();
     let latest = binding.text_of("function").and_then(|f| predicate_of_function(f, &model_id, Span::default()));
     let Kind::Map(members) = &mut binding.kind else { return };
+    let has = |wanted: &str| members.iter().any(|(name, _)| name == wanted);
+    let (has_model, has_type) = (has("model_id"), has("type"));
     members.retain(|(name, item)| name != "function" && !(name == "domain" && item.text().is_some_and(|d| d.eq_ignore_ascii_case("ANY"))));
     for (name, item) in members.iter_mut() {
         match name.as_str() {
-            "archetype_id" => "model_id".clone_into(name),
-            "domain" => {
+            "archetype_id" if !has_model => "model_id".clone_into(name),
+            "domain" if !has_type => {
                 "type".clone_into(name);
-                let is_input = item.text().is_some_and(|d| d.eq_ignore_ascii_case("EHR"));
-                *item = Item::of_text(if is_input { "INPUT" } else { "OUTPUT" });
+                let domain = item.text().unwrap_or_default().to_ascii_uppercase();
+                let direction = [("EHR", "INPUT"), ("CDS", "OUTPUT")].into_iter().find(|(old, _)| *old == domain);
+                *item = Item::of_text(direction.map_or(domain.as_str(), |(_, new)| new));
             }
             _ => {}
         }

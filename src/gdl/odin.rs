@@ -7,7 +7,7 @@ use nom::character::complete::char;
 use nom::sequence::delimited;
 use nom::{IResult, Parser};
 
-const MAX_DEPTH: usize = 64;
+const MAX_DEPTH: usize = 128;
 
 /// Reads an ODIN text; `base` is where it starts in the file (behind a byte order mark). Type marks are passed over.
 pub(crate) fn read(text: &str, base: usize) -> Result<Item, Diagnostic> {
@@ -74,7 +74,9 @@ impl<'a> Reader<'a> {
     fn block(&mut self) -> Result<Item, Diagnostic> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(self.error(&format!("at most {MAX_DEPTH} levels")));
+            let at = self.base + self.at;
+            return Err(Diagnostic::error("GDL0103", Span::new(at, at + 1), format!("nested deeper than {MAX_DEPTH} levels"))
+                .with_help("a guide has about ten levels; this is not one"));
         }
         let start = self.base + self.at;
         if self.first() == Some('(') {
@@ -229,6 +231,6 @@ mod tests {
     #[test]
     fn broken_text_names_the_place() {
         assert_eq!(read("a = <\"x>", 0).unwrap_err().span.start, 5);
-        assert!(read(&"a = <".repeat(10_000), 0).is_err());
+        assert_eq!(read(&"a = <".repeat(10_000), 0).unwrap_err().code, "GDL0103");
     }
 }

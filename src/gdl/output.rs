@@ -188,6 +188,21 @@ pub fn response(guide: &CompiledGuide, runs: Vec<EhrRun>, number_of_queries: usi
     Response { execution_details, results, cards, notes, trace }
 }
 
+/// One EHR's part of an execution by itself, as answers of many lines have it.
+pub fn line(EhrRun { ehr_id, run, .. }: EhrRun) -> Json {
+    let results: Vec<ResultInstance> = run.outputs.iter().map(|o| result(o, &ehr_id)).collect();
+    let mut line = json!({ "rules_executed": run.fired.iter().map(|r| &**r).collect::<Vec<&str>>(), "results": results, "_ehr_id": ehr_id });
+    let optional = [
+        ("_cards", (!run.cards.is_empty()).then(|| json!(run.cards))),
+        ("_notes", (!run.notes.is_empty()).then(|| json!(run.notes))),
+        ("_trace", run.trace.map(|trace| json!(trace))),
+    ];
+    if let Some(members) = line.as_object_mut() {
+        members.extend(optional.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+    }
+    line
+}
+
 /// How many variables are read and how many can be set.
 fn arguments(guide: &CompiledGuide) -> (usize, usize) {
     let bindings = guide.guide().bindings.iter().zip(&guide.bindings);
@@ -197,8 +212,9 @@ fn arguments(guide: &CompiledGuide) -> (usize, usize) {
 }
 
 fn result(output: &Output, ehr_id: &str) -> ResultInstance {
-    let rm_values = output.values.iter().map(|v| RmValue { path: v.path.clone(), value: rm_json(&v.value) }).collect();
-    ResultInstance { archetype_id: output.model_id.clone(), template_id: output.template_id.clone(), rm_values, ehr_id: ehr_id.to_owned() }
+    let rm_values = output.values.iter().map(|v| RmValue { path: v.path.to_string(), value: rm_json(&v.value) }).collect();
+    let (archetype_id, template_id) = (output.model_id.to_string(), output.template_id.as_deref().map(str::to_owned));
+    ResultInstance { archetype_id, template_id, rm_values, ehr_id: ehr_id.to_owned() }
 }
 
 /// A value as canonical JSON. A plain number is a DV_COUNT when it is whole, otherwise a DV_QUANTITY of unit `1`.

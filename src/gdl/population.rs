@@ -38,15 +38,17 @@ impl<'g> Population<'g> {
     /// Takes the rows, in commit order, of one of [`Population::queries`]; the last cell of each is the id of the EHR.
     pub fn take<'c>(&mut self, query: usize, rows: impl IntoIterator<Item = &'c [Cell]>) {
         let (Some(query), Some(found)) = (self.queries.get(query), self.found.get_mut(query)) else { return };
+        let mut own: (&str, Vec<Instance>) = ("", Vec::new());
         for row in rows {
             let Some((Cell::Text(ehr_id), values)) = row.split_last() else { continue };
-            let values = values.iter().map(|cell| value_of_cell(cell, UTC)).collect();
-            let instance = query.instance(values);
-            match found.get_mut(ehr_id.as_str()) {
-                Some(own) => own.push(instance),
-                None => drop(found.insert(ehr_id.clone(), vec![instance])),
+            let ehr_id = ehr_id.as_str();
+            // The rows of an EHR mostly stand together.
+            if own.0 != ehr_id {
+                add(found, std::mem::replace(&mut own, (ehr_id, Vec::new())));
             }
+            own.1.push(query.instance(values.iter().map(|cell| value_of_cell(cell, UTC)).collect()));
         }
+        add(found, own);
         found.values_mut().for_each(|own| super::bind::in_order(own, self.now));
     }
 
@@ -75,6 +77,14 @@ impl<'g> Population<'g> {
             let instances = self.instances(&ehr_id);
             visit(&ehr_id, self.guide.run(&RunInput { instances: &instances, now: self.now, ..*like }));
         }
+    }
+}
+
+fn add(found: &mut HashMap<String, Vec<Instance>>, (ehr_id, mut new): (&str, Vec<Instance>)) {
+    match found.get_mut(ehr_id) {
+        _ if new.is_empty() => {}
+        Some(own) => own.append(&mut new),
+        None => drop(found.insert(ehr_id.to_owned(), new)),
     }
 }
 

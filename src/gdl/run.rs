@@ -1,10 +1,10 @@
 //! One run of a guide: predicates, pre-conditions, default actions, rules by priority, results.
 
 use super::bind::{DataInstance, Instance};
-use super::compile::{CompiledGuide, Predicate};
+use super::compile::{BindingPlan, CompiledGuide, Head, Predicate};
 use super::eval::{Machine, Place};
 use super::fill;
-use super::guide::{Binding, Link, SuggestedAction};
+use super::guide::{Link, SuggestedAction};
 use super::time::Moment;
 use super::trace::{self, Note, Trace};
 use super::value::Value;
@@ -74,11 +74,11 @@ pub struct Run {
 #[derive(Clone, Debug)]
 pub struct Output {
     /// The code of the binding or template.
-    pub id: String,
+    pub id: Arc<str>,
     /// The archetype or resource class.
-    pub model_id: String,
+    pub model_id: Arc<str>,
     /// The template of the data, where the guide names one that is not an archetype.
-    pub template_id: Option<String>,
+    pub template_id: Option<Arc<str>>,
     /// Its values.
     pub values: Vec<OutputValue>,
 }
@@ -87,9 +87,9 @@ pub struct Output {
 #[derive(Clone, Debug)]
 pub struct OutputValue {
     /// The variable.
-    pub code: String,
+    pub code: Arc<str>,
     /// The path in the model; `/` for a whole resource.
-    pub path: String,
+    pub path: Arc<str>,
     /// The value; never null.
     pub value: Value,
 }
@@ -170,9 +170,9 @@ impl RunInput<'_> {
 }
 
 impl Output {
-    pub(crate) fn of(binding: &Binding, values: Vec<OutputValue>) -> Output {
-        let template_id = binding.template_id.clone().filter(|t| super::bind::class_of(t).is_none());
-        Output { id: binding.id.clone(), model_id: binding.model_id.clone(), template_id, values }
+    pub(crate) fn of(plan: &BindingPlan, values: Vec<OutputValue>) -> Output {
+        let Head { id, model_id, template_id } = plan.head.clone();
+        Output { id, model_id, template_id, values }
     }
 }
 
@@ -229,9 +229,9 @@ impl CompiledGuide {
     pub fn feed(&self, instances: &mut Vec<Vec<Instance>>, earlier: &[Output], now: Moment) {
         instances.resize_with(self.bindings.len(), Vec::new);
         for output in earlier {
-            let mut values: Vec<(String, Value)> = output.values.iter().map(|v| (v.path.clone(), v.value.clone())).collect();
+            let mut values: Vec<(String, Value)> = output.values.iter().map(|v| (v.path.to_string(), v.value.clone())).collect();
             values.insert(0, (super::gdl1::time_path(&output.model_id).to_owned(), Value::Moment(now)));
-            let data = DataInstance { model_id: output.model_id.clone(), values };
+            let data = DataInstance { model_id: output.model_id.to_string(), values };
             for (own, new) in instances.iter_mut().zip(self.instances_of(&[data])) {
                 own.extend(new.into_iter().map(|instance| Instance { time: Some(now), ..instance }));
             }
@@ -319,7 +319,7 @@ impl Machine<'_> {
     /// The next assignment of a variable adds a value again.
     fn settle(&mut self) {
         self.unpin();
-        self.slots.iter_mut().for_each(|s| s.fresh = false);
+        self.turn = self.turn.saturating_add(1);
     }
 
     fn rule(&mut self, index: usize, made: &mut Made, record: &mut trace::Record) {
@@ -386,22 +386,27 @@ impl Machine<'_> {
 
     fn outputs(&self, created: Vec<Output>, objects: Vec<(String, Arc<serde_json::Value>)>, used: &[Vec<usize>]) -> Vec<Output> {
         let mut outputs = Vec::new();
-        for (plan, binding) in self.guide.bindings.iter().zip(&self.guide.guide.bindings) {
+        for plan in &self.guide.bindings {
             let value_of = |(column, slot): &(usize, usize)| {
-                let (element, slot) = (binding.elements.get(*column)?, self.slots.get(*slot)?);
-                let kept = !slot.last.is_null() && slot.last.is_finite() && !slot.only_created;
-                kept.then(|| OutputValue { code: element.id.clone(), path: element.path.clone(), value: slot.last.clone() })
+                let slot = self.slots.get(*slot)?;
+                if slot.last.is_null() || !slot.last.is_finite() || slot.only_created {
+                    return None;
+                }
+                let (code, path) = plan.columns.get(*column)?.named.clone()?;
+                Some(OutputValue { code, path, value: slot.last.clone() })
             };
             let values: Vec<OutputValue> = plan.outputs.iter().filter_map(value_of).collect();
             if !values.is_empty() {
-                outputs.push(Output::of(binding, values));
+                outputs.push(Output::of(plan, values));
             }
         }
         outputs.extend(created);
         for (id, object) in objects {
             let Some(template) = self.guide.guide.templates.iter().find(|t| t.id == id) else { continue };
-            let value = OutputValue { code: id.clone(), path: "/".to_owned(), value: Value::Object(object) };
-            outputs.push(Output { id, model_id: template.model_id.clone(), template_id: template.template_id.clone(), values: vec![value] });
+            let id: Arc<str> = Arc::from(id);
+            let value = OutputValue { code: id.clone(), path: Arc::from("/"), value: Value::Object(object) };
+            let (model_id, template_id) = (Arc::from(template.model_id.as_str()), template.template_id.as_deref().map(Arc::from));
+            outputs.push(Output { id, model_id, template_id, values: vec![value] });
         }
         if self.input.options.include_input {
             outputs.extend(self.inputs_used(used));
@@ -412,13 +417,14 @@ impl Machine<'_> {
     fn inputs_used(&self, used: &[Vec<usize>]) -> Vec<Output> {
         let bindings = self.guide.guide.bindings.iter().zip(&self.guide.bindings).enumerate();
         let inputs = bindings.filter(|(_, (b, _))| b.direction == super::guide::Direction::Input);
-        let each = inputs.flat_map(|(i, (binding, plan))| {
+        let each = inputs.flat_map(|(i, (_, plan))| {
             let instances = self.input.instances.get(i).map(Vec::as_slice).unwrap_or_default();
             let chosen = used.get(i).map(Vec::as_slice).unwrap_or_default().iter().filter_map(|n| instances.get(*n));
             chosen.map(move |instance| {
-                let read = binding.elements.iter().zip(&plan.columns).zip(&instance.values).filter(|(_, v)| !v.is_null());
-                let values = read.map(|((e, _), v)| OutputValue { code: e.id.clone(), path: e.path.clone(), value: v.clone() });
-                Output::of(binding, values.collect())
+                let read = plan.columns.iter().zip(&instance.values).filter(|(_, v)| !v.is_null());
+                let named = read.filter_map(|(column, v)| Some((column.named.clone()?, v)));
+                let values = named.map(|((code, path), v)| OutputValue { code, path, value: v.clone() });
+                Output::of(plan, values.collect())
             })
         });
         each.collect()

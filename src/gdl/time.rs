@@ -66,6 +66,10 @@ impl Moment {
     /// Reads ISO 8601, extended or basic, whole or cut off from the right; `zone` (seconds east of UTC) counts where
     /// the text names none, and a region in brackets behind the offset is passed over.
     pub fn parse(text: &str, zone: i32) -> Option<Moment> {
+        usual(text, zone).or_else(|| Moment::parse_any(text, zone))
+    }
+
+    fn parse_any(text: &str, zone: i32) -> Option<Moment> {
         let text = text.split_once('[').map_or(text, |(t, _)| t);
         let (_, (date, time)) = all_consuming((opt(date), opt(time_part))).parse(text).ok()?;
         if date.is_none() && text.starts_with('T') {
@@ -147,6 +151,30 @@ impl Moment {
     }
 }
 
+/// The form that most times have: `2019-08-12T09:18:00`, then nothing, `Z` or `+02:00`.
+fn usual(text: &str, zone: i32) -> Option<Moment> {
+    let bytes = text.as_bytes();
+    let signs = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
+    if signs.iter().any(|(at, sign)| bytes.get(*at) != Some(sign)) {
+        return None;
+    }
+    let number = |at: usize, digits: usize| {
+        bytes.get(at..at + digits)?.iter().try_fold(0_u32, |n, c| c.is_ascii_digit().then(|| n * 10 + u32::from(c - b'0')))
+    };
+    let offset = match bytes.get(19..)? {
+        [] => zone,
+        [b'Z'] => 0,
+        [sign @ (b'+' | b'-'), _, _, b':', _, _] => {
+            let seconds = i32::try_from(number(20, 2)? * 3600 + number(23, 2)? * 60).ok().filter(|s| *s < 86_400)?;
+            if *sign == b'-' { -seconds } else { seconds }
+        }
+        _ => return None,
+    };
+    let date = NaiveDate::from_ymd_opt(i32::try_from(number(0, 4)?).ok()?, number(5, 2)?, number(8, 2)?)?;
+    let clock = NaiveTime::from_hms_opt(number(11, 2)?, number(14, 2)?, number(17, 2)?)?;
+    Moment::at(NaiveDateTime::new(date, clock), offset, Precision::DateTime)
+}
+
 /// The whole part of a number that fits the calendar.
 fn whole(amount: f64) -> Option<i64> {
     #[allow(clippy::cast_possible_truncation)]
@@ -212,6 +240,17 @@ mod tests {
         assert_eq!(at("2019-08").text(), "2019-08-01");
         assert_eq!(Moment::parse("2019-13-01", 0), None);
         assert_eq!(Moment::parse("", 0), None);
+    }
+
+    #[test]
+    fn the_usual_form_is_read_like_any_other() {
+        let texts = ["2019-08-12T09:18:00", "2019-08-12T09:18:00Z", "2019-08-12T09:18:59-02:30", "2019-02-29T00:00:00Z", "2019-08-12T24:00:00Z"];
+        for text in texts.into_iter().chain(["2019-08-12T09:18:00+25:00", "2019-08-12T09:18:00.5Z", "2019-08-12T09:1x:00Z", "0000-01-01T00:00:00Z"]) {
+            for zone in [0, 3600] {
+                assert!(usual(text, zone).is_none() || usual(text, zone) == Moment::parse_any(text, zone), "{text}");
+            }
+        }
+        assert!(usual("2019-08-12T09:18:59-02:30", 0).is_some());
     }
 
     #[test]

@@ -143,7 +143,7 @@ impl Record {
     /// Takes down what the actions have just set.
     pub fn actions(&mut self, machine: &Machine<'_>, rule: Option<usize>) {
         if machine.input.options.trace {
-            let fresh = machine.slots.iter().enumerate().filter(|(_, slot)| slot.fresh);
+            let fresh = machine.slots.iter().enumerate().filter(|(_, slot)| slot.set_in == machine.turn);
             self.set.extend(fresh.map(|(slot, _)| (rule, variable(machine, slot))));
         }
     }

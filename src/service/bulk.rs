@@ -46,7 +46,11 @@ pub(crate) const NDJSON: &str = "application/x-ndjson";
 #[must_use]
 pub fn pieces(request: &Request) -> bool {
     let path = request.path.trim_end_matches('/');
-    request.method == "POST" && (path.ends_with("/ehr/bulk") || path.ends_with("/ehrs/bulk") || path.ends_with("/admin/import"))
+    request.method == "POST"
+        && (path.ends_with("/ehr/bulk")
+            || path.ends_with("/ehrs/bulk")
+            || path.ends_with("/admin/import")
+            || (path.ends_with("/gdl/query") && is_ndjson(request)))
 }
 
 /// A line that is ready to be committed.

@@ -5,13 +5,13 @@ use super::call::Call;
 use super::content::malformed;
 use super::error::Failure;
 use super::http::Response;
-use super::negotiate::{Return, choose, json_body, text_or_json_body};
+use super::negotiate::{Return, choose, is_ndjson, json_body, text_or_json_body};
 use super::time::iso;
 use crate::aql::{Cell, Parameter, Parameters};
 use crate::gdl::bind::{UTC, value_of_cell};
 use crate::gdl::output::{EhrRun, QueryRun, response};
 use crate::gdl::time::{Moment, Precision};
-use crate::gdl::{self, BindingQuery, CompiledGuide, Instance, Options, Population, RunInput};
+use crate::gdl::{self, BindingQuery, CompiledGuide, Instance, Options, Population, Run, RunInput};
 use crate::rm::json::members;
 use crate::store::repository::{Definition, DefinitionKind, Repository};
 use serde_json::{Value, json};
@@ -79,6 +79,9 @@ impl<R: Repository> Service<R> {
 
     /// POST /gdl/query
     pub(super) async fn guide_run_on(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        if is_ndjson(call.request) {
+            return self.guide_run_on_lines(call).await;
+        }
         choose(call.request, &["application/json"])?;
         json_body(call.request)?;
         let text = call.text()?;
@@ -149,7 +152,7 @@ impl<R: Repository> Service<R> {
     }
 
     /// Asks the queries of the bindings once for every EHR that may be found by queries.
-    async fn population<'g>(&self, call: &Call<'_>, guide: &'g CompiledGuide, asked: &Asked) -> Result<Asking<'g>, Failure> {
+    pub(super) async fn population<'g>(&self, call: &Call<'_>, guide: &'g CompiledGuide, asked: &Asked) -> Result<Asking<'g>, Failure> {
         let members = self.rows(call, "SELECT e/ehr_id/value FROM EHR e", &Parameters::new(), None).await?;
         let members = members.rows.iter().filter_map(|row| if let Some(Cell::Text(id)) = row.first() { Some(id.clone()) } else { None });
         let mut asking = Asking { members: members.collect(), population: Population::new(guide, asked.now), times: Vec::new() };
@@ -163,7 +166,7 @@ impl<R: Repository> Service<R> {
         Ok(asking)
     }
 
-    async fn run_on(&self, call: &Call<'_>, guide: &CompiledGuide, asked: &Asked, ehr_id: &str) -> Result<EhrRun, Failure> {
+    pub(super) async fn run_on(&self, call: &Call<'_>, guide: &CompiledGuide, asked: &Asked, ehr_id: &str) -> Result<EhrRun, Failure> {
         let ehr = self.ehr_with_id(ehr_id).await?;
         let mut instances: Vec<Vec<Instance>> = vec![Vec::new(); guide.guide().bindings.len()];
         let mut executed = Vec::new();
@@ -259,8 +262,12 @@ impl Asked {
         Ok(Asked { now, language: language.unwrap_or(&guide.original_language).to_owned(), options })
     }
 
+    fn input<'a>(&'a self, instances: &'a [Vec<Instance>]) -> RunInput<'a> {
+        RunInput { instances, now: self.now, language: &self.language, options: self.options, terminology: None }
+    }
+
     fn run(&self, guide: &CompiledGuide, ehr_id: String, instances: &[Vec<Instance>], executed: Vec<(BindingQuery, String, f64)>) -> EhrRun {
-        let input = RunInput { instances, now: self.now, language: &self.language, options: self.options, terminology: None };
+        let input = self.input(instances);
         let queries = executed.into_iter().map(|(query, aql, time)| {
             let selected = guide.select(query.binding, &input).last().copied();
             let value = query.values_of(selected.and_then(|i| instances.get(query.binding)?.get(i)));
@@ -271,15 +278,21 @@ impl Asked {
 }
 
 /// A population that was asked for.
-struct Asking<'g> {
+pub(super) struct Asking<'g> {
     /// The EHRs that queries find.
-    members: HashSet<String>,
+    pub members: HashSet<String>,
     population: Population<'g>,
     /// Microseconds that each query took.
     times: Vec<i64>,
 }
 
 impl Asking<'_> {
+    /// Runs the guide on one EHR.
+    pub fn evaluate(&mut self, guide: &CompiledGuide, asked: &Asked, ehr_id: &str) -> Run {
+        let instances = self.population.instances(ehr_id);
+        guide.run(&asked.input(&instances))
+    }
+
     /// Runs the guide on one EHR; `share` is its part of a microsecond of the queries, in milliseconds.
     fn run(&mut self, guide: &CompiledGuide, asked: &Asked, ehr_id: String, share: f64) -> EhrRun {
         let queries = self.population.queries().iter().zip(&self.times);

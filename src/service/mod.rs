@@ -63,6 +63,7 @@ mod negotiate;
 mod openapi;
 mod owner;
 mod parameters;
+mod population;
 mod query;
 mod replayed;
 mod resolve;

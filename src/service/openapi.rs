@@ -192,9 +192,9 @@ impl Kind {
                 Kind::new("guide run", "Execute a guide on one EHR", &[200, 400, 404, 406]).query(&["now", "language", "trace"]).gives(JSON)
             }
             Operation::GuideRunOn => Kind::new("guide run on", "Execute a guide on EHRs", &[200, 400, 404, 406])
-                .query(&["now", "language", "trace"])
-                .sends(JSON)
-                .gives(JSON),
+                .query(&["now", "language", "trace", "guide_id"])
+                .sends(&["application/json", "application/x-ndjson"])
+                .gives(&["application/json", "application/x-ndjson"]),
             Operation::ValueSetStore => Kind::new("value set store", "Store a value set", &[201, 204, 400]).sends(JSON),
             Operation::ValueSetList => Kind::new("value set list", "List value sets", &[200, 406]).gives(JSON),
             Operation::ValueSetGet => Kind::new("value set", "A value set", &[200, 404, 406]).gives(JSON),

@@ -13,17 +13,17 @@ use std::collections::BTreeMap;
 
 const NOW: &str = "2024-02-29T12:00:00+01:00";
 
-fn compiled(guide: &Json) -> CompiledGuide {
+pub(crate) fn compiled(guide: &Json) -> CompiledGuide {
     let text = guide.to_string();
     gdl::parse(&text).unwrap_or_else(|p| panic!("{}", p[0].one_line(&text))).compile()
 }
 
-fn run(guide: &CompiledGuide, instances: &[Vec<Instance>], now: &str) -> Run {
+pub(crate) fn run(guide: &CompiledGuide, instances: &[Vec<Instance>], now: &str) -> Run {
     let options = Options { trace: true, ..Options::default() };
     guide.run(&RunInput { instances, now: Moment::parse(now, 0).unwrap(), language: "en", options, terminology: None })
 }
 
-fn ontology() -> Json {
+pub(crate) fn ontology() -> Json {
     json!({
         "term_definitions": {"en": {"terms": {
             "gt0001": {"text": "Concept of the guide"}, "gt2001": {"text": "ACE inhibitor"}, "gt2002": {"text": "Statin"}}}},
@@ -209,7 +209,7 @@ impl Case {
             wrong.push(format!("fired: `{fired}`"));
         }
         for (binding, count) in &self.instances {
-            let found = run.outputs.iter().filter(|o| o.id == *binding).count();
+            let found = run.outputs.iter().filter(|o| *o.id == **binding).count();
             if found != *count {
                 wrong.push(format!("{binding}: {found} instances instead of {count}"));
             }
@@ -257,7 +257,7 @@ fn cards_and_templates_are_filled() {
     assert_eq!(card["source"], json!({"label": "Lipid guideline", "url": "https://example.org/lipids"}));
     assert_eq!(card["links"][0], json!({"label": "Lipid guideline", "url": "https://example.org/lipids", "type": "absolute"}));
     assert_eq!(card["suggestions"][0]["actions"][0]["resource"]["dosageInstruction"], json!([{"text": "40 mg daily", "value": 40}]));
-    let objects: Vec<&Value> = run.outputs.iter().filter(|o| o.id == "gt1002").map(|o| &o.values[0].value).collect();
+    let objects: Vec<&Value> = run.outputs.iter().filter(|o| &*o.id == "gt1002").map(|o| &o.values[0].value).collect();
     let expected = json!({"start": "2024-05-29T12:00:00+01:00", "note": ["Lipid guideline"], "none": null});
     let found = objects.iter().map(|v| output::rm_json(v)).collect::<Vec<_>>();
     assert_eq!(found[0]["start"], expected["start"]);

@@ -91,6 +91,20 @@ fn a_guide_is_described_and_tried_out() {
     assert_eq!(run["trace"]["rules"][0]["conditions"].as_array().unwrap().len(), 10);
 }
 
+#[test]
+fn a_guide_runs_on_the_answers_to_its_queries() {
+    let row = r#"[{"_type":"DV_QUANTITY","magnitude":70.5,"units":"kg"},null,null,null,null,null,null,null,{"_type":"DV_DATE_TIME","value":"2023-05-01T08:00:00Z"},null,"u::s::1"]"#;
+    let answers = [("gt0002".to_owned(), format!(r#"{{"q":"…","columns":[],"rows":[{row}]}}"#))];
+    let run = describe::run_on_answers(GUIDE, &answers, "en", Moment::parse("2024-01-01T00:00:00Z", 0).unwrap()).unwrap();
+    let used = &run["trace"]["inputs"][0]["used"][0];
+    assert_eq!(
+        (&used["composition"], &used["time"], &used["values"][0]["value"]),
+        (&json!("u::s::1"), &json!("2023-05-01T08:00:00Z"), &json!("70.5 kg"))
+    );
+    let before = describe::run_on_answers(GUIDE, &answers, "en", Moment::parse("2022-01-01T00:00:00Z", 0).unwrap()).unwrap();
+    assert_eq!(before["trace"]["inputs"][0]["found"], 0);
+}
+
 const FIXTURE: &str = "\
 guidelines:
   \"1\": Form.v1

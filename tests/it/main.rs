@@ -4,6 +4,7 @@
 
 mod aql_errors;
 mod gdl;
+mod gdl_templates;
 mod guides;
 mod loading;
 mod notation;

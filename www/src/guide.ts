@@ -1,180 +1,302 @@
-// The guide view: choose a guide and a patient, run, read what it says and why.
-import { view } from "./cell";
-import { h } from "./dom";
-import type { Engine } from "./engine";
-import { NumberText, parse, print, type Json } from "./json";
+// The guide view: choose or open a guide, run it on a patient or on a form, read what it says and why, and how it is made; test it.
+import { h, rove, save } from "./dom";
+import { EngineError, type Engine } from "./engine";
+import { drawAbout, drawProblems } from "./guide-about";
+import { GuideForm } from "./guide-form";
+import { drawOutcome } from "./guide-outcome";
+import { list, members, text, type DescribedGuide, type GuideProblem } from "./guide-text";
+import { Fixtures } from "./guide-tests";
+import { dropped, texts } from "./intake";
+import { parse, type Json } from "./json";
 import type { Guide, Patient } from "./protocol";
-import { tree } from "./tree";
 
-type Members = { [name: string]: Json };
-
-function members(value: Json | undefined): Members {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof NumberText) ? value : {};
+/** What the view asks of the page. */
+export interface GuideHost {
+  /** Runs a query in the query view. */
+  ask(q: string): void;
 }
 
-function list(value: Json | undefined): Json[] {
-  return Array.isArray(value) ? value : [];
-}
+const PANES = { patient: "On a patient", form: "On a form", about: "The guide", tests: "Fixtures" } as const;
+type Pane = keyof typeof PANES;
 
-function text(value: Json | undefined): string {
-  if (typeof value === "string") return value;
-  return value instanceof NumberText ? value.text : "";
+/** A guide that can be chosen; of one that was opened here the text is known. */
+interface Choice extends Guide {
+  text?: string;
 }
 
 /** The view. */
 export class GuideView {
   readonly #engine: Engine;
-  readonly #root: HTMLElement;
+  readonly #host: GuideHost;
   readonly #guides = h("div", { class: "choices", role: "radiogroup", "aria-label": "Guide" });
   readonly #patient = h("select", { id: "patient" });
+  readonly #language = h("select", { id: "guide-language" });
   readonly #run = h("button", { id: "run-guide", class: "primary", type: "button" }, "Run guide");
+  readonly #file = h("input", { id: "guide-file", type: "file", multiple: true, accept: ".gdl,.gdl2,.json,.yml,.yaml,.zip", class: "unseen" });
+  readonly #told = h("div", { id: "guide-told", class: "told", "aria-live": "polite" });
   readonly #outcome = h("div", { id: "guide-outcome", class: "outcome", "aria-live": "polite" });
+  readonly #form = h("form", { id: "guide-form", class: "outcome", "aria-label": "Form of the guide" });
+  readonly #formOutcome = h("div", { id: "guide-form-outcome", class: "outcome", "aria-live": "polite" });
+  readonly #about = h("div", { id: "guide-about", class: "outcome" });
+  readonly #tests: Fixtures;
+  readonly #panes: Record<Pane, HTMLElement>;
+  readonly #tabs: HTMLElement;
+  #stored: Guide[] = [];
+  #opened: Choice[] = [];
   #chosen = "";
-  #outputs: Record<string, string> = {};
+  #text = "";
+  #described: DescribedGuide | undefined;
+  #entered: GuideForm | undefined;
 
-  constructor(root: HTMLElement, engine: Engine) {
+  constructor(root: HTMLElement, engine: Engine, host: GuideHost) {
     this.#engine = engine;
-    this.#root = root;
+    this.#host = host;
+    this.#tests = new Fixtures((fixture) => engine.call("testGuide", { text: this.#text, fixture }));
+    this.#panes = {
+      patient: h("div", {}, this.#outcome),
+      form: h("div", {}, this.#form, this.#formOutcome),
+      about: h("div", {}, this.#about),
+      tests: h("div", {}, this.#tests.element),
+    };
+    this.#tabs = h(
+      "div",
+      { class: "segmented", role: "radiogroup", "aria-label": "What to see of the guide" },
+      ...Object.entries(PANES).map(([name, label]) => h("button", { role: "radio", id: `guide-${name}-tab`, type: "button" }, label)),
+    );
+    root.append(this.#drawChoice(), h("section", { class: "card guide-result", "aria-label": "The guide" }, this.#tabs, ...Object.values(this.#panes)));
+    this.#listen(root);
+    this.#show("patient");
+  }
+
+  #drawChoice(): HTMLElement {
+    return h(
+      "form",
+      { class: "card guide-form", onsubmit: (event: Event) => event.preventDefault() },
+      h("h2", {}, "Guide"),
+      this.#guides,
+      h("p", { class: "guide-open" }, h("label", { for: "guide-file", class: "button" }, "Open guides or fixtures…"), this.#file, h("small", {}, "or drop them here: .gdl, .gdl2.json, .yml, .zip")),
+      this.#told,
+      h("label", { for: "guide-language" }, "Language"),
+      this.#language,
+      h("label", { for: "patient" }, "Patient"),
+      this.#patient,
+      this.#run,
+    );
+  }
+
+  #listen(root: HTMLElement): void {
+    rove(this.#tabs, (tab) => this.#show(tab.id.slice("guide-".length, -"-tab".length) as Pane));
     this.#run.addEventListener("click", () => void this.run());
     this.#patient.addEventListener("change", () => void this.run());
-    this.#root.append(
-      h(
-        "form",
-        { class: "card guide-form", onsubmit: (event: Event) => event.preventDefault() },
-        h("h2", {}, "Guide"),
-        this.#guides,
-        h("label", { for: "patient" }, "Patient"),
-        this.#patient,
-        this.#run,
-      ),
-      h("section", { class: "card guide-result", "aria-label": "What the guide says" }, this.#outcome),
-    );
+    this.#language.addEventListener("change", () => void this.#describe(this.#language.value));
+    this.#file.addEventListener("change", () => void this.#open([...(this.#file.files ?? [])]).finally(() => (this.#file.value = "")));
+    this.#form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      void this.#try();
+    });
+    root.addEventListener("dragover", (event) => event.preventDefault());
+    root.addEventListener("drop", (event) => {
+      event.preventDefault();
+      if (event.dataTransfer) void dropped(event.dataTransfer).then((files) => this.#open(files));
+    });
+  }
+
+  #show(pane: Pane): void {
+    for (const [name, element] of Object.entries(this.#panes)) element.hidden = name !== pane;
+    for (const tab of this.#tabs.children as Iterable<HTMLElement> & HTMLCollection) {
+      const isChosen = tab.id === `guide-${pane}-tab`;
+      tab.setAttribute("aria-checked", String(isChosen));
+      tab.tabIndex = isChosen ? 0 : -1;
+    }
   }
 
   /** Asks for guides and patients. */
   async load(): Promise<void> {
     try {
       const [guides, patients] = await Promise.all([this.#engine.call("guides", null), this.#engine.call("patients", null)]);
-      this.#fill(guides, patients);
+      const before = this.#patient.value;
+      this.#patient.replaceChildren(...patients.map(({ ehr, label }: Patient) => h("option", { value: ehr, selected: ehr === before }, label)));
+      this.#stored = guides;
+      this.#drawGuides();
+      await this.#choose(this.#chosen);
     } catch (error) {
-      this.#fail(error);
+      this.#fail(this.#outcome, error);
     }
   }
 
-  #fill(guides: Guide[], patients: Patient[]): void {
-    const before = this.#patient.value;
-    this.#patient.replaceChildren(...patients.map(({ ehr, label }) => h("option", { value: ehr, selected: ehr === before }, label)));
-    if (!guides.some(({ id }) => id === this.#chosen)) this.#chosen = guides[0]?.id ?? "";
-    this.#outputs = Object.assign({}, ...guides.map(({ outputs }) => outputs)) as Record<string, string>;
-    this.#guides.replaceChildren(...guides.map((guide) => this.#choice(guide)));
-    this.#run.disabled = guides.length === 0 || patients.length === 0;
-    if (this.#run.disabled) this.#say("Nothing to run", "There are no guides or no patients. Make sample patients in the Data view, or add a guide there.");
-    else if (!this.#outcome.hasChildNodes()) this.#say("Ready", "Choose a patient and run the guide: its rules read the record with AQL, and what they conclude appears here.");
+  /** All guides: those opened here, and those of the repository that no opened one stands for. */
+  get #choices(): Choice[] {
+    return [...this.#opened, ...this.#stored.filter(({ id }) => !this.#opened.some((opened) => opened.id === id))];
   }
 
-  #choice(guide: Guide): HTMLElement {
-    const id = `guide-${guide.id}`;
-    const input = h("input", { type: "radio", name: "guide", id, value: guide.id, checked: guide.id === this.#chosen });
-    input.addEventListener("change", () => {
-      this.#chosen = guide.id;
-      void this.run();
-    });
-    return h("label", { class: "choice", for: id }, input, h("span", {}, h("strong", {}, guide.title), guide.description ? h("small", {}, guide.description) : null));
+  #drawGuides(): void {
+    const choices = this.#choices;
+    if (!choices.some(({ id }) => id === this.#chosen)) this.#chosen = choices[0]?.id ?? "";
+    this.#guides.replaceChildren(...choices.map((guide) => this.#choice(guide)));
+    this.#run.disabled = choices.length === 0 || this.#patient.options.length === 0;
+    if (this.#run.disabled) say(this.#outcome, "Nothing to run", "There are no guides or no patients. Make sample patients in the Data view, or open a guide here.");
+    else if (!this.#outcome.hasChildNodes()) say(this.#outcome, "Ready", "Choose a patient and run the guide: its rules read the record with AQL, and what they conclude appears here.");
+  }
+
+  #choice({ id, title, text }: Choice): HTMLElement {
+    const input = h("input", { type: "radio", name: "guide", id: `guide-${id}`, value: id, checked: id === this.#chosen });
+    input.addEventListener("change", () => void this.#choose(id).then(() => this.#rerun()));
+    return h("label", { class: "choice", for: `guide-${id}` }, input, h("span", {}, h("strong", {}, title), h("small", {}, text === undefined ? id : `${id} · opened here`)));
+  }
+
+  /** Runs again what is on the screen of a patient. */
+  async #rerun(): Promise<void> {
+    if (!this.#panes.patient.hidden) await this.run();
+  }
+
+  async #choose(id: string): Promise<void> {
+    const choice = this.#choices.find((choice) => choice.id === id) ?? this.#choices[0];
+    if (!choice) return;
+    this.#chosen = choice.id;
+    try {
+      this.#text = choice.text ?? (await this.#engine.call("guideText", choice.id));
+      this.#tests.clear();
+      await this.#describe("");
+    } catch (error) {
+      this.#fail(this.#about, error);
+    }
+  }
+
+  /** Draws the guide in a language; empty for its own. */
+  async #describe(language: string): Promise<void> {
+    const described = await this.#engine.call("describeGuide", { text: this.#text, language });
+    this.#described = described;
+    const chosen = language || described.language;
+    if (!language) this.#language.replaceChildren(...described.languages.map((one) => h("option", { value: one, selected: one === chosen }, one)));
+    this.#about.replaceChildren(...drawAbout(described, (q) => this.#ask(q), (syntax) => void this.#save(syntax)));
+    if (this.#opened.some(({ id }) => id === this.#chosen)) this.#about.querySelector(".actions")?.append(h("button", { id: "store-guide", type: "button", onclick: () => void this.#store() }, "Store in the repository"));
+    this.#entered = new GuideForm(described, chosen);
+    const run = h("button", { id: "try-guide", class: "primary" }, "Run on the form");
+    if (described.inputs.length === 0) say(this.#form, "No inputs", "This guide reads nothing: its rules fire as they stand.");
+    else this.#form.replaceChildren(this.#entered.element);
+    this.#form.append(h("p", { class: "actions" }, run));
+    this.#formOutcome.replaceChildren();
+  }
+
+  /** A query for one EHR asks for the chosen patient. */
+  #ask(q: string): void {
+    this.#host.ask(q.replace("$ehr_id", `'${this.#patient.value}'`));
+  }
+
+  async #save(syntax: "json" | "odin"): Promise<void> {
+    const printed = await this.#engine.call("printGuide", { text: this.#text, syntax });
+    save(`${this.#chosen}.${syntax === "json" ? "gdl2.json" : "gdl"}`, syntax === "json" ? "application/json" : "text/plain", printed);
+  }
+
+  /** Puts an opened guide among those of the repository. */
+  async #store(): Promise<void> {
+    try {
+      await this.#engine.call("add", { name: `${this.#chosen}.gdl`, text: this.#text, ehr: null });
+      this.#opened = this.#opened.filter(({ id }) => id !== this.#chosen);
+      this.#told.replaceChildren(h("p", { class: "good" }, `${this.#chosen} is stored`));
+      await this.load();
+    } catch (error) {
+      this.#told.replaceChildren(h("p", { class: "bad" }, error instanceof Error ? error.message : String(error)));
+    }
+  }
+
+  /** Opens files: guides to choose from, fixtures to run on the chosen one. */
+  async #open(files: File[]): Promise<void> {
+    this.#told.replaceChildren();
+    const fixtures: { name: string; text: string }[] = [];
+    for (const file of await texts(files)) {
+      const content = await file.text();
+      if (/\.ya?ml$/i.test(file.name) || /^\s*guidelines:/m.test(content)) fixtures.push({ name: file.name, text: content });
+      else await this.#openGuide(file.name, content);
+    }
+    if (fixtures.length === 0) return;
+    this.#show("tests");
+    await this.#tests.run(fixtures);
+  }
+
+  async #openGuide(name: string, content: string): Promise<void> {
+    try {
+      const { id, concept } = await this.#engine.call("describeGuide", { text: content, language: "" });
+      this.#opened = [{ id, title: concept ?? id, text: content }, ...this.#opened.filter((opened) => opened.id !== id)];
+      this.#chosen = id;
+      this.#drawGuides();
+      await this.#choose(id);
+      this.#show("about");
+    } catch (error) {
+      const problems = error instanceof EngineError ? (error.diagnostics as GuideProblem[]) : [];
+      const words = problems.length > 0 ? drawProblems(problems) : h("span", {}, error instanceof Error ? error.message : String(error));
+      this.#told.append(h("div", { class: "bad" }, h("strong", {}, name), ": ", words));
+    }
   }
 
   /** Runs the chosen guide on the chosen patient. */
   async run(): Promise<void> {
     const patient = this.#patient.selectedOptions[0];
     if (!patient || !this.#chosen) return;
+    this.#show("patient");
     this.#run.disabled = true;
     try {
-      const { text: answer, milliseconds } = await this.#engine.call("runGuide", { guide: this.#chosen, ehr: patient.value });
-      this.#show(members(parse(answer)), patient.textContent ?? "", milliseconds);
+      const [opened, whom] = [this.#opened.find(({ id }) => id === this.#chosen)?.text, patient.textContent ?? ""];
+      const [ehr, language] = [patient.value, this.#language.value];
+      if (opened === undefined) {
+        const { text: answer, milliseconds } = await this.#engine.call("runGuide", { guide: this.#chosen, ehr, language });
+        this.#drawAnswer(answer, whom, milliseconds);
+      } else {
+        const { text: answer, milliseconds } = await this.#engine.call("runGuideText", { text: opened, ehr, language });
+        const queries = (this.#described?.bindings ?? []).flatMap(({ id, aql }) => (aql === null ? [] : [{ id, aql }]));
+        this.#drawRun(this.#outcome, answer, whom, milliseconds, queries);
+      }
     } catch (error) {
-      this.#fail(error);
+      this.#fail(this.#outcome, error);
     } finally {
       this.#run.disabled = false;
     }
   }
 
-  #say(title: string, about: string): void {
-    this.#outcome.replaceChildren(h("div", { class: "empty" }, h("h2", {}, title), h("p", {}, about)));
-  }
-
-  #fail(error: unknown): void {
-    this.#say("The guide did not run", error instanceof Error ? error.message : String(error));
-    this.#outcome.firstElementChild?.classList.add("bad");
-  }
-
-  #show(answer: Members, patient: string, milliseconds: number): void {
-    const details = members(answer["execution_details"]);
+  #drawAnswer(answer: string, whom: string, milliseconds: number): void {
+    const { execution_details, results, _cards, _trace } = members(parse(answer));
+    const details = members(execution_details);
+    const outputs = list(results).map(members).flatMap((result) =>
+      list(result["rm_values"]).map(members).map(({ path, value }) => ({ name: this.#output(text(result["archetype_id"]), text(path)), model: text(result["archetype_id"]), path: text(path), value: value ?? null })),
+    );
+    const queries = list(members(details["query_execution_details"])["queries"]).map(members).map(({ id, aql }) => ({ id: text(id), aql: text(aql) }));
     const fired = list(details["rules_executed"]).length;
-    const trace = members(list(answer["_trace"])[0]);
-    const outputs = list(answer["results"]).map(members).flatMap((result) => list(result["rm_values"]).map((value) => this.#drawOutput(text(result["archetype_id"]), members(value))));
-    const queries = list(members(details["query_execution_details"])["queries"]).map(members);
-    const missing = list(trace["missing"]).map((variable) => text(members(variable)["name"]) || text(members(variable)["variable"]));
-    const parts = [
-      h(
-        "div",
-        { class: "bar" },
-        h("h2", {}, outputs.length > 0 ? `What it says about ${patient}` : `Nothing to say about ${patient}`),
-        h("p", { class: "summary" }, `${fired} ${fired === 1 ? "rule" : "rules"} fired · ${milliseconds.toFixed(1)} ms`),
-      ),
-      missing.length > 0 ? h("p", { class: "missing" }, h("strong", {}, "Not in the record: "), missing.join(", ")) : null,
-      ...list(answer["_cards"]).map((card) => this.#drawCard(members(card))),
-      outputs.length > 0 ? h("dl", { class: "outputs" }, ...outputs) : h("p", { class: "quiet" }, "No rule changed an output element for this patient."),
-      h("h3", {}, "Rules, in the order of their evaluation"),
-      h("ol", { class: "rules" }, ...list(trace["rules"]).map((rule) => this.#drawRule(members(rule)))),
-      h("h3", {}, "What it asked the record"),
-      ...queries.map((query) => this.#drawQuery(query)),
-    ];
-    this.#outcome.replaceChildren(...parts.filter((part) => part !== null));
+    const outcome = { whom, milliseconds, fired, outputs, cards: list(_cards).map(members), trace: members(list(_trace)[0]), queries };
+    this.#outcome.replaceChildren(...drawOutcome(outcome, (q) => this.#ask(q)));
   }
 
-  /** A card of CDS Hooks. */
-  #drawCard(card: Members): HTMLElement {
-    const indicator = text(card["indicator"]) || "info";
-    const source = text(members(card["source"])["label"]);
-    return h(
-      "article",
-      { class: `advice ${indicator}` },
-      h("p", {}, h("span", { class: "indicator" }, indicator), h("strong", {}, text(card["summary"]))),
-      card["detail"] ? h("p", {}, text(card["detail"])) : null,
-      source ? h("small", {}, source) : null,
+  /** What an output is called. */
+  #output(model: string, path: string): string {
+    const models = new Map(this.#described?.bindings.map(({ id, model_id }) => [id, model_id]));
+    return this.#described?.outputs.find((output) => models.get(output.binding) === model && output.path === path)?.name ?? "";
+  }
+
+  async #try(): Promise<void> {
+    if (!this.#entered) return;
+    try {
+      const { text: answer, milliseconds } = await this.#engine.call("tryGuide", { text: this.#text, inputs: this.#entered.literals(), language: this.#language.value });
+      this.#drawRun(this.#formOutcome, answer, "this form", milliseconds, []);
+    } catch (error) {
+      this.#fail(this.#formOutcome, error);
+    }
+  }
+
+  /** A run that was not asked over the interface. */
+  #drawRun(where: HTMLElement, answer: string, whom: string, milliseconds: number, queries: { id: string; aql: string }[]): void {
+    const { fired, results, cards, trace } = members(parse(answer));
+    const outputs = list(results).map(members).flatMap((result) =>
+      list(result["values"]).map(members).map((value) => ({ name: text(value["name"]), model: text(result["model_id"]), path: text(value["path"]), value: value["value"] ?? (null as Json) })),
     );
+    const outcome = { whom, milliseconds, fired: list(fired).length, outputs, cards: list(cards).map(members), trace: members(trace), queries };
+    where.replaceChildren(...drawOutcome(outcome, (q) => this.#ask(q)));
   }
 
-  #drawOutput(archetype: string, value: Members): HTMLElement {
-    const json = value["value"] ?? null;
-    const path = text(value["path"]);
-    const object = typeof json === "object" && json !== null && !(json instanceof NumberText);
-    return h(
-      "div",
-      { class: "output" },
-      h("dt", {}, h("strong", {}, this.#outputs[`${archetype} ${path}`] ?? ""), h("code", { class: "path" }, archetype), h("code", { class: "path" }, path)),
-      h("dd", {}, h("span", { class: "value" }, view(print(json)).text || "no value"), object ? tree("value", json, false) : null),
-    );
+  #fail(where: HTMLElement, error: unknown): void {
+    say(where, "The guide did not run", error instanceof Error ? error.message : String(error));
+    where.firstElementChild?.classList.add("bad");
   }
+}
 
-  /** A rule with its conditions: those of a rule that did not fire say why. */
-  #drawRule(rule: Members): HTMLElement {
-    const fired = rule["fired"] === true;
-    const conditions = list(rule["conditions"]).map(members);
-    const mark = h("span", { class: fired ? "mark fired" : "mark" }, fired ? "fired" : "not fired");
-    return h(
-      "li",
-      {},
-      h("details", {}, h("summary", {}, mark, " ", text(rule["name"]) || text(rule["rule"])), h("ul", {}, ...conditions.map((condition) => this.#drawCondition(condition)))),
-    );
-  }
-
-  #drawCondition(condition: Members): HTMLElement {
-    const result = condition["result"] === true ? "true" : condition["result"] === false ? "false" : "unknown";
-    const read = list(condition["variables"]).map(members).map((variable) => `${text(variable["name"]) || text(variable["variable"])}: ${text(variable["value"]) || "no value"}`);
-    return h("li", { class: `condition ${result}` }, h("span", { class: "verdict" }, result), h("code", {}, text(condition["text"])), read.length > 0 ? h("small", {}, read.join(", ")) : null);
-  }
-
-  #drawQuery(query: Members): HTMLElement {
-    return h("details", { class: "asked" }, h("summary", {}, text(query["id"]) || "query"), h("pre", { tabindex: 0 }, h("code", {}, text(query["aql"]))));
-  }
+function say(where: HTMLElement, title: string, about: string): void {
+  where.replaceChildren(h("div", { class: "empty" }, h("h2", {}, title), h("p", {}, about)));
 }

@@ -37,13 +37,9 @@ const history = new History((q) => {
   editor.text = q;
   void run();
 });
-const guide = new GuideView(byId("view-guide"), engine);
+const guide = new GuideView(byId("view-guide"), engine, { ask: askHere });
 const templateView = new TemplateView(byId("view-templates"), engine, {
-  ask: (q) => {
-    openView("query");
-    editor.text = q;
-    void run();
-  },
+  ask: askHere,
   changed: () => void refresh(),
 });
 const data = new DataView(byId("view-data"), engine, (what) => state("busy", what), () => void refresh());
@@ -145,6 +141,13 @@ function parameterValue(text: string): unknown {
     // A bare text, such as a date.
   }
   return { text: text.trim() };
+}
+
+/** Runs a query that another view made. */
+function askHere(q: string): void {
+  openView("query");
+  editor.text = q;
+  void run();
 }
 
 async function run(): Promise<void> {

@@ -1,4 +1,5 @@
 // What the page and its worker say to each other.
+import type { DescribedGuide, TestedGuide } from "./guide-text";
 
 /** How many sample patients there are, and what they are made from. The same three numbers always give the same patients. */
 export interface Samples {
@@ -115,9 +116,6 @@ export interface Result {
 export interface Guide {
   id: string;
   title: string;
-  description: string;
-  /** What its outputs are called, by archetype and path. */
-  outputs: Record<string, string>;
 }
 
 /** An EHR to choose. */
@@ -177,7 +175,19 @@ export interface Calls {
   format: { takes: { q: string }; gives: string };
   guides: { takes: null; gives: Guide[] };
   patients: { takes: null; gives: Patient[] };
-  runGuide: { takes: { guide: string; ehr: string }; gives: { text: string; milliseconds: number } };
+  /** A guide as it was stored. */
+  guideText: { takes: string; gives: string };
+  /** A guide in a language (empty: its own). */
+  describeGuide: { takes: { text: string; language: string }; gives: DescribedGuide };
+  /** A guide as GDL2 in JSON, or as ODIN. */
+  printGuide: { takes: { text: string; syntax: "json" | "odin" }; gives: string };
+  /** A run of a stored guide on a patient. */
+  runGuide: { takes: { guide: string; ehr: string; language: string }; gives: { text: string; milliseconds: number } };
+  /** A run on a patient of a guide that is not stored: its queries are asked, its rules run here. */
+  runGuideText: { takes: { text: string; ehr: string; language: string }; gives: { text: string; milliseconds: number } };
+  /** A run on a form: literals by variable. */
+  tryGuide: { takes: { text: string; inputs: Record<string, string>; language: string }; gives: { text: string; milliseconds: number } };
+  testGuide: { takes: { text: string; fixture: string }; gives: TestedGuide };
   generate: { takes: Samples; gives: Contents };
   /** Adds a file; false when it is a document of a patient, and `ehr` names none. */
   add: { takes: { name: string; text: string; ehr: string | null }; gives: boolean };

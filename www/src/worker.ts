@@ -1,9 +1,10 @@
 // The dedicated worker: owns the module and the data, so that the page never waits.
-import { diagnose, documentQuery, format } from "aqlite-wasm";
+import { describeGuide, diagnose, documentQuery, format, printGuide, runGuideOn, testGuide, tryGuide } from "aqlite-wasm";
+import type { DescribedGuide, TestedGuide } from "./guide-text";
 import { indexResult } from "./json";
 import { Local, type Watch } from "./local";
 import { refusal, Remote } from "./remote";
-import type { Calls, Cancel, Completions, Described, Diagnostic, Explained, Failure, Guide, Hover, Patient, Reply, Request, Result } from "./protocol";
+import type { Calls, Cancel, Completions, Described, Diagnostic, Explained, Failure, Hover, Patient, Reply, Request, Result } from "./protocol";
 
 declare const WASM_URL: string;
 
@@ -76,24 +77,6 @@ function destination(name: string, text: string): Destination {
   throw new Error("expected a template (.opt), a composition (canonical JSON or XML), a guide (.gdl, .gdl2.json) or an export (.ndjson)");
 }
 
-/** The part of a GDL2 guide that is shown; a guide of another format has none of it. */
-interface GuideText {
-  description?: { details?: Record<string, { purpose?: string; use?: string }> };
-  definition?: { data_bindings?: Record<string, { model_id?: string; elements?: Record<string, { path?: string }> }> };
-  ontology?: { term_definitions?: Record<string, { terms?: Record<string, { text?: string }> }> };
-}
-
-function described({ guide_id, concept, language }: { guide_id: string; concept?: string; language?: string }, body: string): Guide {
-  const guide = (body.trimStart().startsWith("{") ? JSON.parse(body) : {}) as GuideText;
-  const about = guide.description?.details?.[language ?? "en"];
-  const terms = guide.ontology?.term_definitions?.[language ?? "en"]?.terms ?? {};
-  const outputs: Record<string, string> = {};
-  for (const { model_id, elements } of Object.values(guide.definition?.data_bindings ?? {})) {
-    for (const [code, { path }] of Object.entries(elements ?? {})) outputs[`${model_id} ${path}`] = terms[code]?.text ?? code;
-  }
-  return { id: guide_id, title: concept ?? guide_id, description: [about?.purpose, about?.use].filter(Boolean).join(" "), outputs };
-}
-
 const handlers: Handlers = {
   connect: async (server, local) => {
     const next = server && (await Remote.open(server));
@@ -133,17 +116,34 @@ const handlers: Handlers = {
   hover: ({ q, offset }, local) => JSON.parse((remote?.labels ?? local.repository).hover(q, offset)) as Hover | null,
   format: ({ q }) => format(q),
   guides: async (_, local) => {
-    const listed = JSON.parse(await rest(local, "GET", "definition/gdl")) as { guide_id: string; concept?: string; language?: string }[];
-    return Promise.all(listed.map(async (entry) => described(entry, await rest(local, "GET", `definition/gdl/${encodeURIComponent(entry.guide_id)}`))));
+    const listed = JSON.parse(await rest(local, "GET", "definition/gdl")) as { guide_id: string; concept?: string | null }[];
+    return listed.map(({ guide_id, concept }) => ({ id: guide_id, title: concept ?? guide_id }));
   },
+  guideText: (id, local) => rest(local, "GET", `definition/gdl/${encodeURIComponent(id)}`),
+  describeGuide: ({ text, language }) => JSON.parse(describeGuide(text, language, new Date().toISOString())) as DescribedGuide,
+  printGuide: ({ text, syntax }) => printGuide(text, syntax),
+  tryGuide: ({ text, inputs, language }) => {
+    const start = performance.now();
+    const answer = tryGuide(text, JSON.stringify(inputs), language, new Date().toISOString());
+    return { text: answer, milliseconds: performance.now() - start };
+  },
+  testGuide: ({ text, fixture }) => JSON.parse(testGuide(text, fixture, new Date().toISOString())) as TestedGuide,
   patients: async (_, local) => {
     const found = JSON.parse((await ask(local, PATIENTS, {})).text) as { rows: [string, string | null][] };
     return found.rows.map(([ehr, subject]) => ({ ehr, label: subject ?? ehr }) satisfies Patient);
   },
-  runGuide: async ({ guide, ehr }, local) => {
+  runGuide: async ({ guide, ehr, language }, local) => {
     const start = performance.now();
-    const text = await rest(local, "GET", `gdl/query/${encodeURIComponent(ehr)}/${encodeURIComponent(guide)}?trace=true`);
+    const asked = new URLSearchParams({ trace: "true", ...(language ? { language } : {}) });
+    const text = await rest(local, "GET", `gdl/query/${encodeURIComponent(ehr)}/${encodeURIComponent(guide)}?${asked}`);
     return { text, milliseconds: performance.now() - start };
+  },
+  runGuideText: async ({ text, ehr, language }, local) => {
+    const [start, now] = [performance.now(), new Date().toISOString()];
+    const { bindings } = JSON.parse(describeGuide(text, language, now)) as DescribedGuide;
+    const answers: Record<string, string> = {};
+    for (const { id, aql } of bindings) if (aql !== null) answers[id] = (await ask(local, aql, { ehr_id: ehr })).text;
+    return { text: runGuideOn(text, JSON.stringify(answers), language, now), milliseconds: performance.now() - start };
   },
   generate: (samples, local, watch) => local.generate(samples, watch),
   add: async ({ name, text, ehr }, local) => {

@@ -5,7 +5,7 @@ use crate::process::{cargo, run};
 
 /// Runs every fixture below a folder; with `--junit` the result is written for continuous integration.
 pub fn run_task(args: &[String]) -> Result<(), String> {
-    let options = Options::read(args, &["junit", "now"], &[])?;
+    let options = Options::read(args, &["junit", "now"], &["lint"])?;
     let [folder] = options.words.as_slice() else { return Err("name one folder of guides and fixtures: `gdl-test DIR`".to_owned()) };
     // The program starts in the project's root, the words are meant from here.
     let here = std::env::current_dir().map_err(|e| e.to_string())?;
@@ -16,6 +16,9 @@ pub fn run_task(args: &[String]) -> Result<(), String> {
     }
     if let Some(now) = options.given("now") {
         program.args(["--now", now]);
+    }
+    if options.has("lint") {
+        program.arg("--lint");
     }
     run(&mut program)
 }

@@ -33,9 +33,17 @@ pub fn print_guide(text: &str, syntax: &str) -> Result<String, JsValue> {
 /// An `Error` when the text is no guide, `inputs` no object of texts, or `now` no time.
 #[wasm_bindgen(js_name = tryGuide)]
 pub fn try_guide(text: &str, inputs: &str, language: &str, now: &str) -> Result<String, JsValue> {
-    let inputs: Map<String, Value> = serde_json::from_str(inputs).map_err(|e| JsError::new(&e.to_string()))?;
-    let given: Vec<(String, String)> = inputs.into_iter().filter_map(|(code, value)| Some((code, value.as_str()?.to_owned()))).collect();
-    describe::try_out(text, &given, language, moment(now)?).map(|json| json.to_string()).map_err(|found| guide_error(text, &found))
+    describe::try_out(text, &texts(inputs)?, language, moment(now)?).map(|json| json.to_string()).map_err(|found| guide_error(text, &found))
+}
+
+/// Runs a guide on what the queries of its bindings gave: a JSON object of result sets (as texts) by the id of the binding. `now` is that of
+/// `describeGuide`, which told the queries. Gives what `tryGuide` gives.
+///
+/// # Errors
+/// An `Error` when the text is no guide, `answers` no object of texts, or `now` no time.
+#[wasm_bindgen(js_name = runGuideOn)]
+pub fn run_guide_on(text: &str, answers: &str, language: &str, now: &str) -> Result<String, JsValue> {
+    describe::run_on_answers(text, &texts(answers)?, language, moment(now)?).map(|json| json.to_string()).map_err(|found| guide_error(text, &found))
 }
 
 /// Runs the cases of a fixture file on a guide: `{guide_id, problems, cases: [{id, line, passed, differences, fired, …}]}`.
@@ -48,6 +56,12 @@ pub fn test_guide(text: &str, fixture: &str, now: &str) -> Result<String, JsValu
         let is_of_fixture = found.iter().all(|d| d.code.starts_with("GDL05"));
         guide_error(if is_of_fixture { fixture } else { text }, &found)
     })
+}
+
+/// The texts of a JSON object.
+fn texts(object: &str) -> Result<Vec<(String, String)>, JsValue> {
+    let members: Map<String, Value> = serde_json::from_str(object).map_err(|e| JsError::new(&e.to_string()))?;
+    Ok(members.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned()))).collect())
 }
 
 fn moment(text: &str) -> Result<Moment, JsValue> {

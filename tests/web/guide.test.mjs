@@ -1,0 +1,250 @@
+// The guide view in a real browser: choose, open, read, enter, run, test.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { browse, built, open, ready } from "./page.mjs";
+import { serve } from "./server.mjs";
+
+const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const sample = JSON.parse(await readFile(new URL("../../www/samples/early_warning_score.gdl2.json", import.meta.url), "utf8"));
+
+/** A guide with an input of every kind. */
+const GUIDE = {
+  id: "Kinds.v1",
+  gdl_version: "2.0",
+  concept: "gt0001",
+  language: { original_language: "ISO_639-1::en" },
+  description: { details: { en: { purpose: "To show every control" }, de: { purpose: "Jedes Feld zeigen" } } },
+  definition: {
+    data_bindings: {
+      gt0002: {
+        id: "gt0002",
+        model_id: "openEHR-EHR-OBSERVATION.blood_pressure.v2",
+        type: "INPUT",
+        elements: Object.fromEntries(["gt0010", "gt0011", "gt0012", "gt0013", "gt0014", "gt0015"].map((id) => [id, { id, path: `/data[at0001]/events[at0006]/data[at0003]/items[${id}]` }])),
+      },
+      gt0003: { id: "gt0003", model_id: "openEHR-EHR-EVALUATION.kinds.v1", type: "OUTPUT", elements: { gt0030: { id: "gt0030", path: "/data[at0001]/items[at0002]" } } },
+    },
+    rules: {
+      gt0040: {
+        id: "gt0040",
+        priority: 2,
+        when: ["$gt0010|Weight|>80,kg", "$gt0011|Grade|==1|local::at0008|High|||$gt0011==0|local::at0007|Low|", "$gt0012|Smoker|==true", "$gt0013|Visits|.magnitude>2"],
+        then: ["$gt0030|Advice|='Come again'"],
+        cards: [{ summary: "Weight {$gt0010}", indicator: "warning", source: { label: "The paper", url: "https://example.org" } }],
+      },
+      gt0041: { id: "gt0041", priority: 1, when: ["$gt0014|Born|.year<1900", "$gt0015|Name|=='x'"], then: ["$gt0030.magnitude=1/0"] },
+    },
+  },
+  ontology: {
+    term_definitions: {
+      en: { terms: Object.fromEntries(Object.entries({ gt0001: "Kinds of input", gt0010: "Weight", gt0011: "Grade", gt0012: "Smoker", gt0013: "Visits", gt0014: "Born", gt0015: "Name", gt0030: "Advice" }).map(([id, text]) => [id, { id, text }])) },
+      de: { terms: { gt0010: { id: "gt0010", text: "Gewicht" } } },
+    },
+  },
+};
+
+const FIXTURE = `
+guidelines:
+  "1": Kinds.v1
+test_cases:
+  - id: heavy smoker
+    input:
+      "1":
+        gt0010|Weight: 90,kg
+        gt0011|Grade: 1|local::at0008|High|
+        gt0012|Smoker: true
+        gt0013|Visits: 3
+    expected_output:
+      "1":
+        gt0030|Advice: Come again
+  - id: light
+    input:
+      "1":
+        gt0010|Weight: 50,kg
+        gt0099|Nobody: 1
+    expected_output:
+      "1":
+        gt0030|Advice: Come again
+`;
+
+let server;
+let browser;
+
+before(async () => {
+  server = process.env.BASE_URL ? { address: process.env.BASE_URL, stop: async () => {} } : await serve(built);
+  browser = await browse();
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+/** The guide view of a fresh page; nothing may go wrong on it. */
+async function onGuides(use, options) {
+  const page = await open(browser, server.address, options);
+  try {
+    await ready(page);
+    await page.click("#tab-guide");
+    await page.locator(".choice").nth(1).waitFor();
+    await page.locator("#guide-about h2").first().waitFor({ state: "attached" });
+    await use(page);
+    assert.deepEqual(page.problems, []);
+  } finally {
+    await page.context().close();
+  }
+}
+
+const file = (name, content) => ({ name, mimeType: "text/plain", buffer: Buffer.from(typeof content === "string" ? content : JSON.stringify(content)) });
+const openFiles = (page, ...files) => page.locator("#guide-file").setInputFiles(files);
+
+/** Opens the guide of this file. */
+async function openKinds(page, ...more) {
+  await openFiles(page, file("kinds.gdl2.json", GUIDE), ...more);
+  await page.locator("#guide-about h2", { hasText: "Kinds of input" }).waitFor({ state: "attached" });
+}
+
+test("a guide is shown with its bindings, rules, terms, and the queries that it makes", () =>
+  onGuides(async (page) => {
+    await page.locator("#guides, .choice", { hasText: sample.id }).first().click();
+    await page.click("#guide-about-tab");
+    const about = page.locator("#guide-about");
+    await about.locator(".binding").first().waitFor();
+    assert.ok((await about.locator(".rules > li").count()) > 3);
+    await about.locator("#guide-terms summary").click();
+    assert.ok((await about.locator(".terms dt").count()) > 5);
+    const [inEnglish, german] = [await about.textContent(), page.locator("#guide-language")];
+    await german.selectOption("de");
+    await page.waitForFunction((before) => document.querySelector("#guide-about").textContent !== before, inEnglish);
+    await about.locator(".binding .asked summary").first().click();
+    assert.match(await about.locator(".binding .asked code").first().textContent(), /CONTAINS COMPOSITION c CONTAINS OBSERVATION/);
+    await about.locator(".binding .asked button").first().click();
+    await page.locator("#summary", { hasText: /row/ }).waitFor();
+    assert.equal(await page.locator("#view-query").isVisible(), true);
+    assert.match(await page.locator(".cm-content").textContent(), /ehr_id\/value='[0-9a-f-]{36}'/);
+  }));
+
+test("an opened guide has a form with the right control for each input, and says what it makes of it", () =>
+  onGuides(async (page) => {
+    await openKinds(page);
+    await page.click("#guide-form-tab");
+    const form = page.locator("#guide-form");
+    assert.deepEqual(await form.locator("select[aria-label='Weight, unit'] option").allTextContents(), ["", "kg"]);
+    assert.deepEqual((await form.getByLabel("Grade").locator("option").allTextContents()).slice(1), ["Low", "High"]);
+    assert.equal(await form.getByLabel("Born").getAttribute("type"), "datetime-local");
+    assert.equal(await form.getByLabel("Visits").getAttribute("step"), "1");
+    assert.equal(await form.getByLabel("Name").getAttribute("type"), "text");
+    await form.getByLabel("Weight", { exact: true }).fill("90");
+    await form.getByLabel("Grade").selectOption({ label: "High" });
+    await form.getByLabel("Smoker").selectOption({ label: "yes" });
+    await form.getByLabel("Visits").fill("3");
+    await page.click("#try-guide");
+    const outcome = page.locator("#guide-form-outcome");
+    await outcome.locator(".summary", { hasText: "1 rule fired" }).waitFor();
+    assert.match(await outcome.locator(".outputs").textContent(), /Advice.*Come again/);
+    assert.match(await outcome.locator(".advice").textContent(), /warning.*Weight 90 kg/);
+    assert.match(await outcome.locator(".missing").textContent(), /Born, Name/);
+    await form.getByLabel("Weight", { exact: true }).fill("50");
+    await page.click("#try-guide");
+    await outcome.locator(".summary", { hasText: "0 rules fired" }).waitFor();
+    const why = outcome.locator(".rules details").first();
+    await why.locator("summary").click();
+    assert.match(await why.textContent(), /false.*Weight: 50 kg/);
+  }));
+
+test("an opened guide runs on a patient, again after it was changed, and is stored", () =>
+  onGuides(async (page) => {
+    await openKinds(page);
+    await page.click("#run-guide");
+    await page.locator("#guide-outcome .summary", { hasText: "0 rules fired" }).waitFor();
+    const changed = structuredClone(GUIDE);
+    changed.definition.rules.gt0040.when = [];
+    await openKinds(page, file("changed.gdl2.json", changed));
+    await page.click("#run-guide");
+    await page.locator("#guide-outcome .summary", { hasText: "1 rule fired" }).waitFor();
+    await page.click("#guide-about-tab");
+    await page.click("#store-guide");
+    await page.locator("#guide-told .good").waitFor();
+    await page.reload();
+    await ready(page);
+    await page.click("#tab-guide");
+    await page.locator(".choice", { hasText: "Kinds of input" }).click();
+    await page.click("#run-guide");
+    await page.locator("#guide-outcome .summary", { hasText: "1 rule fired" }).waitFor();
+  }));
+
+test("what is wrong with a guide is told with its place, and other files are refused with a reason", () =>
+  onGuides(async (page) => {
+    const wrong = structuredClone(GUIDE);
+    wrong.definition.rules.gt0041.when = ["$gt0099 == 1", "$gt0010|Wieght| > 5,kg"];
+    await openFiles(page, file("wrong.gdl2.json", wrong), file("broken.gdl", "(GUIDE) <\n id = <5"), file("notes.json", '{"a": 1}'));
+    await page.locator("#guide-told", { hasText: "notes.json" }).waitFor();
+    assert.match(await page.locator("#guide-told").textContent(), /broken\.gdl: .*line 2.*notes\.json: .*definition/);
+    const problems = await page.locator("#guide-about .guide-problems").textContent();
+    for (const expected of ["gt0099 is bound to nothing", "is labelled Wieght", "rule gt0041 can never fire"]) assert.ok(problems.includes(expected), problems);
+  }));
+
+test("a guide is saved in the other syntax and opened again", () =>
+  onGuides(async (page) => {
+    await openKinds(page);
+    await page.click("#guide-about-tab");
+    const [download] = await Promise.all([page.waitForEvent("download"), page.click("#guide-odin")]);
+    assert.equal(download.suggestedFilename(), "Kinds.v1.gdl");
+    const odin = await readFile(await download.path(), "utf8");
+    assert.ok(odin.startsWith("(GUIDE) <"));
+    await openFiles(page, file("kinds.gdl", odin.replace("Kinds of input", "Kinds in ODIN")));
+    await page.locator("#guide-about h2", { hasText: "Kinds in ODIN" }).waitFor();
+  }));
+
+test("dropped fixtures are run, failures first, and checked", () =>
+  onGuides(async (page) => {
+    await openKinds(page);
+    const transfer = await page.evaluateHandle((text) => {
+      const all = new DataTransfer();
+      all.items.add(new File([text], "kinds.test.yml"));
+      return all;
+    }, FIXTURE);
+    await page.dispatchEvent("#view-guide", "drop", { dataTransfer: transfer });
+    const tests = page.locator("#guide-tests");
+    await tests.locator(".summary", { hasText: "1 of 2 cases pass" }).waitFor();
+    const first = await tests.locator(".rules > li").first().textContent();
+    assert.match(first, /failed.*light.*gt0030: expected .*found nothing/);
+    assert.match(await tests.locator(".guide-problems").textContent(), /no variable gt0099/);
+    await openFiles(page, file("x.yml", "a: ["));
+    await tests.locator(".fixture.bad").waitFor();
+  }));
+
+for (const scheme of ["light", "dark"]) {
+  for (const [name, viewport] of [["wide", { width: 1440, height: 900 }], ["phone", { width: 390, height: 844 }]]) {
+    test(`axe finds nothing and nothing overflows: ${scheme}, ${name}`, () =>
+      onGuides(
+        async (page) => {
+          const check = async (view) => {
+            if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/guide-${view}-${scheme}-${name}.png`, fullPage: true });
+            assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${view} is wider than the screen`);
+            const found = await page.evaluate(() => axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] }));
+            assert.deepEqual(found.violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join("\n")}`), [], view);
+          };
+          await page.evaluate(axe);
+          await page.locator(".choice", { hasText: sample.id }).click();
+          await page.click("#run-guide");
+          await page.locator("#guide-outcome .rules summary").first().click();
+          await check("patient");
+          await openKinds(page);
+          await page.locator("#guide-about .binding summary").first().click();
+          await check("about");
+          await page.click("#guide-form-tab");
+          await page.locator("#guide-form").getByLabel("Weight", { exact: true }).fill("90");
+          await page.click("#try-guide");
+          await page.locator("#guide-form-outcome .summary").waitFor();
+          await check("form");
+          await openFiles(page, file("kinds.test.yml", FIXTURE));
+          await page.locator("#guide-tests .summary").waitFor();
+          await check("tests");
+        },
+        { colorScheme: scheme, viewport },
+      ));
+  }
+}
