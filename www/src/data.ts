@@ -92,7 +92,7 @@ export class DataView {
       "section",
       { class: "card drop", "aria-labelledby": "files-title" },
       h("h2", { id: "files-title" }, "Your own files"),
-      h("p", { class: "quiet" }, "Templates (OPT 1.4), compositions (canonical JSON or XML) guides (GDL2), and exports (.ndjson), also in folders and .zip archives. They stay in this browser, and are there again after a reload."),
+      h("p", { class: "quiet" }, "Templates (OPT 1.4), compositions (canonical JSON or XML), guides (GDL2) and exports (.ndjson), also in folders and .zip archives. They stay in this browser, and are there again after a reload."),
       h("p", { class: "field" }, h("label", { for: "target" }, "Compositions go to"), this.#patient),
       h("p", { class: "field" }, h("label", { for: "files" }, "Choose files, or drop them here"), files),
       h("p", { class: "field" }, h("label", { for: "folder" }, "Or a whole folder"), folder),
@@ -145,7 +145,7 @@ console.table((await answer.json()).rows);`;
     void this.#sets.show(contents);
     this.#added = contents.added;
     this.#facts.replaceChildren(...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
-    this.#templates.replaceChildren(...templates.map((template) => h("li", {}, h("code", {}, template))));
+    this.#templates.replaceChildren(...(templates.length > 0 ? templates.map((template) => h("li", {}, h("code", {}, template))) : [h("li", { class: "quiet" }, "None yet: drop an operational template (.opt) below.")]));
     if (contents.samples) {
       this.#ehrs.input.value = String(contents.samples.ehrs);
       this.#compositions.input.value = String(contents.samples.compositions);
