@@ -23,16 +23,18 @@ use super::commit::{Change, ChangeSet};
 use super::committal::{Audit, CREATION, DELETED, MODIFICATION, change_type};
 use super::content::{Checked, check_plain, malformed, read_text};
 use super::contribution::kind_of;
+use super::controlled::Controlled;
 use super::error::Failure;
 use super::http::Response;
-use super::ids::{VersionUid, is_uuid};
+use super::ids::{Target, VersionUid, is_uuid};
 use super::negotiate::{Format, is_ndjson, json_body};
+use super::versioned::missing;
 use crate::diag::Finding;
 use crate::document::ObjectKind;
 use crate::rm::class::Cls;
 use crate::rm::json::members;
 use crate::rm::tree::Tree;
-use crate::store::repository::{DefinitionKind, Repository};
+use crate::store::repository::{DefinitionKind, Repository, Which};
 use serde_json::{Value, json};
 
 /// How many findings a load tells.
@@ -95,10 +97,30 @@ impl<R: Repository> Service<R> {
         Ok(Response::new(204))
     }
 
-    /// DELETE /admin/{template|query}/{name}/{version}, DELETE /admin/gdl/{id}
+    /// DELETE /admin/ehr/{ehr_id}/{composition|directory}/{uid}: the object with all its versions.
+    pub(super) async fn admin_delete_object(&self, call: &Call<'_>, what: &Controlled) -> Result<Response, Failure> {
+        let ehr = self.ehr_with_id(call.param(0)).await?;
+        let object = match Target::parse(call.sub(0)).ok_or_else(|| missing(what))? {
+            Target::Object(object) => object,
+            Target::Version(uid) => uid.object_id,
+        };
+        let latest = self.repository.version(&ehr.ehr_id, &object, Which::Latest).await.map_err(Failure::of_store)?;
+        latest.filter(|version| what.is_of(version)).ok_or_else(|| missing(what))?;
+        self.repository.delete_objects(&ehr.ehr_id, &[object]).await.map_err(Failure::of_store)?;
+        Ok(Response::new(204))
+    }
+
+    /// DELETE /admin/{template|query}/{name}[/{version}], DELETE /admin/gdl/{id}: without a version, every version.
     pub(super) async fn admin_delete_definition(&self, call: &Call<'_>, kind: DefinitionKind) -> Result<Response, Failure> {
-        let version = call.optional_param(1).unwrap_or(super::gdl::VERSION);
-        let removed = self.repository.undefine(kind, call.param(0), version).await.map_err(Failure::of_store)?;
+        let name = call.param(0);
+        let versions = match call.optional_param(1) {
+            Some(version) => vec![version.to_owned()],
+            None => self.versions_of(kind, name).await?.into_iter().map(|d| d.version).collect(),
+        };
+        let mut removed = false;
+        for version in versions {
+            removed |= self.repository.undefine(kind, name, &version).await.map_err(Failure::of_store)?;
+        }
         self.library.clear();
         if removed { Ok(Response::new(204)) } else { Err(Failure::missing("there is no definition with this name and version")) }
     }

@@ -103,11 +103,10 @@ impl Audit {
 
     /// The default for a change, merged with an AUDIT_DETAILS that the client sent.
     pub fn of_node(node: NodeRef<'_>, lifecycle_state: Option<NodeRef<'_>>) -> Result<Audit, Failure> {
-        let coded = |node: NodeRef<'_>| node.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]).map(str::to_owned);
-        let change = node.get(Attr::CHANGE_TYPE).and_then(coded);
-        let mut audit = Audit::new(change.map_or(Ok(CREATION), |c| change_type(&c))?);
-        if let Some(state) = lifecycle_state.and_then(coded) {
-            audit.lifecycle = lifecycle(&state)?;
+        let change = node.get(Attr::CHANGE_TYPE).and_then(|coded| sent_code(coded, change_type));
+        let mut audit = Audit::new(change.unwrap_or(Ok(CREATION))?);
+        if let Some(state) = lifecycle_state.and_then(|coded| sent_code(coded, lifecycle)) {
+            audit.lifecycle = state?;
         }
         if audit.change_type == DELETED {
             audit.lifecycle = DELETED;
@@ -211,6 +210,13 @@ pub(crate) fn object(members: &[(&str, &str)]) -> String {
     }
     out.push('}');
     out
+}
+
+/// The code of a DV_CODED_TEXT; where it is unknown, that of the rubric beside it: some clients number the states otherwise.
+fn sent_code(coded: NodeRef<'_>, find: fn(&str) -> Result<Code, Failure>) -> Option<Result<Code, Failure>> {
+    let by_code = find(coded.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING])?);
+    let by_rubric = || coded.text_at(Attr::VALUE).and_then(|rubric| find(rubric).ok());
+    Some(by_code.or_else(|failure| by_rubric().ok_or(failure)))
 }
 
 /// A change type by code or rubric.

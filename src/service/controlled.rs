@@ -184,8 +184,8 @@ impl<R: Repository> Service<R> {
     async fn named_latest(&self, call: &Call<'_>, owner: &Owner, what: &Controlled) -> Result<Version, Failure> {
         let uid = match Target::parse(call.sub(0)) {
             Some(Target::Version(uid)) => uid,
-            Some(Target::Object(_)) => return Err(Failure::bad("the path of a deletion names the latest version: `<uuid>::<system id>::<number>`")),
-            None => return Err(missing(what)),
+            None if !names_object(call.sub(0)) => return Err(missing(what)),
+            _ => return Err(Failure::bad("the path of a deletion names the latest version: `<uuid>::<system id>::<number>`")),
         };
         let named = uid.to_string();
         let latest = self.version_of_object(owner.id(), &uid.object_id, Which::Latest).await?;
@@ -228,6 +228,11 @@ fn not_latest(status: u16, call: &Call<'_>, owner: &Owner, what: &Controlled, la
     let uid = &latest.version_uid;
     let failure = Failure::new(status, format!("the version is not the latest one, which is {uid}"));
     failure.header("ETag", format!("\"{uid}\"")).header("Location", address(call, owner.id(), what, uid))
+}
+
+/// True for the id of an object, whatever follows it.
+fn names_object(text: &str) -> bool {
+    text.split("::").next().is_some_and(is_uuid)
 }
 
 /// A document that names itself must be the one that the path names.

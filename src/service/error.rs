@@ -77,7 +77,8 @@ impl Failure {
             | StoreError::SubjectExists
             | StoreError::UidExists(_)
             | StoreError::DirectoryExists
-            | StoreError::DefinitionExists => Failure::new(409, message),
+            | StoreError::DefinitionExists
+            | StoreError::TemplateInUse => Failure::new(409, message),
             StoreError::Stale { latest } if latest.is_empty() => Failure::new(409, "the preceding version does not exist"),
             StoreError::Stale { latest } => Failure::new(409, message).header("ETag", format!("\"{latest}\"")),
             StoreError::Failed(_) => Failure::new(500, message),

@@ -296,7 +296,6 @@ impl<R: Repository> Service<R> {
             Operation::TemplateVersions => self.template_versions(call).await,
             Operation::TemplateGet => self.template_get(call).await,
             Operation::TemplateExample => self.template_example(call).await,
-            Operation::TemplateAdl2 => Err(Failure::new(501, "ADL 2 templates are not supported: upload operational templates 1.4")),
             Operation::QueryList => self.query_list(call).await,
             Operation::QueryStore => self.query_store(call).await,
             Operation::QueryDetail => self.query_detail(call).await,
@@ -320,6 +319,7 @@ impl<R: Repository> Service<R> {
             Operation::AdminLoad => self.admin_load(call).await,
             Operation::AdminReset => self.admin_reset().await,
             Operation::AdminDeleteEhr => self.admin_delete_ehr(call).await,
+            Operation::AdminDeleteObject(what) => self.admin_delete_object(call, what).await,
             Operation::AdminDeleteDefinition(kind) => self.admin_delete_definition(call, kind).await,
             Operation::AccessLog => self.access_log(call).await,
         }

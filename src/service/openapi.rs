@@ -181,10 +181,9 @@ impl Kind {
             Operation::TemplateGet => {
                 Kind::new("template", "A template, byte for byte", &[200, 304, 404, 406]).query(&["type"]).headers(CACHED).gives(&["application/xml"])
             }
-            Operation::TemplateExample => {
-                Kind::new("template example", "A document that fits a template", &[200, 400, 404, 406]).query(&["kind", "language"]).gives(RM)
-            }
-            Operation::TemplateAdl2 => Kind::new("template adl2", "ADL 2 templates are not supported", &[501]),
+            Operation::TemplateExample => Kind::new("template example", "A document that fits a template", &[200, 400, 404, 406])
+                .query(&["kind", "detail_level", "language"])
+                .gives(RM),
             Operation::GuideUpload => Kind::new("guide upload", "Upload a guide", &[201, 400, 409]).headers(&["Prefer"]).sends(TEXT).gives(JSON),
             Operation::GuideList => Kind::new("guide list", "List guides", &[200, 406]).gives(JSON),
             Operation::GuideGet => Kind::new("guide", "A guide as sent", &[200, 404, 406]).gives(TEXT),
@@ -218,7 +217,8 @@ impl Kind {
             }
             Operation::AdminReset => Kind::new("reset", "Remove everything but the access log", &[204]),
             Operation::AdminDeleteEhr => Kind::new("delete ehr", "Remove an EHR physically", &[204, 404, 405]),
-            Operation::AdminDeleteDefinition(_) => Kind::new("delete definition", "Remove a definition", &[204, 404]),
+            Operation::AdminDeleteDefinition(_) => Kind::new("delete definition", "Remove a definition", &[204, 404, 409]),
+            Operation::AdminDeleteObject(_) => Kind::new("delete object", "Remove a versioned object physically", &[204, 404]),
             Operation::AccessLog => {
                 Kind::new("access log", "The access log", &[200, 400, 406]).query(&["from", "to", "ehr_id", "who", "after", "fetch"]).gives(JSON)
             }

@@ -34,7 +34,6 @@ pub(crate) enum Operation {
     TemplateVersions,
     TemplateGet,
     TemplateExample,
-    TemplateAdl2,
     QueryList,
     QueryStore,
     QueryDetail,
@@ -58,6 +57,7 @@ pub(crate) enum Operation {
     AdminLoad,
     AdminReset,
     AdminDeleteEhr,
+    AdminDeleteObject(&'static Controlled),
     AdminDeleteDefinition(DefinitionKind),
     AccessLog,
 }
@@ -177,9 +177,11 @@ pub(crate) const ROUTES: &[Route] = &[
     route("GET", "definition/template/adl1.4", Operation::TemplateList, Template, Read),
     route("GET", "definition/template/adl1.4/{id}", Operation::TemplateGet, Template, Read),
     route("GET", "definition/template/adl1.4/{id}/example", Operation::TemplateExample, Template, Read),
-    route("POST", "definition/template/adl2", Operation::TemplateAdl2, Template, Create),
-    route("GET", "definition/template/adl2", Operation::TemplateAdl2, Template, Read),
-    route("GET", "definition/template/adl2/{id}", Operation::TemplateAdl2, Template, Read),
+    route("POST", "definition/template/adl2", Operation::TemplateUpload, Template, Create),
+    route("GET", "definition/template/adl2", Operation::TemplateList, Template, Read),
+    route("GET", "definition/template/adl2/{id}", Operation::TemplateGet, Template, Read),
+    route("GET", "definition/template/adl2/{id}/example", Operation::TemplateExample, Template, Read),
+    route("GET", "definition/template/adl2/{id}/{version}", Operation::TemplateGet, Template, Read),
     route("GET", "definition/template/{id}", Operation::TemplateVersions, Template, Read),
     route("GET", "definition/template/{id}/{version}", Operation::TemplateGet, Template, Read),
     route("GET", "definition/template/{id}/{version}/example", Operation::TemplateExample, Template, Read),
@@ -214,6 +216,9 @@ pub(crate) const ROUTES: &[Route] = &[
     route("POST", "admin/load", Operation::AdminLoad, Admin, Create),
     route("POST", "admin/reset", Operation::AdminReset, Admin, Delete),
     route("DELETE", "admin/ehr/{ehr_id}", Operation::AdminDeleteEhr, Admin, Delete),
+    route("DELETE", "admin/ehr/{ehr_id}/composition/{uid}", Operation::AdminDeleteObject(&COMPOSITION), Admin, Delete),
+    route("DELETE", "admin/ehr/{ehr_id}/directory/{uid}", Operation::AdminDeleteObject(&DIRECTORY), Admin, Delete),
+    route("DELETE", "admin/template/{id}", Operation::AdminDeleteDefinition(DefinitionKind::Template), Admin, Delete),
     route("DELETE", "admin/template/{id}/{version}", Operation::AdminDeleteDefinition(DefinitionKind::Template), Admin, Delete),
     route("DELETE", "admin/query/{name}/{version}", Operation::AdminDeleteDefinition(DefinitionKind::Query), Admin, Delete),
     route("DELETE", "admin/gdl/{id}", Operation::AdminDeleteDefinition(DefinitionKind::Guide), Admin, Delete),
@@ -222,6 +227,9 @@ pub(crate) const ROUTES: &[Route] = &[
 
 /// The top-level groups of a mount, as the manifest names them: the three of the service specification first.
 pub(crate) const ENDPOINTS: [&str; 7] = ["/ehrs", "/definitions", "/query", "/gdl", "/cds-services", "/demographic", "/admin"];
+
+/// Where clients of a well-known server look for administration; it is that of the ITS mount.
+const ADMIN: &str = "/rest/admin";
 
 /// Methods that HTTP knows; any other is answered with 501.
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT"];
@@ -267,7 +275,11 @@ pub(crate) fn find(request: &Request) -> Result<Matched, Failure> {
         return Err(Failure::new(501, format!("the method `{}` is not implemented", request.method.chars().take(20).collect::<String>())));
     }
     let method = if request.method == "HEAD" { "GET" } else { request.method.as_str() };
-    let path = request.path.trim_end_matches('/');
+    let path = match request.path.strip_prefix(ADMIN) {
+        Some(rest) if rest.starts_with('/') => &format!("{}/admin{rest}", Dialect::Its.mount()),
+        _ => &request.path,
+    };
+    let path = path.trim_end_matches('/');
     if method == "GET" && ["/health", "/status", "/rest/status"].contains(&path) {
         return Ok(Matched::Health);
     }

@@ -23,11 +23,10 @@ const OPT2: &str = "opt2";
 const RESERVED: [&str; 2] = ["adl1.4", "adl2"];
 
 impl<R: Repository> Service<R> {
-    /// POST /definition/template?type=opt14&version=…, POST /definition/template/adl1.4
+    /// POST /definition/template?type=opt14&version=…, POST /definition/template/{adl1.4|adl2}
     pub(super) async fn template_upload(&self, call: &Call<'_>) -> Result<Response, Failure> {
         xml_body(call.request)?;
-        let of_path = call.request.path.trim_end_matches('/').ends_with("/adl1.4");
-        let format = if of_path { OPT14 } else { format_of(call.request.query_value("type"))? };
+        let format = of_path(call).map_or_else(|| format_of(call.request.query_value("type")), Ok)?;
         let asked = call.request.query_value("version").filter(|v| !v.is_empty());
         if let Some(version) = asked.filter(|v| !is_version(v)) {
             return Err(Failure::bad(format!("`version` is `{version}`, expected three numbers such as `1.0.0`")));
@@ -36,6 +35,9 @@ impl<R: Repository> Service<R> {
             return Err(Failure::too_large("template", self.config.limits.template));
         }
         let text = call.text()?;
+        if format == OPT2 && !text.trim_start().starts_with('<') {
+            return Err(Failure::new(415, "a template of ADL 2 is read as XML, not as ADL text: send the operational template as XML"));
+        }
         let read = parse(format, text);
         let template = read.map_err(|diagnostics| Failure::in_text(400, "template", text, &diagnostics))?;
         if RESERVED.iter().any(|r| template.template_id.eq_ignore_ascii_case(r)) {
@@ -53,6 +55,7 @@ impl<R: Repository> Service<R> {
         self.repository.define(KIND, definition.clone()).await.map_err(Failure::of_store)?;
         let path = match call.dialect {
             Dialect::V1 => call.address(&["definition", "template", &definition.name, &definition.version]),
+            Dialect::Its if format == OPT2 => call.address(&["definition", "template", "adl2", &definition.name, &definition.version]),
             Dialect::Its => call.address(&["definition", "template", "adl1.4", &definition.name]),
         };
         let response = Response::new(201).with_header("Location", path).with_header("ETag", format!("\"{}\"", etag(&definition)));
@@ -60,7 +63,7 @@ impl<R: Repository> Service<R> {
         Ok(call.preference_applied(response))
     }
 
-    /// GET /definition/template, GET /definition/template/adl1.4
+    /// GET /definition/template, GET /definition/template/{adl1.4|adl2}
     pub(super) async fn template_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
         let found = self.repository.definitions(KIND, "").await.map_err(Failure::of_store)?;
@@ -75,7 +78,7 @@ impl<R: Repository> Service<R> {
         list(call, &self.versions_of(KIND, call.param(0)).await?)
     }
 
-    /// GET /definition/template/{id}/{version}, GET /definition/template/adl1.4/{id}
+    /// GET /definition/template/{id}/{version}, GET /definition/template/{adl1.4|adl2}/{id}[/{version}]
     pub(super) async fn template_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/xml"])?;
         let found = self.select_definition(KIND, call.param(0), call.optional_param(1)).await?;
@@ -96,14 +99,18 @@ impl<R: Repository> Service<R> {
 }
 
 impl<R: Repository> Service<R> {
-    /// GET /definition/template/{id}/{version}/example, GET /definition/template/adl1.4/{id}/example, both with ?kind=full|minimal
-    /// (full without it) and ?language=… (the template's own without it, or where it does not have that one).
+    /// GET /definition/template/{id}/{version}/example, GET /definition/template/{adl1.4|adl2}/{id}/example, both with
+    /// ?kind=full|minimal or ?detail_level=required|medium|complete (full without them) and ?language=… (the template's own without it, or where it does not have that one).
     pub(super) async fn template_example(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let format = wanted_format(call.request)?;
-        let kind = match call.request.query_value("kind") {
-            None | Some("" | "full") => ExampleKind::Full,
-            Some("minimal") => ExampleKind::Minimal,
-            Some(other) => return Err(Failure::bad(format!("`kind` is `{other}`, expected `full` or `minimal`"))),
+        let kind = match ["kind", "detail_level"].iter().find_map(|key| call.request.query_value(key)) {
+            None | Some("" | "full" | "medium" | "complete") => ExampleKind::Full,
+            Some("minimal" | "required") => ExampleKind::Minimal,
+            Some(other) => {
+                return Err(Failure::bad(format!(
+                    "the detail `{other}` is unknown: expected `full` or `minimal`, or `required`, `medium`, `complete`"
+                )));
+            }
         };
         let found = self.select_definition(KIND, call.param(0), call.optional_param(1)).await?;
         let found = found.ok_or_else(|| Failure::missing("there is no such template"))?;
@@ -138,12 +145,18 @@ fn format_of(sent: Option<&str>) -> Result<&'static str, Failure> {
     }
 }
 
-/// The format that is asked for; the resources of ITS-REST are about one.
-fn wanted<'c>(call: &Call<'c>) -> Option<&'c str> {
-    match call.dialect {
-        Dialect::Its => Some(OPT14),
-        Dialect::V1 => call.request.query_value("type").filter(|t| !t.is_empty()),
+/// The format that the path names.
+fn of_path(call: &Call<'_>) -> Option<&'static str> {
+    match call.request.path.split('/').skip_while(|segment| *segment != "template").nth(1) {
+        Some("adl1.4") => Some(OPT14),
+        Some("adl2") => Some(OPT2),
+        _ => None,
     }
+}
+
+/// The format that is asked for.
+fn wanted<'c>(call: &Call<'c>) -> Option<&'c str> {
+    of_path(call).or_else(|| call.request.query_value("type").filter(|t| !t.is_empty()))
 }
 
 fn list(call: &Call<'_>, found: &[Definition]) -> Result<Response, Failure> {

@@ -122,6 +122,10 @@ impl Memory {
 }
 
 impl State {
+    fn names_template(&self, id: &str) -> bool {
+        self.objects.values().flat_map(|o| &o.versions).any(|v| v.version.template_id.as_deref() == Some(id))
+    }
+
     fn record(&self, ehr_id: &str) -> Option<&Record> {
         self.ehrs.get(self.ehr_ids.get(ehr_id)?)
     }
@@ -513,6 +517,9 @@ impl Repository for Memory {
     }
 
     async fn undefine(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<bool, StoreError> {
+        if kind == DefinitionKind::Template && self.state.borrow().names_template(name) {
+            return Err(StoreError::TemplateInUse);
+        }
         Ok(self.change(Change::Undefine(kind, name.to_owned(), version.to_owned())))
     }
 

@@ -261,6 +261,8 @@ pub enum StoreError {
     DirectoryExists,
     /// A definition with this name and version exists.
     DefinitionExists,
+    /// Stored compositions name this template.
+    TemplateInUse,
     /// The storage itself failed; the text never carries clinical values.
     Failed(String),
 }
@@ -276,6 +278,7 @@ impl fmt::Display for StoreError {
             StoreError::UidExists(uid) => write!(f, "the uid {uid} is in use"),
             StoreError::DirectoryExists => f.write_str("a directory already exists for this EHR"),
             StoreError::DefinitionExists => f.write_str("a definition with this name and version exists"),
+            StoreError::TemplateInUse => f.write_str("stored compositions name this template: it stays as long as they do"),
             StoreError::Failed(why) => write!(f, "the storage failed: {why}"),
         }
     }
@@ -343,7 +346,7 @@ pub trait Repository {
     /// One definition with its body.
     async fn definition(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<Option<Definition>, StoreError>;
 
-    /// Removes a definition; false when there was none.
+    /// Removes a definition; false when there was none. A template that a stored version names is kept.
     async fn undefine(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<bool, StoreError>;
 
     /// Physically removes objects with all their versions and tags, and contributions that are left without versions.

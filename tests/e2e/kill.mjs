@@ -1,57 +1,111 @@
-// A kill test: workerd is killed while compositions are committed; after each start everything that was acknowledged must be there,
-// and nothing may be there by halves. Runs for MINUTES (default 2).
+// A kill test: workerd is killed by its pid at random moments while contributions of several members are committed. After each
+// start everything that was acknowledged must be there whole, and nothing may be there by halves. COMMITS (1,000) and KILLS (15)
+// say how long.
 import assert from "node:assert/strict";
-import { ITS, freshState, sample, start, uploadTemplates } from "./server.mjs";
+import { createHash } from "node:crypto";
+import { readFileSync, readdirSync } from "node:fs";
+import { recordOf } from "../../xtask/transfer.mjs";
+import { ITS, V1, freshState, sample, start, uploadTemplates } from "./server.mjs";
 
-const until = Date.now() + Number(process.env.MINUTES ?? 2) * 60_000;
+const COMMITS = Number(process.env.COMMITS ?? 1_000);
+const KILLS = Number(process.env.KILLS ?? 15);
+const WRITERS = 4;
+const MEMBERS = 3;
+
 const data = sample();
-const { ehr_id: ehrId } = data.compositions[0];
-const state = freshState("kill");
-const acknowledged = new Set();
+const ehrIds = [...new Set(data.compositions.map((entry) => entry.ehr_id))].slice(0, WRITERS);
+/** Digests of the contents that were sent, by the uid of the acknowledged contribution. */
+const acknowledged = new Map();
+/** Every contribution that the repository was seen to hold. */
+const held = new Map();
+let last;
 let sent = 0;
-let rounds = 0;
 
-/** Commits one after another until the server is gone. */
-async function writer(server) {
-  for (;;) {
-    const { composition } = data.compositions[sent % data.compositions.length];
+const digest = (content) => createHash("sha256").update(JSON.stringify(content)).digest("hex");
+const coded = (code) => ({
+  _type: "DV_CODED_TEXT",
+  value: "creation",
+  defining_code: { _type: "CODE_PHRASE", terminology_id: { _type: "TERMINOLOGY_ID", value: "openehr" }, code_string: code },
+});
+const audit = { _type: "AUDIT_DETAILS", system_id: "client", committer: { _type: "PARTY_IDENTIFIED", name: "Dr. Ek" }, change_type: coded("249") };
+
+/** The pids of the processes of a server that are workerd. */
+function workerds(server) {
+  const isOurs = (pid) => {
+    try {
+      const [, name, rest] = /^\d+ \((.*)\) (.*)$/s.exec(readFileSync(`/proc/${pid}/stat`, "utf8"));
+      return name.startsWith("workerd") && Number(rest.split(" ")[2]) === server.child.pid;
+    } catch {
+      return false;
+    }
+  };
+  return readdirSync("/proc").filter((name) => /^\d+$/.test(name) && isOurs(name)).map(Number);
+}
+
+/** Commits one contribution after another until the server is gone. */
+async function writer(server, ehrId) {
+  while (acknowledged.size < COMMITS) {
+    const members = Array.from({ length: MEMBERS }, (_, index) => data.compositions[(sent + index) % data.compositions.length].composition);
     sent += 1;
+    const body = JSON.stringify({ versions: members.map((composition) => ({ commit_audit: audit, data: composition })), audit });
     let answer;
     try {
-      answer = await server.send("POST", `${ITS}/ehr/${ehrId}/composition`, { body: JSON.stringify(composition) });
+      answer = await server.send("POST", `${ITS}/ehr/${ehrId}/contribution`, { body });
     } catch {
       return;
     }
-    if (answer.status === 201) acknowledged.add(answer.headers.get("etag").replaceAll('"', ""));
+    if (answer.status === 201) acknowledged.set(answer.headers.get("etag").replaceAll('"', ""), members.map(({ content }) => digest(content)));
     else if (answer.status < 500) throw new Error(`${answer.status} ${answer.text}`);
   }
 }
 
-/** Everything acknowledged is found; everything found is whole. */
-async function verify(server) {
-  const found = (await server.rows("SELECT c/uid/value AS uid FROM EHR e CONTAINS COMPOSITION c")).map(([uid]) => uid);
-  for (const uid of acknowledged) assert.ok(found.includes(uid), `${uid} was acknowledged and is lost`);
-  for (const uid of found.slice(-20)) {
-    const answer = await server.send("GET", `${ITS}/ehr/${ehrId}/versioned_composition/${uid.split("::")[0]}/version/${uid}`);
-    assert.equal(answer.status, 200, `${uid}: ${answer.text}`);
-    const contribution = await server.send("GET", `${ITS}/ehr/${ehrId}/contribution/${answer.json.contribution.id.value}`);
-    assert.equal(contribution.status, 200, `the contribution of ${uid}: ${contribution.text}`);
+/** Reads what the repository holds behind what was read before: each contribution with all versions that it lists. */
+async function read(server) {
+  for (let ended = false; !ended; ) {
+    const answer = await server.send("GET", `${V1}/admin/export${last ? `?after=${last}` : ""}`);
+    assert.equal(answer.status, 200, answer.text);
+    for (const line of answer.text.trim().split("\n")) {
+      const { contribution, versions, end } = JSON.parse(recordOf(line));
+      ended ||= end === true;
+      if (!contribution) continue;
+      last = contribution.uid.value;
+      assert.deepEqual(versions.map((version) => version.uid.value), contribution.versions.map((reference) => reference.id.value), `${last} is there by halves`);
+      held.set(last, versions.map((version) => digest(version.data.content)));
+    }
   }
-  return found.length;
 }
 
-let server = await start(state);
-await uploadTemplates(server, data);
-assert.equal((await server.send("PUT", `${ITS}/ehr/${ehrId}`)).status, 201);
-while (Date.now() < until) {
-  const writers = [writer(server), writer(server), writer(server)];
-  await new Promise((resolve) => setTimeout(resolve, 300 + Math.random() * 1500));
-  await server.stop("SIGKILL");
-  await Promise.all(writers);
-  server = await start(state);
-  const found = await verify(server);
-  rounds += 1;
-  console.log(`kill ${rounds}: ${acknowledged.size} acknowledged, ${found} found, of ${sent} sent`);
+/** Everything acknowledged is held as it was sent; every composition that can be asked for belongs to a contribution that is held. */
+async function verify(server) {
+  await read(server);
+  for (const [uid, contents] of acknowledged) {
+    assert.ok(held.has(uid), `${uid} was acknowledged and is lost`);
+    assert.deepEqual(held.get(uid), contents, `${uid} is not what was sent`);
+  }
+  const [[found]] = await server.rows("SELECT count(*) AS n FROM EHR e CONTAINS COMPOSITION c");
+  assert.equal(found, (held.size - ehrIds.length) * MEMBERS, "compositions stand outside of contributions");
 }
+
+const vars = { AUTH: "none", ADMIN: "true" };
+const state = freshState("kill");
+let server = await start(state, vars);
+await uploadTemplates(server, data);
+for (const ehrId of ehrIds) assert.equal((await server.send("PUT", `${ITS}/ehr/${ehrId}`)).status, 201);
+const moments = Array.from({ length: KILLS }, () => Math.floor(Math.random() * COMMITS)).sort((a, b) => a - b);
+for (const [index, moment] of moments.entries()) {
+  const writers = ehrIds.map((ehrId) => writer(server, ehrId));
+  while (acknowledged.size < moment) await new Promise((resolve) => setTimeout(resolve, 5));
+  await new Promise((resolve) => setTimeout(resolve, Math.random() * 50));
+  const pids = workerds(server);
+  assert.ok(pids.length > 0, "there is no workerd to kill");
+  pids.forEach((pid) => process.kill(pid, "SIGKILL"));
+  await Promise.all(writers);
+  await server.stop("SIGKILL");
+  server = await start(state, vars);
+  await verify(server);
+  console.log(`kill ${index + 1}: ${acknowledged.size} acknowledged, ${held.size - ehrIds.length} held, of ${sent} sent`);
+}
+await Promise.all(ehrIds.map((ehrId) => writer(server, ehrId)));
+await verify(server);
 await server.stop();
-console.log(`kill test: ${rounds} kills, nothing acknowledged was lost`);
+console.log(`kill test: ${KILLS} kills during ${acknowledged.size} commits of ${MEMBERS} compositions; nothing acknowledged was lost, nothing is there by halves`);

@@ -1,6 +1,6 @@
 // A repository's day in workerd: upload, commit, query, restart, query again, conflicts.
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
+import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { ITS, V1, freshState, sample, start, uploadTemplates } from "./server.mjs";
@@ -139,6 +139,31 @@ test("large definitions stand in KV too, and come back the same from there", asy
   assert.equal(second.text, first.text);
   assert.equal(second.headers.get("etag"), first.headers.get("etag"));
   assert.ok(readdirSync(join(state, "v3/kv"), { recursive: true }).some((name) => name.includes("blobs")), "KV holds a blob");
+});
+
+test("KV holds nothing that cannot be rebuilt: emptied, everything answers as before", async () => {
+  const template = /<template_id>\s*<value>([^<]*)</.exec(data.templates[0])[1];
+  const { id: guide } = JSON.parse(data.guides[0]);
+  const asks = [
+    `${ITS}/definition/template/adl1.4/${encodeURIComponent(template)}`,
+    `${ITS}/definition/template/adl1.4`,
+    `${V1}/definition/query`,
+    `${V1}/definition/gdl/${guide}`,
+    `${ITS}/ehr/${ehrId}`,
+    `${V1}/query/org.example::mine/1.0.0?ehr=${ehrId}`,
+  ];
+  const answers = () => Promise.all(asks.map(async (path) => {
+    const { status, text, json } = await server.send("GET", path);
+    return [status, json?.rows ?? text];
+  }));
+  const before = await answers();
+  assert.deepEqual(before.map(([status]) => status), asks.map(() => 200));
+  await server.stop();
+  rmSync(join(state, "v3/kv"), { recursive: true });
+  server = await start(state);
+  assert.deepEqual(await answers(), before);
+  assert.equal((await commit(mine[0])).status, 201, "a template is there to check it by");
+  assert.equal((await server.send("GET", `${V1}/gdl/query/${ehrId}/${guide}`)).status, 200);
 });
 
 test("without AUTH a worker answers OPTIONS and health only", async () => {

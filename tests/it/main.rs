@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test says what went wrong by panicking")]
 
 mod aql_errors;
+mod faults;
 mod gdl;
 mod gdl_templates;
 mod guides;
@@ -26,3 +27,4 @@ mod store;
 mod template;
 mod terminology;
 mod tidy;
+mod upgrade;

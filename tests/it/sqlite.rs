@@ -13,12 +13,13 @@ const SQL_BYTES: usize = 100_000;
 const VALUE_BYTES: usize = 2_000_000;
 const EXACT: i64 = 1 << 53;
 
-/// The files in `migrations/`, in the order of their numbers.
-fn migrations() -> Vec<String> {
+/// The files in `migrations/`, in the order of their numbers: number and text.
+pub fn migrations() -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations");
     let mut files: Vec<_> = std::fs::read_dir(folder).expect("migrations").flatten().map(|entry| entry.path()).collect();
     files.sort();
-    files.iter().map(|file| std::fs::read_to_string(file).expect("migration")).collect()
+    let number = |file: &Path| file.file_name().and_then(|n| n.to_str()).and_then(|n| n.split('_').next()).unwrap_or_default().to_owned();
+    files.iter().map(|file| (number(file), std::fs::read_to_string(file).expect("migration"))).collect()
 }
 
 /// A database that several repositories may share.
@@ -43,9 +44,14 @@ impl Sqlite {
     }
 
     fn over(connection: Connection) -> Sqlite {
-        for migration in migrations() {
+        for (_, migration) in migrations() {
             connection.execute_batch(&migration).expect("migration");
         }
+        Sqlite::with(connection)
+    }
+
+    /// A database as it is.
+    pub fn with(connection: Connection) -> Sqlite {
         Sqlite { connection: Rc::new(connection), trips: Rc::default(), last: Rc::default() }
     }
 
@@ -69,6 +75,16 @@ impl Sqlite {
             other => format!("{other:?}"),
         };
         rows.map(|value| text(value.expect("value"))).collect()
+    }
+
+    /// The rows of all tables as INSERTs, table by table.
+    pub fn dump(&self) -> Vec<String> {
+        let tables = self.texts("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid");
+        let rows = |table: &String| {
+            let columns = self.texts(&format!("SELECT 'quote(' || name || ')' FROM pragma_table_info('{table}')")).join(" || ', ' || ");
+            self.texts(&format!("SELECT 'INSERT OR REPLACE INTO {table} VALUES (' || {columns} || ');' FROM {table} ORDER BY 1"))
+        };
+        tables.iter().flat_map(rows).collect()
     }
 
     /// How SQLite executes the last statement, a line a step.

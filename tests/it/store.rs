@@ -36,6 +36,7 @@ suite! {
     a_status_changes_the_flags_of_its_ehr
     parties_need_no_ehr
     definitions_are_immutable
+    a_template_stays_as_long_as_it_is_named
     large_bodies_come_back_byte_for_byte
     a_deleted_ehr_leaves_nothing
     reset_removes_everything
@@ -384,6 +385,18 @@ fn definitions_are_immutable<R: Repository>(store: &R) {
     assert!(!done(store.undefine(kind, "org::a", "1.9.0")));
     assert_eq!(done(store.definition(kind, "org::a", "1.9.0")), None);
     assert!(done(store.definition(DefinitionKind::Guide, "org::a", "1.9.0")).is_some());
+}
+
+fn a_template_stays_as_long_as_it_is_named<R: Repository>(store: &R) {
+    done(store.define(DefinitionKind::Template, definition("used", "1.0.0")));
+    done(store.commit(creation(EHR, None)));
+    let commit = Draft::composition("a", 1).commit();
+    let versions = commit.versions.into_iter().map(|v| Version { template_id: Some("used".into()), ..v }).collect();
+    done(store.commit(Commit { versions, ..Draft::composition("a", 1).commit() }));
+    assert_eq!(refused(store.undefine(DefinitionKind::Template, "used", "1.0.0")), StoreError::TemplateInUse);
+    assert_eq!(done(store.definition(DefinitionKind::Template, "used", "1.0.0")), Some(definition("used", "1.0.0")));
+    assert!(done(store.delete_ehr(EHR)));
+    assert!(done(store.undefine(DefinitionKind::Template, "used", "1.0.0")));
 }
 
 fn large_bodies_come_back_byte_for_byte<R: Repository>(store: &R) {

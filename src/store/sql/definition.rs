@@ -11,7 +11,10 @@ const LIST: &str = "SELECT name, version, format, created, summary FROM definiti
 const VERSIONS: &str = "SELECT name, version, format, created, summary FROM definition WHERE kind = ?1 AND name = ?2";
 const READ: &str = "SELECT name, version, format, created, summary, body FROM definition WHERE kind = ?1 AND name = ?2 AND version = ?3";
 const INSERT: &str = "INSERT INTO definition (kind, name, version, format, created, summary, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-const DELETE: &str = "DELETE FROM definition WHERE kind = ?1 AND name = ?2 AND version = ?3 RETURNING id";
+const DELETE: &str = "DELETE FROM definition WHERE kind = ?1 AND name = ?2 AND version = ?3
+    AND (?1 <> 1 OR NOT EXISTS (SELECT 1 FROM version v WHERE v.template = ?2)) RETURNING id";
+const DELETE_CHUNKS: &str = "DELETE FROM chunk WHERE owner = ?4
+    AND NOT EXISTS (SELECT 1 FROM definition WHERE kind = ?1 AND name = ?2 AND version = ?3)";
 
 impl<S: Sql> SqlRepository<S> {
     pub(super) async fn write_definition(&self, kind: DefinitionKind, definition: Definition) -> Result<(), StoreError> {
@@ -58,10 +61,13 @@ impl<S: Sql> SqlRepository<S> {
     }
 
     pub(super) async fn remove_definition(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<bool, StoreError> {
-        let delete = Statement::new(DELETE).bind(kind.number()).bind(name).bind(version);
-        let chunks = Statement::new("DELETE FROM chunk WHERE owner = ?1").bind(owner(kind, name, version));
-        let answers = self.batch(vec![delete, chunks, next_revision()]).await?;
-        Ok(answers.first().is_some_and(|rows| !rows.is_empty()))
+        let of_definition = |sql| Statement::new(sql).bind(kind.number()).bind(name).bind(version);
+        let chunks = of_definition(DELETE_CHUNKS).bind(owner(kind, name, version));
+        let answers = self.batch(vec![of_definition(DELETE), chunks, of_definition(READ), next_revision()]).await?;
+        match (answers.first().is_some_and(|rows| !rows.is_empty()), answers.get(2).is_some_and(|rows| !rows.is_empty())) {
+            (_, true) => Err(StoreError::TemplateInUse),
+            (removed, false) => Ok(removed),
+        }
     }
 }
 

@@ -1,0 +1,129 @@
+//! A database that fails once, before or after a batch took effect, at every place in turn: an instance that has seen the failure
+//! answers as a fresh one does. What a request has learnt before it failed may stay in caches only if it is true.
+
+use crate::rest::Ticks;
+use crate::sqlite::Sqlite;
+use aqlite::service::{Auth, Config, Request, Response, Service};
+use aqlite::store::ready::block_on;
+use aqlite::store::sql::{Catalogue, Row, Sql, SqlError, SqlRepository, Statement};
+use serde_json::Value;
+use std::cell::Cell;
+use std::rc::Rc;
+
+const EHR: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
+const TEMPLATE: &str = include_str!("../cases/template/small.opt");
+const WEIGHT: &str = include_str!("../cases/rest/weight.json");
+
+/// When it fails.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Moment {
+    Before,
+    After,
+}
+
+/// A database whose n-th batch from now fails.
+#[derive(Clone)]
+struct Faulty {
+    database: Sqlite,
+    fault: Rc<Cell<Option<(usize, Moment)>>>,
+}
+
+impl Sql for Faulty {
+    async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Row>>, SqlError> {
+        let lost = || SqlError::Failed("the connection was lost".into());
+        match self.fault.take() {
+            Some((0, Moment::Before)) => Err(lost()),
+            Some((0, Moment::After)) => self.database.batch(statements).await.and(Err(lost())),
+            left => {
+                self.fault.set(left.map(|(n, moment)| (n - 1, moment)));
+                self.database.batch(statements).await
+            }
+        }
+    }
+}
+
+type Instance = Service<SqlRepository<Faulty>>;
+
+fn instance(database: &Faulty) -> Instance {
+    let config = Config { auth: Auth::Open, admin: true, log: false, system_id: String::from("test.example"), ..Config::default() };
+    Service::new(SqlRepository::new(database.clone(), Rc::new(Catalogue::default())), config)
+}
+
+fn send(service: &Instance, ticks: &mut Ticks, request: &Request) -> Response {
+    block_on(service.handle(request, ticks)).expect("a synchronous repository")
+}
+
+fn json(method: &str, path: &str, body: impl Into<Vec<u8>>) -> Request {
+    Request::new(method, &format!("/rest/openehr/v1/{path}")).with_body("application/json", body)
+}
+
+/// A day of a repository, request by request.
+fn requests() -> Vec<Request> {
+    let query = r#"{"q":"SELECT c/uid/value FROM EHR e CONTAINS COMPOSITION c"}"#;
+    let other = WEIGHT.replacen(
+        "\"_type\": \"PARTY_IDENTIFIED\"",
+        "\"_type\": \"PARTY_IDENTIFIED\", \"identifiers\": [{\"_type\":\"DV_IDENTIFIER\",\"id\":\"7\"}]",
+        1,
+    );
+    let ehr = format!("ehr/{EHR}");
+    vec![
+        Request::new("POST", "/rest/openehr/v1/definition/template/adl1.4").with_body("application/xml", TEMPLATE),
+        json("PUT", &ehr, ""),
+        json("POST", "query/aql", query),
+        json("POST", &format!("{ehr}/composition"), WEIGHT),
+        json("POST", "query/aql", query),
+        json("POST", &format!("{ehr}/composition"), other),
+        Request::new("PUT", "/rest/openehr/v1/definition/query/ids/1.0.0").with_body("text/plain", "SELECT e/ehr_id/value FROM EHR e"),
+        json("POST", "query/aql", query),
+        json("DELETE", "admin/query/ids/1.0.0", ""),
+        json("DELETE", &format!("admin/{ehr}"), ""),
+        json("PUT", &ehr, ""),
+        json("POST", &format!("{ehr}/composition"), WEIGHT),
+    ]
+}
+
+/// What an instance tells about everything, without what each answer has of its own.
+fn told(service: &Instance, ticks: &mut Ticks) -> Vec<String> {
+    let rows = |response: Response| {
+        let body: Value = serde_json::from_slice(&response.body).unwrap_or_default();
+        format!("{} {} {}", response.status, body["rows"], body["errors"])
+    };
+    let query = |q: &str| json("POST", "query/aql", serde_json::json!({ "q": q }).to_string());
+    let all = query("SELECT c/uid/value, c FROM EHR e CONTAINS COMPOSITION c");
+    let counted = query("SELECT count(*) FROM EHR e CONTAINS COMPOSITION c");
+    let mut answers = vec![rows(send(service, ticks, &all)), rows(send(service, ticks, &counted))];
+    for path in ["admin/export".to_owned(), "definition/query".to_owned(), format!("ehr/{EHR}"), format!("ehr/{EHR}/ehr_status")] {
+        let response = send(service, ticks, &Request::new("GET", &format!("/rest/openehr/v1/{path}")));
+        answers.push(format!("{} {}", response.status, String::from_utf8_lossy(&response.body)));
+    }
+    answers
+}
+
+/// Fails at the n-th batch of the day; true when the day had that many.
+fn fails_at(n: usize, moment: Moment) -> bool {
+    let database = Faulty { database: Sqlite::in_memory(), fault: Rc::default() };
+    let (service, mut ticks) = (instance(&database), Ticks::new());
+    database.fault.set(Some((n, moment)));
+    for request in requests() {
+        let armed = database.fault.get();
+        let response = send(&service, &mut ticks, &request);
+        let failed = armed.is_some() && database.fault.get().is_none();
+        assert_eq!(response.status >= 500, failed, "{moment:?} {n}: {} {}: {response:?}", request.method, request.path);
+        if failed {
+            let (seen, fresh) = (told(&service, &mut ticks), told(&instance(&database), &mut ticks));
+            assert_eq!(seen, fresh, "{moment:?} {n}: {} {}", request.method, request.path);
+            send(&service, &mut ticks, &request);
+        }
+    }
+    let reached = database.fault.take().is_none();
+    assert_eq!(told(&service, &mut ticks), told(&instance(&database), &mut ticks), "{moment:?} {n}, at the end of the day");
+    reached
+}
+
+#[test]
+fn a_request_that_fails_leaves_no_wrong_cache() {
+    for moment in [Moment::Before, Moment::After] {
+        let batches = (0..).take_while(|n| fails_at(*n, moment)).count();
+        assert!(batches > 15, "only {batches} batches");
+    }
+}

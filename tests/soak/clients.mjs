@@ -1,0 +1,69 @@
+// What other people's programs make of the service, in workerd: `node tests/soak/clients.mjs oehrpy|schemathesis PYTHON [SPEC…]`.
+//
+// oehrpy: the client library goes its whole round. schemathesis: requests made from the standard's OpenAPI documents (SPEC), half
+// of them about things that exist; none may be answered by 5xx.
+import { spawn } from "node:child_process";
+import { dirname, join } from "node:path";
+import { ITS, freshState, root, sample, start, uploadTemplates } from "../e2e/server.mjs";
+
+const [, , what, python, ...specs] = process.argv;
+
+function run(program, args, env = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { cwd: root, stdio: "inherit", env: { ...process.env, ...env } });
+    child.once("error", reject);
+    child.once("exit", resolve);
+  });
+}
+
+async function oehrpy(server) {
+  return run(python, ["tests/soak/oehrpy_round.py", `http://127.0.0.1:${server.port}`, "target/sample"]);
+}
+
+/** Something of every kind, so that requests find it; gives the ids. */
+async function furnish(server) {
+  const data = sample();
+  await uploadTemplates(server, data);
+  const { ehr_id: ehr, composition } = data.compositions[0];
+  const made = async (path, body) => {
+    const answer = await server.send("POST", `${ITS}/${path}`, { body: JSON.stringify(body) });
+    if (answer.status !== 201) throw new Error(`${path}: ${answer.status} ${answer.text}`);
+    return answer.headers.get("etag").replaceAll('"', "");
+  };
+  await server.send("PUT", `${ITS}/ehr/${ehr}`);
+  const name = { _type: "DV_TEXT", value: "it" };
+  const folder = { _type: "FOLDER", archetype_node_id: "openEHR-EHR-FOLDER.generic.v1", name };
+  const person = { _type: "PERSON", archetype_node_id: "openEHR-DEMOGRAPHIC-PERSON.person.v1", name, identities: [] };
+  const q = "SELECT e/ehr_id/value FROM EHR e";
+  await server.send("PUT", `${ITS}/definition/query/org.example::ids/1.0.0`, { body: q, type: "text/plain" });
+  const party = await server.send("POST", `${ITS}/demographic/person`, { body: JSON.stringify(person) });
+  return {
+    ehr,
+    composition: await made(`ehr/${ehr}/composition`, composition),
+    folder: await made(`ehr/${ehr}/directory`, folder),
+    party: party.headers.get("etag")?.replaceAll('"', "") ?? "",
+    template: /<template_id>\s*<value>([^<]*)</.exec(data.templates[0])[1],
+    query: "org.example::ids",
+  };
+}
+
+async function schemathesis(server) {
+  const env = { KNOWN: JSON.stringify(await furnish(server)), SCHEMATHESIS_HOOKS: "hooks", PYTHONPATH: join(root, "tests/soak") };
+  const program = join(dirname(python), "schemathesis");
+  let worst = 0;
+  for (const spec of specs) {
+    const url = `http://127.0.0.1:${server.port}${ITS}`;
+    const args = ["run", spec, "--url", url, "--checks", "not_a_server_error", "--max-examples", process.env.EXAMPLES ?? "30", "--seed", "1"];
+    const code = await run(program, [...args, "--exclude-path-regex", "^/admin", "--continue-on-failure", "--suppress-health-check", "all"], env);
+    worst = Math.max(worst, code ?? 1);
+  }
+  const alive = await server.send("GET", "/health");
+  return alive.status === 200 ? worst : 1;
+}
+
+const server = await start(freshState(what), { AUTH: "none", ADMIN: "true" });
+try {
+  process.exitCode = await (what === "oehrpy" ? oehrpy : schemathesis)(server);
+} finally {
+  await server.stop();
+}
