@@ -18,6 +18,7 @@ mod rest;
 mod rm;
 mod rows;
 mod rules;
+mod rulings;
 mod samples;
 mod sql;
 mod sqlite;

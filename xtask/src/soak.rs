@@ -1,33 +1,33 @@
 //! `cargo xtask soak`: what takes too long for every change.
 
-use crate::bundle;
 use crate::options::Options;
 use crate::process::{cargo, command, output_of, root, run};
-use crate::tools;
+use crate::{bundle, sample, tools};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What one input may cost: seconds, and megabytes in all and in one allocation.
 const LIMITS: [&str; 3] = ["-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_mb=512"];
 
-/// The six questions on many compositions, the kill test, then every fuzz target for so many minutes each; `--only` names one of
-/// them.
+/// A part of the soak that is no fuzz target, and its name.
+type Other = (&'static str, fn(&Options) -> Result<(), String>);
+
+const OTHERS: [Other; 4] = [("samples", samples), ("kill", kill), ("oehrpy", oehrpy), ("schemathesis", schemathesis)];
+
+/// The six questions on many compositions, the kill test, foreign clients, then every fuzz target for so many minutes; `--only`
+/// names one of them.
 pub fn run_task(args: &[String]) -> Result<(), String> {
-    let options = Options::read(args, &["minutes", "only", "corpus"], &[])?;
+    let options = Options::read(args, &["minutes", "only", "corpus", "openapi"], &[])?;
     let minutes: u64 = options.value("minutes", "10").parse().map_err(|_| "`--minutes` needs a number".to_owned())?;
     let only = options.given("only");
     let targets: Vec<String> = targets()?.into_iter().filter(|target| only.is_none_or(|only| only == target)).collect();
-    if let Some(only) = only.filter(|only| !["samples", "kill"].contains(only) && targets.is_empty()) {
-        return Err(format!("there is no fuzz target `{only}`; there are: samples, kill, {}", self::targets()?.join(", ")));
+    let others: Vec<_> = OTHERS.into_iter().filter(|(name, _)| only.is_none_or(|only| only == *name)).collect();
+    if let Some(only) = only.filter(|_| others.is_empty() && targets.is_empty()) {
+        let names: Vec<_> = OTHERS.iter().map(|(name, _)| (*name).to_owned()).chain(self::targets()?).collect();
+        return Err(format!("there is no `{only}`; there are: {}", names.join(", ")));
     }
     let corpus = corpus(options.given("corpus"));
-    let mut outcomes = Vec::new();
-    if only.is_none_or(|only| only == "samples") {
-        outcomes.push(("samples".to_owned(), samples()));
-    }
-    if only.is_none_or(|only| only == "kill") {
-        outcomes.push(("kill".to_owned(), kill(minutes)));
-    }
+    let mut outcomes: Vec<_> = others.into_iter().map(|(name, run)| (name.to_owned(), run(&options))).collect();
     if !targets.is_empty() {
         let fuzzer = Fuzzer::new()?;
         targets.iter().try_for_each(|target| fuzzer.build(target))?;
@@ -37,22 +37,53 @@ pub fn run_task(args: &[String]) -> Result<(), String> {
 }
 
 /// The six questions against the truth table, on 100,000 compositions.
-fn samples() -> Result<(), String> {
+fn samples(_: &Options) -> Result<(), String> {
     let six = ["test", "--profile", "checked", "--test", "it", "--", "six_questions"];
     run(cargo(&six).env("AQLITE_SAMPLES", "10000,100000"))
 }
 
 /// Servers that are killed while they write.
-fn kill(minutes: u64) -> Result<(), String> {
+fn kill(_: &Options) -> Result<(), String> {
     bundle::all()?;
-    run(command("node", &["tests/e2e/kill.mjs"]).env("MINUTES", minutes.to_string()))
+    sample::generate()?;
+    run(&mut command("node", &["tests/e2e/kill.mjs"]))
+}
+
+/// A client library, unmodified, through its whole round.
+fn oehrpy(_: &Options) -> Result<(), String> {
+    clients("oehrpy", &[])
+}
+
+/// Requests made from the OpenAPI documents of the standard: none may be answered by 5xx.
+fn schemathesis(options: &Options) -> Result<(), String> {
+    let folder = options.given("openapi").map(str::to_owned).or_else(|| std::env::var("AQLITE_OPENAPI").ok());
+    let folder = root().join(folder.unwrap_or_else(|| "../shared/reference/openapi".to_owned()));
+    let entries =
+        std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}; name the folder of OpenAPI documents by `--openapi`", folder.display()))?;
+    let mut documents: Vec<PathBuf> = entries.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "yaml")).collect();
+    documents.sort();
+    clients("schemathesis", &documents)
+}
+
+/// Programs of others against workerd; they live in an environment of their own under target/, in the versions that
+/// tests/soak/requirements.txt names.
+fn clients(name: &str, documents: &[PathBuf]) -> Result<(), String> {
+    bundle::all()?;
+    sample::generate()?;
+    let home = root().join("target/soak/venv");
+    let python = home.join("bin/python");
+    if !python.is_file() {
+        run(command("python3", &["-m", "venv"]).arg(&home))?;
+    }
+    run(&mut command(&python, &["-m", "pip", "install", "--quiet", "--requirement", "tests/soak/requirements.txt"]))?;
+    run(command("node", &["tests/soak/clients.mjs", name]).arg(&python).args(documents))
 }
 
 /// One line each; an error when one of them failed.
 fn summary(minutes: u64, outcomes: &[(String, Result<(), String>)]) -> Result<(), String> {
     println!("\nsoak, {minutes} minutes each:");
     for (name, outcome) in outcomes {
-        println!("  {name:<10} {}", if outcome.is_ok() { "nothing found" } else { "FAILED, see above" });
+        println!("  {name:<12} {}", if outcome.is_ok() { "nothing found" } else { "FAILED, see above" });
     }
     match outcomes.iter().filter(|(_, outcome)| outcome.is_err()).count() {
         0 => Ok(()),
