@@ -70,7 +70,7 @@ async function read(server) {
       if (!contribution) continue;
       last = contribution.uid.value;
       assert.deepEqual(versions.map((version) => version.uid.value), contribution.versions.map((reference) => reference.id.value), `${last} is there by halves`);
-      held.set(last, versions.map((version) => digest(version.data.content)));
+      held.set(last, versions.map((version) => digest(version.data.content ?? null)));
     }
   }
 }
