@@ -89,23 +89,26 @@ async function verify(server) {
 const vars = { AUTH: "none", ADMIN: "true" };
 const state = freshState("kill");
 let server = await start(state, vars);
-await uploadTemplates(server, data);
-for (const ehrId of ehrIds) assert.equal((await server.send("PUT", `${ITS}/ehr/${ehrId}`)).status, 201);
-const moments = Array.from({ length: KILLS }, () => Math.floor(Math.random() * COMMITS)).sort((a, b) => a - b);
-for (const [index, moment] of moments.entries()) {
-  const writers = ehrIds.map((ehrId) => writer(server, ehrId));
-  while (acknowledged.size < moment) await new Promise((resolve) => setTimeout(resolve, 5));
-  await new Promise((resolve) => setTimeout(resolve, Math.random() * 50));
-  const pids = workerds(server);
-  assert.ok(pids.length > 0, "there is no workerd to kill");
-  pids.forEach((pid) => process.kill(pid, "SIGKILL"));
-  await Promise.all(writers);
-  await server.stop("SIGKILL");
-  server = await start(state, vars);
+try {
+  await uploadTemplates(server, data);
+  for (const ehrId of ehrIds) assert.equal((await server.send("PUT", `${ITS}/ehr/${ehrId}`)).status, 201);
+  const moments = Array.from({ length: KILLS }, () => Math.floor(Math.random() * COMMITS)).sort((a, b) => a - b);
+  for (const [index, moment] of moments.entries()) {
+    const writers = ehrIds.map((ehrId) => writer(server, ehrId));
+    while (acknowledged.size < moment) await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * 50));
+    const pids = workerds(server);
+    assert.ok(pids.length > 0, "there is no workerd to kill");
+    pids.forEach((pid) => process.kill(pid, "SIGKILL"));
+    await Promise.all(writers);
+    await server.stop("SIGKILL");
+    server = await start(state, vars);
+    await verify(server);
+    console.log(`kill ${index + 1}: ${acknowledged.size} acknowledged, ${held.size - ehrIds.length} held, of ${sent} sent`);
+  }
+  await Promise.all(ehrIds.map((ehrId) => writer(server, ehrId)));
   await verify(server);
-  console.log(`kill ${index + 1}: ${acknowledged.size} acknowledged, ${held.size - ehrIds.length} held, of ${sent} sent`);
+} finally {
+  await server.stop("SIGKILL");
 }
-await Promise.all(ehrIds.map((ehrId) => writer(server, ehrId)));
-await verify(server);
-await server.stop();
 console.log(`kill test: ${KILLS} kills during ${acknowledged.size} commits of ${MEMBERS} compositions; nothing acknowledged was lost, nothing is there by halves`);
