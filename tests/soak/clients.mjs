@@ -3,14 +3,14 @@
 // oehrpy: the client library goes its whole round. schemathesis: requests made from the standard's OpenAPI documents (SPEC), half
 // of them about things that exist; none may be answered by 5xx.
 import { spawn } from "node:child_process";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { ITS, V1, freshState, root, sample, start, uploadTemplates } from "../e2e/server.mjs";
 
 const [, , what, python, ...specs] = process.argv;
 
-function run(program, args, env = {}) {
+function run(program, args, env = {}, cwd = root) {
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { cwd: root, stdio: "inherit", env: { ...process.env, ...env } });
+    const child = spawn(program, args, { cwd, stdio: "inherit", env: { ...process.env, ...env } });
     child.once("error", reject);
     child.once("exit", resolve);
   });
@@ -50,12 +50,13 @@ async function furnish(server) {
 async function schemathesis(server) {
   const known = await furnish(server);
   const env = { KNOWN: JSON.stringify(known), SCHEMATHESIS_HOOKS: "hooks", PYTHONPATH: join(root, "tests/soak") };
-  const program = join(dirname(python), "schemathesis");
+  // Its notes about a run go to where it runs.
+  const [program, home] = [join(dirname(resolve(python)), "schemathesis"), join(root, "target/soak")];
   let worst = 0;
   for (const spec of specs) {
     const url = `http://127.0.0.1:${server.port}${ITS}`;
     const args = ["run", spec, "--url", url, "--checks", "not_a_server_error", "--phases", "fuzzing", "--max-examples", process.env.EXAMPLES ?? "20", "--seed", "1"];
-    const code = await run(program, [...args, "--continue-on-failure", "--suppress-health-check", "all", "--warnings", "off"], env);
+    const code = await run(program, [...args, "--continue-on-failure", "--suppress-health-check", "all", "--warnings", "off"], env, home);
     worst = Math.max(worst, code ?? 1);
   }
   const { json: log } = await server.send("GET", `${V1}/admin/access-log?ehr_id=${known.ehr}&fetch=1000`);
