@@ -4,7 +4,7 @@ mod derived;
 
 pub use derived::Container;
 
-use super::column::{Column, Leaf};
+use super::column::{Column, Dictionary, Leaf, push};
 use super::pack::{FragmentView, Packed, Part, pack, write_json};
 use super::rule::NothingKnown;
 use super::shape::{ItemKind, Shape, Shapes};
@@ -69,7 +69,7 @@ pub struct EhrRow {
     pub is_queryable: bool,
 }
 
-/// What a batch knows of a document beside its content.
+/// What is told of a document beside its content.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DocRow {
     /// What it is a version of.
@@ -86,13 +86,28 @@ pub struct DocRow {
     pub deleted: bool,
 }
 
+/// What a batch keeps of a [`DocRow`]; the object id stands in the uid of the version.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DocState {
+    /// What it is a version of.
+    pub kind: ObjectKind,
+    /// The number of the version, from 1.
+    pub number: u32,
+    /// Its place in the commit order of the whole repository.
+    pub ordinal: u64,
+    /// True for the newest version of its object.
+    pub latest: bool,
+    /// True for a version that says that the object is deleted.
+    pub deleted: bool,
+}
+
 /// A document of a batch.
 #[derive(Clone, Debug)]
 pub struct Doc {
     /// The number of its EHR in the batch.
     pub ehr: u32,
     /// What is known beside the content.
-    pub row: DocRow,
+    pub row: DocState,
     /// The fragment of the ORIGINAL_VERSION.
     pub version: Fragment,
     /// The fragment of its data; a deletion has none.
@@ -112,6 +127,8 @@ pub struct Fragment {
 #[derive(Clone, Debug)]
 pub struct Table {
     shape: Arc<Shape>,
+    /// The number of the node id of the root, where the shape tells it.
+    root_id: Option<u32>,
     docs: Vec<u32>,
     places: Vec<u32>,
     columns: Vec<Column>,
@@ -131,6 +148,10 @@ pub struct Batch {
     ehrs: Vec<Option<EhrRow>>,
     docs: Vec<Doc>,
     live: Vec<bool>,
+    /// The texts of all columns.
+    words: Dictionary,
+    /// Object ids that do not stand in the uid of the version, by document.
+    odd_ids: HashMap<u32, String>,
     ehr_numbers: HashMap<String, u32>,
     ehr_fragments: Vec<Fragment>,
     by_ehr: Vec<Vec<u32>>,
@@ -139,6 +160,8 @@ pub struct Batch {
     tables: Vec<Table>,
     by_address: HashMap<usize, (Arc<Shape>, u32)>,
     by_digest: HashMap<String, u32>,
+    /// The node ids of roots.
+    root_ids: Vec<String>,
     /// The number of the first table.
     base: u32,
     derived: OnceCell<Box<Derived>>,
@@ -218,13 +241,58 @@ impl Batch {
         let number = self.docs.len() as u32;
         let version = self.add_part(number, packed, packed.root());
         let data = self.part_at(version, Attr::DATA);
-        let doc = Doc { ehr, row, version, data };
-        self.live.push(self.lives(&doc));
-        self.docs.push(doc);
+        let DocRow { kind, object_id, number: nth, ordinal, latest, deleted } = row;
+        let doc = Doc { ehr, row: DocState { kind, number: nth, ordinal, latest, deleted }, version, data };
+        if self.object_in_uid(version) != Some(&object_id) {
+            self.odd_ids.insert(number, object_id);
+        }
+        let lives = self.lives(&doc);
+        push(&mut self.live, lives);
+        push(&mut self.docs, doc);
         if let Some(documents) = self.by_ehr.get_mut(ehr as usize) {
-            documents.push(number);
+            push(documents, number);
         }
         number
+    }
+
+    /// Adds an object that is no document, such as a CONTRIBUTION: no query sees it.
+    pub fn add_aside(&mut self, packed: &Packed) -> Fragment {
+        self.add_part(u32::MAX, packed, packed.root())
+    }
+
+    /// Adds an owner of documents that is no EHR: no query sees them.
+    pub fn add_owner(&mut self) -> u32 {
+        let number = self.ehrs.len() as u32;
+        self.ehrs.push(None);
+        self.by_ehr.push(Vec::new());
+        self.ehr_fragments.push(Fragment { table: u32::MAX, row: 0 });
+        number
+    }
+
+    /// VERSIONED_OBJECT.uid.value of a document.
+    pub fn object_id(&self, document: u32) -> &str {
+        let in_uid = || self.doc(document).and_then(|doc| self.object_in_uid(doc.version));
+        self.odd_ids.get(&document).map(String::as_str).or_else(in_uid).unwrap_or_default()
+    }
+
+    fn object_in_uid(&self, version: Fragment) -> Option<&str> {
+        self.text_along(version, &[Attr::UID, Attr::VALUE])?.split("::").next()
+    }
+
+    /// The text at the end of single attributes from the root of a fragment.
+    pub fn text_along(&self, fragment: Fragment, path: &[Attr]) -> Option<&str> {
+        let (mut at, mut item) = (fragment, 0);
+        for attr in path {
+            let shape = self.table(at.table)?.shape();
+            item = shape.child(item, *attr)?;
+            if let ItemKind::Parts(run) = shape.item(item)?.kind {
+                (at, item) = (*self.parts(at, run).first()?, 0);
+            }
+        }
+        match self.leaf(at, item)? {
+            Leaf::Text(text) => Some(text),
+            _ => None,
+        }
     }
 
     fn add_part(&mut self, doc: u32, packed: &Packed, part: &Part) -> Fragment {
@@ -234,14 +302,14 @@ impl Batch {
         let number = self.table_of(&part.shape);
         let Some(table) = self.tables.get_mut((number - self.base) as usize) else { return Fragment { table: number, row: 0 } };
         let row = table.docs.len() as u32;
-        table.docs.push(doc);
-        table.places.push(place);
+        push(&mut table.docs, doc);
+        push(&mut table.places, place);
         for (slot, column) in table.columns.iter_mut().enumerate() {
-            column.push(packed.slot(part, slot as u32));
+            column.push(packed.slot(part, slot as u32), &mut self.words);
         }
         for (run, column) in runs.into_iter().zip(&mut table.runs) {
-            column.parts.extend(run);
-            column.ends.push(column.parts.len() as u32);
+            run.into_iter().for_each(|part| push(&mut column.parts, part));
+            push(&mut column.ends, column.parts.len() as u32);
         }
         Fragment { table: number, row }
     }
@@ -254,13 +322,28 @@ impl Batch {
         let table = match self.by_digest.get(shape.digest()) {
             Some(table) => *table,
             None => {
-                self.tables.push(Table::new(Arc::clone(shape)));
+                let root_id = shape.constant(0, Attr::ARCHETYPE_NODE_ID).map(|id| self.number_of_root(id));
+                self.tables.push(Table::new(Arc::clone(shape), root_id));
                 self.base + self.tables.len() as u32 - 1
             }
         };
         self.by_digest.insert(shape.digest().to_owned(), table);
         self.by_address.insert(address, (Arc::clone(shape), table));
         table
+    }
+
+    fn number_of_root(&mut self, id: &str) -> u32 {
+        let known = self.root_ids.iter().position(|known| known == id);
+        let number = known.unwrap_or_else(|| {
+            self.root_ids.push(id.to_owned());
+            self.root_ids.len() - 1
+        });
+        number as u32
+    }
+
+    /// The node ids (archetype ids or codes) that stand at the roots of shapes; [`Table::root_id`] numbers them.
+    pub fn root_ids(&self) -> impl Iterator<Item = &str> {
+        self.root_ids.iter().map(String::as_str)
     }
 
     /// Says that a document is no longer the latest version of its object.
@@ -326,6 +409,63 @@ impl Batch {
         }
     }
 
+    /// The words of the columns of a table.
+    fn words_of(&self, table: u32) -> &Dictionary {
+        match self.derived.get() {
+            Some(derived) if table >= DERIVED => &derived.batch.words,
+            _ => &self.words,
+        }
+    }
+
+    /// The texts of the text columns of [`Batch::tables`].
+    pub fn words(&self) -> &Dictionary {
+        &self.words
+    }
+
+    /// The value of a leaf item of a fragment: a constant of the shape, or the slot.
+    pub fn leaf(&self, fragment: Fragment, item: u32) -> Option<Leaf<'_>> {
+        let table = self.table(fragment.table)?;
+        let item = table.shape.item(item)?;
+        match item.kind {
+            ItemKind::Slot(_, slot) => table.column(slot)?.leaf(fragment.row, self.words_of(fragment.table)),
+            ItemKind::Constant(Kind::Number, ..) => table.shape.text(item).parse().ok().map(Leaf::Number),
+            ItemKind::Constant(Kind::Boolean, ..) => Some(Leaf::Boolean(table.shape.text(item) == "true")),
+            ItemKind::Constant(..) => Some(Leaf::Text(table.shape.text(item))),
+            _ => None,
+        }
+    }
+
+    /// Appends the text of a leaf item of a fragment as it was sent.
+    pub fn write_leaf(&self, fragment: Fragment, item: u32, out: &mut String) {
+        let Some(table) = self.table(fragment.table) else { return };
+        match table.shape.item(item).map(|i| (i.kind, i)) {
+            Some((ItemKind::Slot(_, slot), _)) => drop(table.column(slot).map(|c| c.write(fragment.row, self.words_of(fragment.table), out))),
+            Some((ItemKind::Constant(..), item)) => out.push_str(table.shape.text(item)),
+            _ => {}
+        }
+    }
+
+    /// A document as it was packed.
+    pub fn packed(&self, fragment: Fragment) -> Option<Packed> {
+        let mut text = String::new();
+        let root = self.part(fragment, &mut text)?;
+        Some(Packed::new(text, root))
+    }
+
+    fn part(&self, fragment: Fragment, text: &mut String) -> Option<Part> {
+        let table = self.table(fragment.table)?;
+        let mut part = Part { shape: Arc::clone(&table.shape), slots: Vec::new(), runs: Vec::new() };
+        for item in table.shape.slots() {
+            let start = text.len() as u32;
+            self.write_leaf(fragment, *item, text);
+            part.slots.push((start, text.len() as u32));
+        }
+        for run in 0..table.runs.len() as u32 {
+            part.runs.push(self.parts(fragment, run).iter().map(|part| self.part(*part, text)).collect::<Option<_>>()?);
+        }
+        Some(part)
+    }
+
     /// The fragments of a run, in list order.
     pub fn parts(&self, fragment: Fragment, run: u32) -> &[Fragment] {
         let Some(run) = self.table(fragment.table).and_then(|t| t.runs.get(run as usize)) else { return &[] };
@@ -353,7 +493,7 @@ impl Batch {
     /// Bytes held, about.
     pub fn bytes(&self) -> usize {
         let tables: usize = self.tables.iter().map(Table::bytes).sum();
-        tables + self.docs.len() * (std::mem::size_of::<Doc>() + 40) + self.ehrs.len() * 200
+        tables + self.words.bytes() + self.docs.capacity() * (std::mem::size_of::<Doc>() + 9) + self.ehrs.len() * 200
     }
 }
 
@@ -375,19 +515,24 @@ fn ehr_tree(ehr: &EhrRow) -> Tree {
 }
 
 impl Table {
-    fn new(shape: Arc<Shape>) -> Table {
+    fn new(shape: Arc<Shape>, root_id: Option<u32>) -> Table {
         let kind = |index: &u32| match shape.item(*index).map(|i| i.kind) {
             Some(ItemKind::Slot(kind, _)) => kind,
             _ => Kind::Text,
         };
         let columns = shape.slots().iter().map(|i| Column::new(kind(i))).collect();
         let runs = shape.parts().iter().map(|_| Run::default()).collect();
-        Table { shape, docs: Vec::new(), places: Vec::new(), columns, runs }
+        Table { shape, root_id, docs: Vec::new(), places: Vec::new(), columns, runs }
     }
 
     /// The shape of every fragment in it.
     pub fn shape(&self) -> &Arc<Shape> {
         &self.shape
+    }
+
+    /// The number of the node id that the root of every fragment has; `None` where they differ or have none.
+    pub fn root_id(&self) -> Option<u32> {
+        self.root_id
     }
 
     /// How many fragments it holds.
@@ -415,20 +560,8 @@ impl Table {
         self.columns.get(slot as usize)
     }
 
-    /// The value of a leaf item in a row: a constant of the shape, or the slot.
-    pub fn leaf(&self, item: u32, row: u32) -> Option<Leaf<'_>> {
-        let item = self.shape.item(item)?;
-        match item.kind {
-            ItemKind::Slot(_, slot) => self.column(slot)?.leaf(row),
-            ItemKind::Constant(Kind::Number, ..) => self.shape.text(item).parse().ok().map(Leaf::Number),
-            ItemKind::Constant(Kind::Boolean, ..) => Some(Leaf::Boolean(self.shape.text(item) == "true")),
-            ItemKind::Constant(..) => Some(Leaf::Text(self.shape.text(item))),
-            _ => None,
-        }
-    }
-
     fn bytes(&self) -> usize {
-        let columns: usize = self.columns.iter().map(Column::bytes).sum();
+        let columns: usize = self.columns.iter().map(|c| c.bytes() + std::mem::size_of::<Column>()).sum();
         let runs: usize = self.runs.iter().map(|r| r.ends.capacity() * 4 + r.parts.capacity() * 8).sum();
         columns + runs + self.docs.capacity() * 8 + std::mem::size_of_val(self.shape.items())
     }
@@ -446,10 +579,10 @@ impl FragmentView for BatchView<'_> {
     }
 
     fn write_slot(&self, slot: u32, kind: Kind, out: &mut String) {
-        let Some(column) = self.table.column(slot) else { return };
-        match (kind, column.leaf(self.fragment.row)) {
+        let (Some(column), words) = (self.table.column(slot), self.batch.words_of(self.fragment.table)) else { return };
+        match (kind, column.leaf(self.fragment.row, words)) {
             (Kind::Text, Some(Leaf::Text(text))) => quote_into(out, text),
-            _ => column.write(self.fragment.row, out),
+            _ => column.write(self.fragment.row, words, out),
         }
     }
 

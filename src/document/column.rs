@@ -1,7 +1,6 @@
-//! Columns: one slot of all fragments of one shape.
+//! Columns: one slot of all fragments of one shape, and the dictionary of the texts of all columns.
 
 use hashbrown::{DefaultHashBuilder, HashTable};
-use std::collections::HashMap;
 use std::hash::BuildHasher;
 
 use crate::rm::tree::Kind;
@@ -11,8 +10,8 @@ use crate::rm::tree::Kind;
 pub enum Column {
     /// Numbers with the digits as sent.
     Number(NumberColumn),
-    /// Texts, codes, identifiers, dates.
-    Text(TextColumn),
+    /// Texts, codes, identifiers, dates: as numbers of words of the batch.
+    Text(Vec<u32>),
     /// Booleans.
     Boolean(Vec<bool>),
 }
@@ -34,14 +33,8 @@ pub struct NumberColumn {
     values: Vec<f64>,
     /// Digits behind the point; [`ODD`] where the token is kept as text.
     decimals: Vec<u8>,
-    odd: HashMap<u32, Box<str>>,
-}
-
-/// Texts as numbers of a dictionary.
-#[derive(Clone, Debug, Default)]
-pub struct TextColumn {
-    ids: Vec<u32>,
-    words: Dictionary,
+    /// The tokens that are kept, by row.
+    odd: Vec<(u32, Box<str>)>,
 }
 
 /// Each text once, numbered in order of first use.
@@ -61,47 +54,53 @@ impl Column {
         match kind {
             Kind::Number => Column::Number(NumberColumn::default()),
             Kind::Boolean => Column::Boolean(Vec::new()),
-            _ => Column::Text(TextColumn::default()),
+            _ => Column::Text(Vec::new()),
         }
     }
 
-    pub(super) fn push(&mut self, text: &str) {
+    pub(super) fn push(&mut self, text: &str, words: &mut Dictionary) {
         match self {
             Column::Number(numbers) => numbers.push(text),
-            Column::Text(texts) => texts.ids.push(texts.words.number_of(text)),
-            Column::Boolean(flags) => flags.push(text == "true"),
+            Column::Text(ids) => push(ids, words.number_of(text)),
+            Column::Boolean(flags) => push(flags, text == "true"),
         }
     }
 
     /// The value in a row.
-    pub fn leaf(&self, row: u32) -> Option<Leaf<'_>> {
+    pub(super) fn leaf<'b>(&self, row: u32, words: &'b Dictionary) -> Option<Leaf<'b>> {
         match self {
             Column::Number(numbers) => numbers.values.get(row as usize).copied().map(Leaf::Number),
-            Column::Text(texts) => texts.ids.get(row as usize).map(|id| Leaf::Text(texts.words.word(*id))),
+            Column::Text(ids) => ids.get(row as usize).map(|id| Leaf::Text(words.word(*id))),
             Column::Boolean(flags) => flags.get(row as usize).copied().map(Leaf::Boolean),
         }
     }
 
     /// Appends the value of a row as it was sent: the number token, the text, `true` or `false`.
-    pub fn write(&self, row: u32, out: &mut String) {
-        match self {
-            Column::Number(numbers) => numbers.write(row, out),
-            Column::Text(_) | Column::Boolean(_) => match self.leaf(row) {
-                Some(Leaf::Text(text)) => out.push_str(text),
-                Some(Leaf::Boolean(flag)) => out.push_str(if flag { "true" } else { "false" }),
-                _ => {}
-            },
+    pub(super) fn write(&self, row: u32, words: &Dictionary, out: &mut String) {
+        match (self, self.leaf(row, words)) {
+            (Column::Number(numbers), _) => numbers.write(row, out),
+            (_, Some(Leaf::Text(text))) => out.push_str(text),
+            (_, Some(Leaf::Boolean(flag))) => out.push_str(if flag { "true" } else { "false" }),
+            _ => {}
         }
     }
 
     /// Bytes held, about.
     pub fn bytes(&self) -> usize {
         match self {
-            Column::Number(numbers) => numbers.values.capacity() * 8 + numbers.decimals.capacity() + numbers.odd.len() * 48,
-            Column::Text(texts) => texts.ids.capacity() * 4 + texts.words.bytes(),
+            Column::Number(numbers) => numbers.values.capacity() * 8 + numbers.decimals.capacity() + numbers.odd.len() * 32,
+            Column::Text(ids) => ids.capacity() * 4,
             Column::Boolean(flags) => flags.capacity(),
         }
     }
+}
+
+/// Adds a value; room grows by a quarter, for there are very many lists and most of them stay short.
+pub(super) fn push<T>(list: &mut Vec<T>, value: T) {
+    if list.len() == list.capacity() {
+        list.reserve_exact(2 + list.len() / 4);
+    }
+    list.push(value);
 }
 
 impl NumberColumn {
@@ -114,13 +113,13 @@ impl NumberColumn {
         let row = self.values.len() as u32;
         match plain(token) {
             Some((value, decimals)) => {
-                self.values.push(value);
-                self.decimals.push(decimals);
+                push(&mut self.values, value);
+                push(&mut self.decimals, decimals);
             }
             None => {
-                self.values.push(token.parse().unwrap_or(f64::NAN));
-                self.decimals.push(ODD);
-                self.odd.insert(row, Box::from(token));
+                push(&mut self.values, token.parse().unwrap_or(f64::NAN));
+                push(&mut self.decimals, ODD);
+                self.odd.push((row, Box::from(token)));
             }
         }
     }
@@ -129,7 +128,10 @@ impl NumberColumn {
         let (Some(value), Some(decimals)) = (self.values.get(row as usize), self.decimals.get(row as usize)) else { return };
         match POWERS.get(usize::from(*decimals)) {
             Some(power) => write_digits((value * power).round(), usize::from(*decimals), out),
-            None => out.push_str(self.odd.get(&row).map_or("", |token| token)),
+            None => {
+                let at = self.odd.binary_search_by_key(&row, |(row, _)| *row).ok();
+                out.push_str(at.and_then(|at| self.odd.get(at)).map_or("", |(_, token)| token));
+            }
         }
     }
 }
@@ -174,18 +176,6 @@ fn plain(token: &str) -> Option<(f64, u8)> {
     Some((if negative { -scaled } else { scaled }, fraction.len() as u8))
 }
 
-impl TextColumn {
-    /// The dictionary number in each row.
-    pub fn ids(&self) -> &[u32] {
-        &self.ids
-    }
-
-    /// The dictionary.
-    pub fn words(&self) -> &Dictionary {
-        &self.words
-    }
-}
-
 impl Dictionary {
     /// How many different texts there are.
     pub fn len(&self) -> usize {
@@ -207,19 +197,22 @@ impl Dictionary {
         self.index.find(self.hasher.hash_one(text), |id| self.word(*id) == text).copied()
     }
 
-    fn number_of(&mut self, text: &str) -> u32 {
+    pub(super) fn number_of(&mut self, text: &str) -> u32 {
         if let Some(id) = self.find(text) {
             return id;
         }
         let id = self.ends.len() as u32;
+        if self.text.capacity() - self.text.len() < text.len() {
+            self.text.reserve_exact(text.len() + self.text.len() / 4);
+        }
         self.text.push_str(text);
-        self.ends.push(self.text.len() as u32);
+        push(&mut self.ends, self.text.len() as u32);
         let (words, ends, hasher) = (&self.text, &self.ends, &self.hasher);
         self.index.insert_unique(hasher.hash_one(text), id, |other| hasher.hash_one(word(words, ends, *other)));
         id
     }
 
-    fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.text.capacity() + self.ends.capacity() * 4 + self.index.capacity() * 5
     }
 }
@@ -254,10 +247,11 @@ mod tests {
             "1.005",
         ];
         let mut column = Column::new(Kind::Number);
-        tokens.iter().for_each(|t| column.push(t));
+        let mut words = Dictionary::default();
+        tokens.iter().for_each(|t| column.push(t, &mut words));
         for (row, token) in tokens.iter().enumerate() {
             let mut out = String::new();
-            column.write(row as u32, &mut out);
+            column.write(row as u32, &words, &mut out);
             assert_eq!(out, *token);
         }
     }

@@ -11,8 +11,8 @@ mod pack;
 mod rule;
 mod shape;
 
-pub use batch::{Batch, Container, Doc, DocRow, EhrRow, Fragment, ObjectKind, Table};
-pub use column::{Column, Leaf};
+pub use batch::{Batch, Container, Doc, DocRow, DocState, EhrRow, Fragment, ObjectKind, Table};
+pub use column::{Column, Dictionary, Leaf};
 pub use pack::{Packed, pack};
 pub use rule::{Known, NothingKnown};
 pub use shape::{Item, ItemKind, Shape, Shapes, digest_of, digest_of_text};

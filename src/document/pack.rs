@@ -125,6 +125,10 @@ fn is_about(class: Cls) -> bool {
 }
 
 impl Packed {
+    pub(super) fn new(text: String, root: Part) -> Packed {
+        Packed { text, root }
+    }
+
     pub(super) fn root(&self) -> &Part {
         &self.root
     }

@@ -396,9 +396,10 @@ impl Cursor<'_> {
         let count = self.rest.iter().take_while(|b| b.is_ascii_digit()).count();
         let (digits, rest) = self.rest.split_at_checked(count)?;
         self.rest = rest;
-        let mut padded = digits.iter().copied().chain(std::iter::repeat(b'0'));
-        let mut take = |n| decimal(&padded.by_ref().take(n).collect::<Vec<u8>>());
-        if count == 0 { None } else { Some(Fraction { micros: take(6)?, finer: take(18)? }) }
+        let mut figures = digits.iter().chain(std::iter::repeat(&b'0')).map(|d| i64::from(d - b'0'));
+        let mut take = |n| figures.by_ref().take(n).fold(0, |value, figure| value * 10 + figure);
+        let (micros, finer) = (take(6), if count > 6 { take(18) } else { 0 });
+        (count > 0).then_some(Fraction { micros, finer })
     }
 
     /// A whole number of a duration; none, with nothing taken, where no digit stands.

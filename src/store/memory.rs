@@ -8,11 +8,16 @@ use super::repository::{
     Which,
 };
 use super::scan::Scan;
-use crate::document::{Batch, DocRow, EhrRow, ObjectKind};
+use crate::document::{Batch, Doc, DocRow, DocState, EhrRow, Fragment, NothingKnown, ObjectKind, Shapes, pack};
+use crate::rm::class::{Attr, Cls};
+use crate::rm::json;
+use crate::rm::tree::Tree;
+use hashbrown::{DefaultHashBuilder, HashTable};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::BuildHasher;
 
-/// EHRs, versions and definitions in memory, with one standing batch of columns for population queries.
+/// EHRs, versions and definitions in memory: every document is held once, in the columns of one standing batch.
 #[derive(Default)]
 pub struct Memory {
     state: RefCell<State>,
@@ -26,13 +31,19 @@ struct State {
     ehrs: BTreeMap<u64, Record>,
     ehr_ids: HashMap<String, u64>,
     subjects: HashMap<(String, String), u64>,
-    contributions: HashMap<String, Stated>,
-    /// Uids of contributions in commit order.
-    log: BTreeMap<u64, String>,
+    /// In commit order.
+    contributions: Vec<Stated>,
+    contribution_uids: Index,
     /// By target.
     tags: BTreeMap<String, (String, Vec<ItemTag>)>,
-    objects: HashMap<String, Object>,
+    /// The newest version of each object.
+    objects: Index,
+    /// For each document the version before it.
+    before: Vec<Option<u32>>,
+    /// Versions that say beside their document what it does not tell.
+    odd: HashMap<u32, Version>,
     definitions: BTreeMap<(DefinitionKind, String, String), Definition>,
+    shapes: Shapes,
     batch: Batch,
     ordinal: u64,
     revision: u64,
@@ -40,33 +51,57 @@ struct State {
     accesses: Vec<Access>,
 }
 
-/// An EHR with the ids of what it holds, in commit order. Demographic parties belong to one without `ehr`.
-#[derive(Default)]
+/// An EHR, and its number in the batch. Demographic parties belong to one without `ehr`.
 struct Record {
     ehr: Option<Ehr>,
     in_batch: u32,
-    objects: Vec<String>,
-    contributions: Vec<String>,
 }
 
 /// A contribution.
+#[derive(Clone)]
 struct Stated {
-    ehr_id: String,
-    document: String,
-    place: u64,
-    /// Object ids and numbers of its versions.
-    versions: Vec<(String, u32)>,
+    /// The number of its EHR in the batch.
+    owner: u32,
+    document: Statement,
+    /// The numbers of its versions.
+    documents: (u32, u32),
 }
 
-struct Object {
-    ehr_id: String,
-    versions: Vec<Stored>,
+/// The document of a contribution: packed, or as text where it does not come back letter for letter.
+#[derive(Clone)]
+enum Statement {
+    Packed(Fragment),
+    Text { uid: String, text: String },
 }
 
-struct Stored {
-    version: Version,
-    ordinal: u64,
-    in_batch: Option<u32>,
+const UID: &[Attr] = &[Attr::UID, Attr::VALUE];
+const PRECEDING: &[Attr] = &[Attr::PRECEDING_VERSION_UID, Attr::VALUE];
+const CONTRIBUTION: &[Attr] = &[Attr::CONTRIBUTION, Attr::ID, Attr::VALUE];
+const TIME: &[Attr] = &[Attr::COMMIT_AUDIT, Attr::TIME_COMMITTED, Attr::VALUE];
+const LIFECYCLE: &[Attr] = &[Attr::LIFECYCLE_STATE, Attr::DEFINING_CODE, Attr::CODE_STRING];
+
+/// Numbers found by a text that they stand for.
+#[derive(Default)]
+struct Index {
+    numbers: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Index {
+    fn find<'t>(&self, text: &str, text_of: impl Fn(u32) -> &'t str) -> Option<u32> {
+        self.numbers.find(self.hasher.hash_one(text), |number| text_of(*number) == text).copied()
+    }
+
+    /// Puts a number in place of the one with the same text, which it gives back.
+    fn put<'t>(&mut self, number: u32, text_of: impl Fn(u32) -> &'t str) -> Option<u32> {
+        let text = text_of(number);
+        let hash = self.hasher.hash_one(text);
+        if let Some(known) = self.numbers.find_mut(hash, |other| text_of(*other) == text) {
+            return Some(std::mem::replace(known, number));
+        }
+        self.numbers.insert_unique(hash, number, |other| self.hasher.hash_one(text_of(*other)));
+        None
+    }
 }
 
 impl Memory {
@@ -123,7 +158,11 @@ impl Memory {
 
 impl State {
     fn names_template(&self, id: &str) -> bool {
-        self.objects.values().flat_map(|o| &o.versions).any(|v| v.version.template_id.as_deref() == Some(id))
+        let named = |(document, doc): (u32, &Doc)| match self.odd.get(&document) {
+            Some(version) => version.template_id.as_deref() == Some(id),
+            None => self.template_of(doc) == Some(id),
+        };
+        (0..).zip(self.batch.docs()).any(named)
     }
 
     fn record(&self, ehr_id: &str) -> Option<&Record> {
@@ -134,8 +173,97 @@ impl State {
         self.record(ehr_id)?.ehr.as_ref()
     }
 
-    fn object(&self, ehr_id: &str, object_id: &str) -> Option<&Object> {
-        self.objects.get(object_id).filter(|o| o.ehr_id == ehr_id)
+    /// The newest version of an object.
+    fn newest(&self, object_id: &str) -> Option<u32> {
+        self.objects.find(object_id, |document| self.batch.object_id(document))
+    }
+
+    /// The versions of an object of an EHR, newest first.
+    fn versions(&self, ehr_id: &str, object_id: &str) -> impl Iterator<Item = u32> {
+        let is_own = |document: &u32| self.record(ehr_id).is_some_and(|r| self.batch.doc(*document).is_some_and(|doc| doc.ehr == r.in_batch));
+        std::iter::successors(self.newest(object_id).filter(is_own), |document| self.before.get(*document as usize).copied().flatten())
+    }
+
+    /// The documents of an EHR in commit order.
+    fn documents(&self, ehr_id: &str) -> impl Iterator<Item = (u32, &Doc)> {
+        let documents = self.record(ehr_id).map_or(&[][..], |record| self.batch.docs_of(record.in_batch));
+        documents.iter().filter_map(|number| Some((*number, self.batch.doc(*number)?)))
+    }
+
+    /// The contribution with a uid.
+    fn contribution(&self, uid: &str) -> Option<(usize, &Stated)> {
+        let number = self.contribution_uids.find(uid, |number| self.uid_of(number))? as usize;
+        Some((number, self.contributions.get(number)?))
+    }
+
+    fn uid_of(&self, contribution: u32) -> &str {
+        match self.contributions.get(contribution as usize).map(|c| &c.document) {
+            Some(Statement::Packed(fragment)) => self.batch.text_along(*fragment, UID).unwrap_or_default(),
+            Some(Statement::Text { uid, .. }) => uid,
+            None => "",
+        }
+    }
+
+    fn owner_id(&self, owner: u32) -> &str {
+        self.batch.ehr(owner).map_or("", |ehr| &ehr.ehr_id)
+    }
+
+    fn document_of(&self, stated: &Stated) -> String {
+        match &stated.document {
+            Statement::Packed(fragment) => self.json(*fragment),
+            Statement::Text { text, .. } => text.clone(),
+        }
+    }
+
+    fn json(&self, fragment: Fragment) -> String {
+        let mut out = String::new();
+        self.batch.write_json(fragment, 0, &mut out);
+        out
+    }
+
+    /// A version with its tags and those of its object.
+    fn version(&self, document: u32) -> Option<Version> {
+        let version = self.odd.get(&document).cloned().or_else(|| self.told(document))?;
+        let of = |target: &String| self.tags.get(target).map(|(_, tags)| TagList { target: target.clone(), tags: tags.clone() });
+        let tags = [&version.object_id, &version.version_uid].into_iter().filter_map(of).collect();
+        Some(Version { tags, ..version })
+    }
+
+    /// A version as its document tells it.
+    fn told(&self, document: u32) -> Option<Version> {
+        let doc = self.batch.doc(document)?;
+        let text = |path| self.batch.text_along(doc.version, path).map(str::to_owned);
+        Some(Version {
+            ehr_id: self.owner_id(doc.ehr).to_owned(),
+            kind: doc.row.kind,
+            object_id: self.batch.object_id(document).to_owned(),
+            version_uid: text(UID)?,
+            number: doc.row.number,
+            preceding: text(PRECEDING),
+            contribution: text(CONTRIBUTION)?,
+            time_committed: text(TIME)?,
+            lifecycle: text(LIFECYCLE)?,
+            template_id: self.template_of(doc).map(str::to_owned),
+            packed: self.batch.packed(doc.version)?,
+            tags: Vec::new(),
+        })
+    }
+
+    /// True when [`State::told`] gives this version.
+    fn tells(&self, document: u32, version: &Version) -> bool {
+        let Some(doc) = self.batch.doc(document) else { return false };
+        let text = |path| self.batch.text_along(doc.version, path);
+        let needed =
+            [(UID, &version.version_uid), (CONTRIBUTION, &version.contribution), (TIME, &version.time_committed), (LIFECYCLE, &version.lifecycle)];
+        needed.into_iter().all(|(path, said)| text(path) == Some(said))
+            && text(PRECEDING) == version.preceding.as_deref()
+            && self.template_of(doc) == version.template_id.as_deref()
+            && self.owner_id(doc.ehr) == version.ehr_id
+    }
+
+    fn template_of(&self, doc: &Doc) -> Option<&str> {
+        let of_composition = doc.data.filter(|_| doc.row.kind == ObjectKind::Composition);
+        self.batch.text_along(of_composition?, &[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE])
     }
 
     fn check(&self, commit: &Commit) -> Result<(), StoreError> {
@@ -149,7 +277,7 @@ impl State {
         }
         self.check_subject(&commit.ehr_id, commit.new_ehr.as_ref().and_then(|e| e.subject.as_ref()))?;
         self.check_subject(&commit.ehr_id, commit.status.as_ref().and_then(|s| s.subject.as_ref()))?;
-        if self.contributions.contains_key(&commit.contribution_uid) {
+        if self.contribution(&commit.contribution_uid).is_some() {
             return Err(StoreError::UidExists(commit.contribution_uid.clone()));
         }
         conflict::check_chain(&commit.versions, &|object| self.head(object))?;
@@ -165,18 +293,16 @@ impl State {
     }
 
     fn head(&self, object_id: &str) -> Option<Head> {
-        let object = self.objects.get(object_id)?;
-        let latest = object.versions.last()?;
-        Some(Head { ehr_id: object.ehr_id.clone(), version_uid: latest.version.version_uid.clone() })
+        let newest = self.newest(object_id)?;
+        let doc = self.batch.doc(newest)?;
+        let uid = self.odd.get(&newest).map(|version| version.version_uid.as_str()).or_else(|| self.batch.text_along(doc.version, UID));
+        Some(Head { ehr_id: self.owner_id(doc.ehr).to_owned(), version_uid: uid?.to_owned() })
     }
 
     /// The directories of an EHR that are not deleted.
     fn directories(&self, ehr_id: &str) -> Vec<String> {
-        let lives = |object: &&String| {
-            let latest = self.objects.get(*object).and_then(|o| o.versions.last());
-            latest.is_some_and(|l| l.version.kind == ObjectKind::Folder && !l.version.is_deletion())
-        };
-        self.record(ehr_id).map(|r| r.objects.iter().filter(lives).cloned().collect()).unwrap_or_default()
+        let lives = |doc: &Doc| doc.row.kind == ObjectKind::Folder && doc.row.latest && !doc.row.deleted;
+        self.documents(ehr_id).filter(|(_, doc)| lives(doc)).map(|(number, _)| self.batch.object_id(number).to_owned()).collect()
     }
 
     /// False when there was nothing to do.
@@ -211,33 +337,59 @@ impl State {
         if let Some(flags) = commit.status {
             self.flag(&commit.ehr_id, flags);
         }
-        let key = self.key_of(&commit.ehr_id);
-        self.ehrs.entry(key).or_default().contributions.push(commit.contribution_uid.clone());
-        let place = self.log.last_key_value().map_or(0, |(place, _)| place + 1);
-        self.log.insert(place, commit.contribution_uid.clone());
-        let versions = commit.versions.iter().map(|v| (v.object_id.clone(), v.number)).collect();
-        let stated = Stated { ehr_id: commit.ehr_id.clone(), document: commit.contribution, place, versions };
-        self.contributions.insert(commit.contribution_uid, stated);
+        let owner = self.owner(&commit.ehr_id);
+        let document = self.statement(commit.contribution_uid, commit.contribution);
         self.accesses.extend(commit.access);
+        let first = self.batch.len() as u32;
         for mut version in commit.versions {
             std::mem::take(&mut version.tags).into_iter().for_each(|list| self.tag(&commit.ehr_id, list));
-            self.store(key, version);
+            self.ordinal += 1;
+            self.store(owner, self.ordinal, version);
+        }
+        self.contribute(Stated { owner, document, documents: (first, self.batch.len() as u32) });
+    }
+
+    /// The document of a contribution, packed where it comes back as it is.
+    fn statement(&mut self, uid: String, text: String) -> Statement {
+        let tree = json::read(&text, Cls::CONTRIBUTION).ok();
+        let root = tree.as_ref().and_then(Tree::root).filter(|root| root.text_along(UID) == Some(&uid));
+        let packed = root.map(|root| pack(root, &NothingKnown, &self.shapes));
+        match packed.filter(|packed| packed.to_json() == text) {
+            Some(packed) => Statement::Packed(self.batch.add_aside(&packed)),
+            None => Statement::Text { uid, text },
         }
     }
 
-    /// The key of an EHR's record; that of the parties is made when it is first needed.
-    fn key_of(&mut self, ehr_id: &str) -> u64 {
-        let next = self.ehrs.last_key_value().map_or(0, |(key, _)| key + 1);
-        *self.ehr_ids.entry(ehr_id.to_owned()).or_insert(next)
+    fn contribute(&mut self, stated: Stated) {
+        let number = self.contributions.len() as u32;
+        self.contributions.push(stated);
+        let mut uids = std::mem::take(&mut self.contribution_uids);
+        uids.put(number, |number| self.uid_of(number));
+        self.contribution_uids = uids;
+    }
+
+    /// The number in the batch of an EHR, or of the owner of the parties, which is made when it is first needed.
+    fn owner(&mut self, ehr_id: &str) -> u32 {
+        if let Some(record) = self.record(ehr_id) {
+            return record.in_batch;
+        }
+        let in_batch = self.batch.add_owner();
+        self.keep(ehr_id, Record { ehr: None, in_batch });
+        in_batch
+    }
+
+    fn keep(&mut self, ehr_id: &str, record: Record) -> u64 {
+        let key = self.ehrs.last_key_value().map_or(0, |(key, _)| key + 1);
+        self.ehr_ids.insert(ehr_id.to_owned(), key);
+        self.ehrs.insert(key, record);
+        key
     }
 
     fn create(&mut self, ehr: Ehr) {
-        let key = self.key_of(&ehr.ehr_id);
-        if let Some(subject) = &ehr.subject {
-            self.subjects.insert(subject.clone(), key);
-        }
         let in_batch = self.batch.add_ehr(row_of(&ehr));
-        self.ehrs.insert(key, Record { ehr: Some(ehr), in_batch, ..Record::default() });
+        let (id, subject) = (ehr.ehr_id.clone(), ehr.subject.clone());
+        let key = self.keep(&id, Record { ehr: Some(ehr), in_batch });
+        self.subjects.extend(subject.map(|subject| (subject, key)));
     }
 
     fn flag(&mut self, ehr_id: &str, flags: EhrFlags) {
@@ -262,129 +414,102 @@ impl State {
         }
     }
 
-    /// A version with its tags and those of its object.
-    fn tagged(&self, version: &Version) -> Version {
-        let of = |target: &String| self.tags.get(target).map(|(_, tags)| TagList { target: target.clone(), tags: tags.clone() });
-        Version { tags: [&version.object_id, &version.version_uid].into_iter().filter_map(of).collect(), ..version.clone() }
-    }
-
-    fn forget_contribution(&mut self, uid: &str) {
-        if let Some(stated) = self.contributions.remove(uid) {
-            self.log.remove(&stated.place);
+    fn store(&mut self, owner: u32, ordinal: u64, version: Version) {
+        let before = self.newest(&version.object_id);
+        before.into_iter().for_each(|document| self.batch.supersede(document));
+        let row = DocRow {
+            kind: version.kind,
+            object_id: version.object_id.clone(),
+            number: version.number,
+            ordinal,
+            latest: true,
+            deleted: version.is_deletion(),
+        };
+        let document = self.batch.add(owner, row, &version.packed);
+        self.before.push(before);
+        self.objects.put(document, |document| self.batch.object_id(document));
+        if !self.tells(document, &version) {
+            self.odd.insert(document, version);
         }
-    }
-
-    fn store(&mut self, key: u64, version: Version) {
-        let Some(record) = self.ehrs.get_mut(&key) else { return };
-        self.ordinal += 1;
-        let stored = Stored { version, ordinal: self.ordinal, in_batch: None };
-        let object_id = stored.version.object_id.clone();
-        let object = self.objects.entry(object_id.clone()).or_insert_with(|| {
-            record.objects.push(object_id);
-            Object { ehr_id: stored.version.ehr_id.clone(), versions: Vec::new() }
-        });
-        if let Some(document) = object.versions.last().and_then(|v| v.in_batch) {
-            self.batch.supersede(document);
-        }
-        let in_batch = record.ehr.is_some().then(|| stored.add_to(&mut self.batch, record.in_batch, true));
-        object.versions.push(Stored { in_batch, ..stored });
     }
 
     /// Forgets an EHR, its objects, contributions and columns.
     fn remove(&mut self, ehr_id: &str) -> bool {
         let Some(record) = self.ehr_ids.remove(ehr_id).and_then(|key| self.ehrs.remove(&key)) else { return false };
-        for object in &record.objects {
-            self.objects.remove(object);
-        }
-        for contribution in &record.contributions {
-            self.forget_contribution(contribution);
-        }
         self.tags.retain(|_, (owner, _)| owner != ehr_id);
         if let Some(subject) = record.ehr.and_then(|e| e.subject) {
             self.subjects.remove(&subject);
         }
-        self.rebuild();
+        self.rebuild(&|_| true);
         self.revision += 1;
         true
     }
 
     /// Forgets objects, and contributions that are left without versions.
     fn remove_objects(&mut self, ehr_id: &str, objects: &[String]) {
-        let Some(record) = self.ehr_ids.get(ehr_id).and_then(|key| self.ehrs.get_mut(key)) else { return };
-        record.objects.retain(|object| !objects.contains(object));
-        let contributions = &self.contributions;
-        let left = |uid: &String| contributions.get(uid).is_some_and(|c| c.versions.iter().any(|(object, _)| record.objects.contains(object)));
-        let (kept, gone): (Vec<String>, Vec<String>) = std::mem::take(&mut record.contributions).into_iter().partition(left);
-        record.contributions = kept;
-        for object in objects {
-            self.objects.remove(object);
-        }
         self.tags.retain(|target, _| {
             !objects.iter().any(|o| target.strip_prefix(o.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with("::")))
         });
-        gone.iter().for_each(|uid| self.forget_contribution(uid));
-        self.rebuild();
+        let gone: HashSet<u32> = objects.iter().flat_map(|object| self.versions(ehr_id, object)).collect();
+        self.rebuild(&|document| !gone.contains(&document));
     }
 
-    /// Makes the standing batch anew, so that nothing of a removed EHR stays in its columns.
-    fn rebuild(&mut self) {
-        let mut batch = Batch::new();
-        let mut order: Vec<(u64, u32, String, usize)> = Vec::new();
+    /// Makes the standing batch anew of the versions that are kept, so that nothing of a removed one stays in its columns.
+    fn rebuild(&mut self, kept: &dyn Fn(u32) -> bool) {
+        let old = std::mem::take(&mut self.batch);
+        let contributions = std::mem::take(&mut self.contributions);
+        let mut odd = std::mem::take(&mut self.odd);
+        (self.contribution_uids, self.objects, self.before) = Default::default();
+        let mut owners: HashMap<u32, u32> = HashMap::new();
         for record in self.ehrs.values_mut() {
-            let Some(ehr) = &record.ehr else { continue };
-            record.in_batch = batch.add_ehr(row_of(ehr));
-            for id in &record.objects {
-                let versions = self.objects.get(id).map(|o| o.versions.as_slice()).unwrap_or_default();
-                order.extend(versions.iter().enumerate().map(|(i, stored)| (stored.ordinal, record.in_batch, id.clone(), i)));
+            let number = match &record.ehr {
+                Some(ehr) => self.batch.add_ehr(row_of(ehr)),
+                None => self.batch.add_owner(),
+            };
+            owners.insert(std::mem::replace(&mut record.in_batch, number), number);
+        }
+        for stated in contributions {
+            let Some(owner) = owners.get(&stated.owner).copied() else { continue };
+            let first = self.batch.len() as u32;
+            for document in (stated.documents.0..stated.documents.1).filter(|document| kept(*document)) {
+                self.carry(owner, document, &old, odd.remove(&document));
+            }
+            let documents = (first, self.batch.len() as u32);
+            if documents.0 < documents.1 || stated.documents.0 == stated.documents.1 {
+                let document = match stated.document {
+                    Statement::Packed(fragment) => {
+                        let packed = old.packed(fragment);
+                        Statement::Packed(packed.map_or(fragment, |packed| self.batch.add_aside(&packed)))
+                    }
+                    text => text,
+                };
+                self.contribute(Stated { owner, document, documents });
             }
         }
-        order.sort_unstable();
-        for (_, ehr, object, index) in order {
-            let Some(object) = self.objects.get_mut(&object) else { continue };
-            let latest = index + 1 == object.versions.len();
-            if let Some(stored) = object.versions.get_mut(index) {
-                stored.in_batch = Some(stored.add_to(&mut batch, ehr, latest));
-            }
-        }
-        self.batch = batch;
     }
 
-    /// A batch of one EHR with what a scan asks for of it.
-    fn batch_of(&self, ehr_id: &str, scan: &Scan) -> Option<Batch> {
-        let record = self.record(ehr_id)?;
-        let ehr = record.ehr.as_ref().filter(|e| e.is_queryable || scan.unqueryable)?;
+    /// Takes a document over from another batch.
+    fn carry(&mut self, owner: u32, document: u32, old: &Batch, odd: Option<Version>) {
+        let Some((doc, packed)) = old.doc(document).and_then(|doc| Some((doc, old.packed(doc.version)?))) else { return };
+        let before = self.newest(old.object_id(document));
+        let DocState { kind, number, ordinal, latest, deleted } = doc.row;
+        let row = DocRow { kind, object_id: old.object_id(document).to_owned(), number, ordinal, latest, deleted };
+        let document = self.batch.add(owner, row, &packed);
+        self.before.push(before);
+        self.objects.put(document, |document| self.batch.object_id(document));
+        self.odd.extend(odd.map(|odd| (document, odd)));
+    }
+
+    /// A batch of one EHR with all its versions.
+    fn batch_of(&self, ehr_id: &str) -> Option<Batch> {
         let mut batch = Batch::new();
-        let number = batch.add_ehr(row_of(ehr));
-        let objects = record.objects.iter().filter_map(|id| self.objects.get(id));
-        let mut wanted: Vec<(&Stored, bool)> = objects
-            .flat_map(|object| object.versions.iter().enumerate().map(|(i, stored)| (stored, i + 1 == object.versions.len())))
-            .filter(|(stored, latest)| stored.wanted(scan, *latest))
-            .collect();
-        wanted.sort_unstable_by_key(|(stored, _)| stored.ordinal);
-        for (stored, latest) in wanted {
-            stored.add_to(&mut batch, number, latest);
+        let number = batch.add_ehr(row_of(self.ehr(ehr_id)?));
+        for (document, doc) in self.documents(ehr_id) {
+            let DocState { kind, number: nth, ordinal, latest, deleted } = doc.row;
+            let row = DocRow { kind, object_id: self.batch.object_id(document).to_owned(), number: nth, ordinal, latest, deleted };
+            batch.add(number, row, &self.batch.packed(doc.version)?);
         }
         Some(batch)
-    }
-}
-
-impl Stored {
-    fn add_to(&self, batch: &mut Batch, ehr: u32, latest: bool) -> u32 {
-        let version = &self.version;
-        let row = DocRow {
-            kind: version.kind,
-            object_id: version.object_id.clone(),
-            number: version.number,
-            ordinal: self.ordinal,
-            latest,
-            deleted: version.is_deletion(),
-        };
-        batch.add(ehr, row, &version.packed)
-    }
-
-    fn wanted(&self, scan: &Scan, latest: bool) -> bool {
-        let version = &self.version;
-        scan.kinds.contains(&version.kind) && (scan.all_versions || (latest && !version.is_deletion()))
     }
 }
 
@@ -410,21 +535,17 @@ impl Repository for Memory {
     async fn contributions(&self, ehr_id: Option<&str>, after: Option<&str>, limit: u64) -> Result<Vec<Contribution>, StoreError> {
         let state = self.state.borrow();
         let behind = match after {
-            Some(uid) => state.contributions.get(uid).ok_or(StoreError::NoSuchContribution)?.place + 1,
+            Some(uid) => state.contribution(uid).ok_or(StoreError::NoSuchContribution)?.0 + 1,
             None => 0,
         };
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let version = |(object, number): &(String, u32)| {
-            let stored = state.objects.get(object)?.versions.iter().find(|s| s.version.number == *number)?;
-            Some(state.tagged(&stored.version))
-        };
-        let stated = state.log.range(behind..).filter_map(|(_, uid)| Some((uid, state.contributions.get(uid)?)));
-        let wanted = stated.filter(|(_, c)| ehr_id.is_none_or(|ehr_id| c.ehr_id == ehr_id)).take(limit);
-        let whole = |(uid, c): (&String, &Stated)| Contribution {
-            ehr_id: c.ehr_id.clone(),
-            uid: uid.clone(),
-            document: c.document.clone(),
-            versions: c.versions.iter().filter_map(version).collect(),
+        let stated = (0..).zip(&state.contributions).skip(behind);
+        let wanted = stated.filter(|(_, c)| ehr_id.is_none_or(|ehr_id| state.owner_id(c.owner) == ehr_id)).take(limit);
+        let whole = |(number, c): (u32, &Stated)| Contribution {
+            ehr_id: state.owner_id(c.owner).to_owned(),
+            uid: state.uid_of(number).to_owned(),
+            document: state.document_of(c),
+            versions: (c.documents.0..c.documents.1).filter_map(|document| state.version(document)).collect(),
         };
         Ok(wanted.map(whole).collect())
     }
@@ -457,40 +578,44 @@ impl Repository for Memory {
 
     async fn version(&self, ehr_id: &str, object_id: &str, which: Which<'_>) -> Result<Option<Version>, StoreError> {
         let state = self.state.borrow();
-        let Some(object) = state.object(ehr_id, object_id) else { return Ok(None) };
-        let mut versions = object.versions.iter().map(|stored| &stored.version).rev();
-        let found = match which {
+        let mut versions = state.versions(ehr_id, object_id).filter_map(|document| state.version(document));
+        Ok(match which {
             Which::Latest => versions.next(),
             Which::Uid(uid) => versions.find(|v| v.version_uid == uid),
             Which::At(time) => versions.find(|v| v.time_committed.as_str() <= time),
-        };
-        Ok(found.map(|version| state.tagged(version)))
+        })
     }
 
     async fn versions(&self, ehr_id: &str, object_id: &str) -> Result<Vec<Version>, StoreError> {
         let state = self.state.borrow();
-        Ok(state.object(ehr_id, object_id).map(|o| o.versions.iter().map(|s| state.tagged(&s.version)).collect()).unwrap_or_default())
+        let mut versions: Vec<Version> = state.versions(ehr_id, object_id).filter_map(|document| state.version(document)).collect();
+        versions.reverse();
+        Ok(versions)
     }
 
     async fn objects(&self, ehr_id: &str, kind: ObjectKind, offset: u64, limit: u64) -> Result<Vec<String>, StoreError> {
         let state = self.state.borrow();
-        let Some(record) = state.record(ehr_id) else { return Ok(Vec::new()) };
-        let is_kind = |id: &&String| state.objects.get(*id).and_then(|o| o.versions.first()).is_some_and(|v| v.version.kind == kind);
+        let is_first = |(document, doc): &(u32, &Doc)| doc.row.kind == kind && state.before.get(*document as usize) == Some(&None);
         let skip = usize::try_from(offset).unwrap_or(usize::MAX);
         let take = usize::try_from(limit).unwrap_or(usize::MAX);
-        Ok(record.objects.iter().filter(is_kind).skip(skip).take(take).cloned().collect())
+        let wanted = state.documents(ehr_id).filter(is_first).skip(skip).take(take);
+        Ok(wanted.map(|(document, _)| state.batch.object_id(document).to_owned()).collect())
     }
 
     async fn contribution(&self, ehr_id: &str, uid: &str) -> Result<Option<String>, StoreError> {
         let state = self.state.borrow();
-        Ok(state.contributions.get(uid).filter(|c| c.ehr_id == ehr_id).map(|c| c.document.clone()))
+        let found = state.contribution(uid).filter(|(_, c)| state.owner_id(c.owner) == ehr_id);
+        Ok(found.map(|(_, c)| state.document_of(c)))
     }
 
     async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<u64, StoreError> {
         let state = self.state.borrow();
-        match &scan.ehr {
-            None => sink(&state.batch),
-            Some(ehr_id) => state.batch_of(ehr_id, scan).is_none_or(|batch| sink(&batch)),
+        let found = scan.ehr.as_deref().map(|ehr_id| (ehr_id, state.ehr(ehr_id).is_some_and(|ehr| ehr.is_queryable || scan.unqueryable)));
+        match found {
+            Some((_, false)) => true,
+            // What follows from all versions of an EHR would be made for all EHRs of the standing batch.
+            Some((ehr_id, true)) if scan.whole_ehrs && scan.all_versions => state.batch_of(ehr_id).is_none_or(|batch| sink(&batch)),
+            _ => sink(&state.batch),
         };
         Ok(state.revision)
     }

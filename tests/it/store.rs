@@ -464,12 +464,13 @@ pub fn found<R: Repository>(store: &R, scan: &Scan) -> Vec<String> {
     let mut found = Vec::new();
     done(store.scan(scan, &mut |batch| {
         let wanted = |doc: &aqlite::document::Doc| {
-            let ehr = batch.ehr(doc.ehr);
+            let ehr = batch.ehr(doc.ehr).filter(|e| scan.ehr.as_ref().is_none_or(|id| e.ehr_id == *id));
             ehr.is_some_and(|e| e.is_queryable || scan.unqueryable)
                 && scan.kinds.contains(&doc.row.kind)
                 && (scan.all_versions || (doc.row.latest && !doc.row.deleted))
         };
-        found.extend(batch.docs().iter().filter(|d| wanted(d)).map(|d| format!("{}::{}", d.row.object_id, d.row.number)));
+        let documents = (0..).zip(batch.docs()).filter(|(_, doc)| wanted(doc));
+        found.extend(documents.map(|(number, doc)| format!("{}::{}", batch.object_id(number), doc.row.number)));
         true
     }));
     found
@@ -479,7 +480,8 @@ pub fn found<R: Repository>(store: &R, scan: &Scan) -> Vec<String> {
 fn ehrs<R: Repository>(store: &R, scan: &Scan) -> Vec<String> {
     let mut found = Vec::new();
     done(store.scan(scan, &mut |batch: &Batch| {
-        found.extend(batch.ehrs().map(|(_, e)| e.ehr_id.clone()));
+        let wanted = batch.ehrs().filter(|(_, e)| scan.ehr.as_ref().is_none_or(|id| e.ehr_id == *id));
+        found.extend(wanted.map(|(_, e)| e.ehr_id.clone()));
         true
     }));
     found

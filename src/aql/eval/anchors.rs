@@ -41,7 +41,7 @@ impl<'p> Anchors<'p> {
                 }
             }
         }
-        (plan.single && plan.scan().ehr.is_none() && anchors.entries.len() <= 3).then_some(anchors)
+        (plan.single && anchors.entries.len() <= 3).then_some(anchors)
     }
 }
 

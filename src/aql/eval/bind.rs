@@ -286,9 +286,12 @@ impl<'p, 'b> Binder<'p, 'b> {
         });
         for id in items {
             let object = id.split("::").next().unwrap_or(id);
-            let mut docs =
-                self.view.docs_of(self.ehr).filter(|d| is_current(d) && d.row.kind == ObjectKind::Composition && d.row.object_id == object);
-            if let Some(doc) = docs.next() {
+            let batch = self.view.batch;
+            let is_listed = |document: &&u32| {
+                let is_composition = |doc: &Doc| is_current(doc) && doc.row.kind == ObjectKind::Composition;
+                batch.doc(**document).is_some_and(is_composition) && batch.object_id(**document) == object
+            };
+            if let Some(doc) = batch.docs_of(self.ehr).iter().find(is_listed).and_then(|document| batch.doc(*document)) {
                 visit(doc)?;
             }
         }
@@ -307,7 +310,7 @@ pub(super) fn is_current(doc: &Doc) -> bool {
 }
 
 /// False when the node id, known from the shape, already fails the predicate.
-fn may_hold(predicate: &Predicate, id: Option<&str>, exact: bool) -> bool {
+pub(super) fn may_hold(predicate: &Predicate, id: Option<&str>, exact: bool) -> bool {
     match (predicate, id) {
         (Predicate::NodeId(wanted), Some(id)) => matches_node_id(wanted, id, exact),
         (Predicate::And(terms), _) => terms.iter().all(|t| may_hold(t, id, exact)),

@@ -7,6 +7,7 @@ use super::value::holds;
 use crate::aql::facts::Cells;
 use crate::aql::query::{CompareOp, Condition, Expr, Literal};
 use crate::document::{Column, Fragment, ItemKind, Table};
+use hashbrown::HashMap;
 
 /// Rows of which each has the same cells, in a fragment of its own.
 pub(super) struct Block<'b, 't> {
@@ -42,7 +43,7 @@ enum Reads<'b> {
     /// Nothing that differs between rows.
     Nothing,
     /// One column of words.
-    Words(&'b [u32], usize),
+    Words(&'b [u32]),
     /// Anything.
     Anything,
 }
@@ -60,16 +61,12 @@ impl<'b> Block<'b, '_> {
                     self.rows.clear();
                 }
             }
-            Reads::Words(ids, count) => {
-                let mut known: Vec<Option<bool>> = vec![None; count];
+            Reads::Words(ids) => {
+                let mut known: HashMap<u32, bool> = HashMap::new();
                 let flags: Vec<bool> = (0..self.rows.len())
                     .map(|i| {
-                        let word = self.rows.get(i).and_then(|row| ids.get(*row as usize)).map_or(0, |id| *id as usize);
-                        let truth = known.get(word).copied().flatten().unwrap_or_else(|| self.is_true(i, conjunct, judge, scratch));
-                        if let Some(slot) = known.get_mut(word) {
-                            *slot = Some(truth);
-                        }
-                        truth
+                        let word = self.rows.get(i).and_then(|row| ids.get(*row as usize)).map_or(0, |id| *id);
+                        *known.entry(word).or_insert_with(|| self.is_true(i, conjunct, judge, scratch))
                     })
                     .collect();
                 self.keep(|i, _| flags.get(i).copied().unwrap_or(false));
@@ -163,8 +160,8 @@ impl<'b> Block<'b, '_> {
             };
             found = match (self.table.shape().item(item).map(|i| i.kind), self.column(*path), found) {
                 (Some(ItemKind::Constant(..)), _, found) => found,
-                (_, Some(Column::Text(texts)), Reads::Nothing) => Reads::Words(texts.ids(), texts.words().len()),
-                (_, Some(Column::Text(texts)), Reads::Words(ids, count)) if std::ptr::eq(texts.ids(), ids) => Reads::Words(ids, count),
+                (_, Some(Column::Text(ids)), Reads::Nothing) => Reads::Words(ids),
+                (_, Some(Column::Text(ids)), Reads::Words(others)) if std::ptr::eq(ids.as_slice(), others) => Reads::Words(others),
                 _ => return Reads::Anything,
             };
         }

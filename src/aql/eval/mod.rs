@@ -12,6 +12,7 @@ mod function;
 mod node;
 mod output;
 mod predicate;
+mod scope;
 mod sum;
 mod templates;
 mod touched;
@@ -160,18 +161,15 @@ impl<'p> Run<'p> {
     }
 
     fn each_ehr(&mut self, batch: &Batch, last_ehr: &LastEhr) -> ControlFlow<()> {
-        let only = self.only_ehr(batch);
-        for (ehr, row) in batch.ehrs() {
-            let wanted = only.map_or(row.is_queryable, |only| only == Some(ehr));
-            if !wanted {
-                continue;
-            }
-            if (self.stopped)() {
-                return self.fail(QueryError::Stopped);
-            }
-            self.bind(batch, ehr, Parent::Ehr(ehr), last_ehr)?;
+        match self.only_ehr(batch) {
+            Some(ehr) => ehr.map_or(ControlFlow::Continue(()), |ehr| self.bind(batch, ehr, Parent::Ehr(ehr), last_ehr)),
+            None => batch.ehrs().filter(|(_, row)| row.is_queryable).try_for_each(|(ehr, _)| {
+                if (self.stopped)() {
+                    return self.fail(QueryError::Stopped);
+                }
+                self.bind(batch, ehr, Parent::Ehr(ehr), last_ehr)
+            }),
         }
-        ControlFlow::Continue(())
     }
 
     fn bind(&mut self, batch: &Batch, ehr: u32, parent: Parent<'_>, last_ehr: &LastEhr) -> ControlFlow<()> {

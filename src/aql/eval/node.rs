@@ -4,7 +4,6 @@ use crate::aql::plan::EHR_REFERENCES;
 use crate::document::{Batch, Doc, Fragment, ItemKind, Leaf, ObjectKind, Table};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json::quote_into;
-use crate::rm::tree::Kind;
 use std::cell::Cell;
 
 /// A node of a stored document: an object or a leaf.
@@ -67,7 +66,7 @@ impl<'b> View<'b> {
         if let Some(ItemKind::Slot(..)) = table.shape().item(node.item).map(|i| i.kind) {
             self.note_difference();
         }
-        table.leaf(node.item, node.fragment.row)
+        self.batch.leaf(node.fragment, node.item)
     }
 
     /// The object that a leaf belongs to, within its fragment: its class and the attribute of the leaf.
@@ -180,24 +179,6 @@ impl<'b> View<'b> {
 
     /// Appends the text of a number leaf with its digits as sent.
     pub fn write_token(self, node: Node, out: &mut String) {
-        if let Some(table) = self.table(node) {
-            match table.shape().item(node.item).map(|i| (i.kind, i)) {
-                Some((ItemKind::Slot(_, slot), _)) => drop(table.column(slot).map(|c| c.write(node.fragment.row, out))),
-                Some((ItemKind::Constant(..), item)) => out.push_str(table.shape().text(item)),
-                _ => {}
-            }
-        }
-    }
-
-    /// True for a node that is a leaf.
-    pub fn is_leaf(self, node: Node) -> bool {
-        let kind = self.table(node).and_then(|t| t.shape().item(node.item)).map(|i| i.kind);
-        matches!(kind, Some(ItemKind::Constant(..) | ItemKind::Slot(..)))
-    }
-
-    /// True for a leaf that is a number.
-    pub fn is_number(self, node: Node) -> bool {
-        let kind = self.table(node).and_then(|t| t.shape().item(node.item)).map(|i| i.kind);
-        matches!(kind, Some(ItemKind::Constant(Kind::Number, ..) | ItemKind::Slot(Kind::Number, _)))
+        self.batch.write_leaf(node.fragment, node.item, out);
     }
 }

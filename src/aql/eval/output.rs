@@ -5,8 +5,10 @@ use super::condition::Judge;
 use super::node::{Node, View};
 use super::sum::Sum;
 use super::value::Value;
+use crate::aql::plan::Plan;
 use crate::aql::query::{Aggregate, ColumnValue, Expr, Literal, OrderBy, OrderKey, Query, Window};
 use crate::aql::result::{Cell, ResultColumn, ResultSet};
+use crate::document::Leaf;
 use crate::rm::Token;
 use crate::rm::json::Scanner;
 use crate::rm::time::{Axis, Temporal, TemporalKind};
@@ -15,10 +17,12 @@ use std::collections::{HashMap, HashSet};
 
 /// A row on its way out.
 struct OutRow {
+    /// Empty while they still point into the batch.
     cells: Vec<Cell>,
-    /// What the cells are made of, while the batch is there; then empty.
-    nodes: Vec<Node>,
-    keys: Vec<SortKey>,
+    /// Which of the kept nodes the cells are made of: counted in rows.
+    nodes: u32,
+    /// Which of the kept keys it sorts by: counted in rows.
+    keys: u32,
     order: Order,
 }
 
@@ -57,6 +61,10 @@ struct Tally {
 /// Collects rows and gives the result set.
 pub(super) struct Output {
     rows: Vec<OutRow>,
+    /// What rows sort by, one behind the other.
+    keys: Vec<SortKey>,
+    /// What rows without cells are made of, one behind the other.
+    nodes: Vec<Node>,
     groups: Vec<Group>,
     by_key: HashMap<String, usize>,
     grouped: bool,
@@ -66,7 +74,7 @@ pub(super) struct Output {
 impl Output {
     pub fn new(query: &Query) -> Output {
         let grouped = query.select.iter().any(|c| matches!(c.value, ColumnValue::Aggregate(_)));
-        Output { rows: Vec::new(), groups: Vec::new(), by_key: HashMap::new(), grouped, taken: 0 }
+        Output { rows: Vec::new(), keys: Vec::new(), nodes: Vec::new(), groups: Vec::new(), by_key: HashMap::new(), grouped, taken: 0 }
     }
 
     /// How many rows or groups are held.
@@ -85,38 +93,65 @@ impl Output {
         let query = &judge.plan.query;
         let order = (order, self.taken);
         self.taken += 1;
-        let keys: Vec<SortKey> = query.order.iter().map(|k| order_key(judge, &k.key, row)).collect();
+        let keys = query.order.iter().map(|k| order_key(judge, &k.key, row));
         if self.grouped {
-            self.add_to_group(judge, row, keys, order);
-            return;
+            return self.add_to_group(judge, row, keys.collect(), order);
         }
         match best_of(query) {
             Some(wanted) => {
-                self.rows.push(OutRow { cells: Vec::new(), nodes: row.to_vec(), keys, order });
+                let nodes = (self.nodes.len() / row.len().max(1)) as u32;
+                self.nodes.extend_from_slice(row);
+                self.push(query, Vec::new(), nodes, keys, order);
                 if self.rows.len() >= wanted.saturating_mul(2).max(1024) {
-                    self.shed(query, wanted);
+                    self.shed(judge.plan, wanted);
                 }
             }
-            None => self.rows.push(OutRow { cells: cells_of(judge, row), nodes: Vec::new(), keys, order }),
+            None => self.push(query, cells_of(judge, row), 0, keys, order),
         }
+    }
+
+    fn push(&mut self, query: &Query, cells: Vec<Cell>, nodes: u32, keys: impl Iterator<Item = SortKey>, order: Order) {
+        let number = self.keys.len().checked_div(query.order.len()).unwrap_or(0) as u32;
+        self.keys.extend(keys);
+        self.rows.push(OutRow { cells, nodes, keys: number, order });
     }
 
     /// Makes the cells that still point into the batch; of a top-k query only those of the best rows.
     pub fn settle<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>) {
         let Some(wanted) = best_of(&judge.plan.query) else { return };
         if self.rows.len() > wanted {
-            self.shed(&judge.plan.query, wanted);
+            self.shed(judge.plan, wanted);
         }
-        for row in self.rows.iter_mut().filter(|r| !r.nodes.is_empty()) {
-            row.cells = cells_of(judge, &std::mem::take(&mut row.nodes));
+        for row in self.rows.iter_mut().filter(|r| r.cells.is_empty()) {
+            row.cells = cells_of(judge, nth(&self.nodes, row.nodes, judge.plan.width));
         }
+        self.nodes.clear();
     }
 
-    /// Keeps the best rows so far.
-    fn shed(&mut self, query: &Query, wanted: usize) {
-        self.rows.sort_by_key(|r| r.order);
-        sort(&mut self.rows, &query.order);
+    /// Keeps the best rows so far, with their keys and nodes.
+    fn shed(&mut self, plan: &Plan, wanted: usize) {
+        let width = plan.query.order.len();
+        self.sort(&plan.query);
         self.rows.truncate(wanted);
+        let (mut keys, mut nodes) = (Vec::new(), Vec::new());
+        for (number, row) in (0..).zip(&mut self.rows) {
+            let start = row.keys as usize * width;
+            let own = self.keys.get_mut(start..start + width);
+            keys.extend(own.into_iter().flatten().map(|key| std::mem::replace(key, SortKey::Null)));
+            row.keys = number;
+            if row.cells.is_empty() {
+                let own = nth(&self.nodes, row.nodes, plan.width);
+                row.nodes = (nodes.len() / plan.width) as u32;
+                nodes.extend_from_slice(own);
+            }
+        }
+        (self.keys, self.nodes) = (keys, nodes);
+    }
+
+    /// Sorts the rows: by ORDER BY (NULL last for ASC, first for DESC), then in default order.
+    fn sort(&mut self, query: &Query) {
+        let keys = |row: &OutRow| nth(&self.keys, row.keys, query.order.len());
+        self.rows.sort_unstable_by(|a, b| compare_rows(keys(a), keys(b), &query.order).then(a.order.cmp(&b.order)));
     }
 
     /// True for a query whose one group takes rows in any order: aggregates only.
@@ -187,8 +222,7 @@ impl Output {
         if self.grouped {
             self.close_groups(query);
         }
-        self.rows.sort_by_key(|r| r.order);
-        sort(&mut self.rows, &query.order);
+        self.sort(query);
         let mut rows: Vec<Vec<Cell>> = self.rows.into_iter().map(|r| r.cells).collect();
         if query.distinct {
             let mut seen = HashSet::new();
@@ -221,7 +255,7 @@ impl Output {
                     *key = tally.key(aggregate);
                 }
             }
-            self.rows.push(OutRow { cells: group.cells, nodes: Vec::new(), keys: group.keys, order: group.order });
+            self.push(query, group.cells, 0, group.keys.into_iter(), group.order);
         }
     }
 }
@@ -250,23 +284,19 @@ impl Tally {
             Aggregate::Sum(path) | Aggregate::Avg(path) | Aggregate::Min(path) | Aggregate::Max(path) => block.numbers(*path),
             _ => None,
         };
-        let number = |i: usize| block.rows.get(i).and_then(|row| numbers?.get(*row as usize)).copied();
         match (aggregate, numbers) {
             (Aggregate::CountRows, _) => self.count += block.rows.len() as u64,
             (Aggregate::Sum(_) | Aggregate::Avg(_), Some(values)) => {
                 self.count += block.rows.len() as u64;
                 block.rows.iter().filter_map(|row| values.get(*row as usize)).for_each(|v| self.sum.add(*v));
             }
-            (Aggregate::Min(_) | Aggregate::Max(_), Some(_)) => {
-                let wanted = if matches!(aggregate, Aggregate::Min(_)) { Ordering::Less } else { Ordering::Greater };
-                let best = (0..block.rows.len()).reduce(|best, i| {
-                    match number(i).map(without_sign_of_zero).partial_cmp(&number(best).map(without_sign_of_zero)) {
-                        Some(Ordering::Equal) if block.place(i) < block.place(best) => i,
-                        Some(found) if found == wanted => i,
-                        _ => best,
-                    }
-                });
-                best.into_iter().for_each(|i| self.add_at(aggregate, view, block, i, start, scratch));
+            (Aggregate::Min(_) | Aggregate::Max(_), Some(values)) => {
+                let is_min = matches!(aggregate, Aggregate::Min(_));
+                let number = |row: &u32| values.get(*row as usize).copied().unwrap_or(f64::NAN);
+                let best = block.rows.iter().map(number).reduce(|a, b| if is_min { a.min(b) } else { a.max(b) });
+                let as_good = (0..).zip(&block.rows).filter(|(_, row)| Some(number(row)) == best).map(|(i, _)| i);
+                let first = as_good.min_by_key(|i| block.place(*i));
+                first.into_iter().for_each(|i| self.add_at(aggregate, view, block, i, start, scratch));
             }
             _ => (0..block.rows.len()).for_each(|i| self.add_at(aggregate, view, block, i, start, scratch)),
         }
@@ -389,14 +419,14 @@ fn cell_of(view: View<'_>, node: Node) -> Cell {
         return Cell::Null;
     }
     let mut out = String::new();
-    if view.is_number(node) {
-        view.write_token(node, &mut out);
-        return Cell::Number(out);
-    }
-    match view.value(node) {
-        Value::Boolean(flag) if view.is_leaf(node) => Cell::Boolean(flag),
-        Value::Text(text) | Value::Temporal(_, text) if view.is_leaf(node) => Cell::Text(text.into_owned()),
-        _ => {
+    match view.leaf(node) {
+        Some(Leaf::Text(text)) => Cell::Text(text.to_owned()),
+        Some(Leaf::Boolean(flag)) => Cell::Boolean(flag),
+        Some(Leaf::Number(_)) => {
+            view.write_token(node, &mut out);
+            Cell::Number(out)
+        }
+        None => {
             view.write_json(node, &mut out);
             Cell::Json(out)
         }
@@ -469,18 +499,19 @@ fn compare_keys(a: &SortKey, b: &SortKey) -> Ordering {
     }
 }
 
-/// A stable sort: ties keep the order so far; NULL last for ASC, first for DESC.
-fn sort(rows: &mut [OutRow], order: &[OrderKey]) {
-    if order.is_empty() {
-        return;
-    }
-    rows.sort_by(|a, b| {
-        let mut keys = order.iter().zip(a.keys.iter().zip(&b.keys)).map(|(key, (a, b))| {
-            let ascending = compare_keys(a, b);
-            if key.descending { ascending.reverse() } else { ascending }
-        });
-        keys.find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+/// The order of two rows by ORDER BY.
+fn compare_rows(a: &[SortKey], b: &[SortKey], order: &[OrderKey]) -> Ordering {
+    let mut keys = order.iter().zip(a.iter().zip(b)).map(|(key, (a, b))| {
+        let ascending = compare_keys(a, b);
+        if key.descending { ascending.reverse() } else { ascending }
     });
+    keys.find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
+}
+
+/// The values of a row, of which each has `width`.
+fn nth<T>(values: &[T], row: u32, width: usize) -> &[T] {
+    let start = row as usize * width;
+    values.get(start..start + width).unwrap_or_default()
 }
 
 fn cut(rows: &mut Vec<Vec<Cell>>, window: Option<Window>) {

@@ -7,15 +7,17 @@
 //! asked for, else joined by document and put into document order.
 
 use super::anchors::{Anchors, Conjunct};
+use super::bind::may_hold;
 use super::block::{Block, Over, Whole, set_cells};
 use super::condition::Judge;
 use super::expand::{Expander, Rows};
 use super::node::{Node, View};
 use super::output::Output;
 use super::predicate::Tester;
+use super::scope::Scope;
 use super::{Budget, QueryError};
 use crate::aql::facts::{Cells, Expansion, OverRun};
-use crate::aql::plan::Plan;
+use crate::aql::plan::{PathSet, Plan};
 use crate::aql::query::{ClassExpr, Predicate};
 use crate::aql::trie::Trie;
 use crate::document::{Batch, Doc, Fragment, Table};
@@ -58,15 +60,37 @@ struct Search<'s, 'p, 'b> {
     anchor: &'p ClassExpr,
     trie: Option<&'p Trie>,
     conjuncts: &'s [Conjunct<'p>],
-    visible: &'s [bool],
+    scope: &'s Scope<'b>,
     scratch: Vec<Node>,
-    /// The tables with parts elsewhere, and their parts by what these give.
+    /// The tables with parts elsewhere.
     wholes: Vec<(&'b Table, u32, Rc<Expansion>)>,
-    parts: HashMap<(u32, usize), Parts>,
+    /// Their parts, together by the step that these are instances of.
+    steps: Vec<PartsOfStep>,
+}
+
+/// The parts that are instances of one step, by table.
+struct PartsOfStep {
+    step: usize,
+    alive: PathSet,
+    known: Vec<PartTable>,
+    parts: Vec<Parts>,
+}
+
+/// What is known of the parts in one table.
+#[derive(Clone, Copy, PartialEq)]
+enum PartTable {
+    Unseen,
+    /// They give no rows.
+    Nothing,
+    /// Each must be walked.
+    Walked,
+    /// They give rows, and are collected under this number.
+    Collected(usize),
 }
 
 /// The parts of one table, each with the number of its whole and the row in that one's table.
 struct Parts {
+    table: u32,
     expansion: Rc<Expansion>,
     rows: Vec<u32>,
     of: Vec<(u32, u32)>,
@@ -76,26 +100,31 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     /// Gives every passing row to the output.
     pub fn run(&self, output: &mut Output) -> Result<(), QueryError> {
         let (per_anchor, rest_is_true) = self.anchors.split(self.plan);
-        let filtered = self.filtered();
-        let visible = filtered.as_deref().unwrap_or(self.batch.live());
+        let mut scope = self.scope();
         if let ([anchor], [conjuncts]) = (self.anchors.entries.as_slice(), per_anchor.as_slice())
             && rest_is_true
             && self.plan.tries.iter().all(|t| t.variable == anchor.variable)
             && output.folds(&self.plan.query)
         {
-            self.search(anchor, conjuncts, visible, &mut Sink::Fold(output))?;
+            self.search(anchor, conjuncts, &scope, &mut Sink::Fold(output))?;
             output.folded(u64::from(self.batch.places()));
             return Ok(());
         }
-        let mut hits = Vec::new();
-        for (anchor, conjuncts) in self.anchors.entries.iter().zip(&per_anchor) {
+        let mut found: Vec<(usize, Hits)> = Vec::new();
+        for at in most_asked_first(&per_anchor) {
+            let (Some(anchor), Some(conjuncts)) = (self.anchors.entries.get(at), per_anchor.get(at)) else { continue };
             let mut sink = Sink::Hits(Hits { rows: Vec::new(), nodes: Vec::new(), width: self.plan.width });
-            self.search(anchor, conjuncts, visible, &mut sink)?;
-            if let Sink::Hits(mut found) = sink {
-                found.rows.sort_unstable();
-                hits.push(found);
+            self.search(anchor, conjuncts, &scope, &mut sink)?;
+            if let Sink::Hits(mut hits) = sink {
+                hits.rows.sort_unstable();
+                if found.len() + 1 < per_anchor.len() {
+                    scope.narrow(hits.rows.iter().map(|(.., doc, _)| *doc));
+                }
+                found.push((at, hits));
             }
         }
+        found.sort_unstable_by_key(|(at, _)| *at);
+        let hits: Vec<Hits> = found.into_iter().map(|(_, hits)| hits).collect();
         self.join(&hits, rest_is_true, output)
     }
 
@@ -116,15 +145,15 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     }
 
     /// Gives the rows of one anchor that pass its own conditions to a sink.
-    fn search(&self, anchor: &'p ClassExpr, conjuncts: &[Conjunct<'p>], visible: &[bool], sink: &mut Sink<'_>) -> Result<(), QueryError> {
+    fn search(&self, anchor: &'p ClassExpr, conjuncts: &[Conjunct<'p>], scope: &Scope<'b>, sink: &mut Sink<'_>) -> Result<(), QueryError> {
         let scratch = vec![Node::NONE; self.plan.width];
         let trie = self.trie_of(anchor);
-        let mut search = Search { anchor, trie, conjuncts, visible, scratch, wholes: Vec::new(), parts: HashMap::new() };
-        for (number, table) in (0u32..).zip(self.batch.tables()) {
-            if number % 64 == 0 && (self.stopped)() {
-                return Err(QueryError::Stopped);
-            }
-            if table.shape().class().is_a(anchor.class) && !table.is_empty() {
+        let mut search = Search { anchor, trie, conjuncts, scope, scratch, wholes: Vec::new(), steps: Vec::new() };
+        let held = self.batch.root_ids().map(|id| anchor.predicate.as_ref().is_none_or(|p| may_hold(p, Some(id), self.plan.exact)));
+        let held: Vec<bool> = held.collect();
+        for (number, table) in scope.tables(self.batch) {
+            let may_pass = table.root_id().is_none_or(|id| held.get(id as usize) != Some(&false));
+            if may_pass && table.shape().class().is_a(anchor.class) && !table.is_empty() {
                 self.search_table(&mut search, number, table, sink)?;
             }
         }
@@ -142,8 +171,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         if known == Some(false) {
             return Ok(());
         }
-        let is_visible = |row: &u32| table.docs().get(*row as usize).is_some_and(|d| search.visible.get(*d as usize) == Some(&true));
-        let mut rows: Vec<u32> = (0..table.len() as u32).filter(is_visible).collect();
+        let mut rows = search.scope.rows(number, table);
         if known.is_none() {
             rows.retain(|row| passes(*row, self.view()));
         }
@@ -160,15 +188,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 Ok(())
             }
             Some(Expansion::Run(over)) => {
-                let whole = search.wholes.len() as u32;
-                let mut without = Vec::new();
-                for row in rows {
-                    match self.collect_parts(search, trie, over, Fragment { table: number, row }, whole) {
-                        Some(true) => {}
-                        Some(false) => without.push(row),
-                        None => self.walk(search, trie, root(row), table, sink)?,
-                    }
-                }
+                let (without, walked) = self.collect_parts(search, trie, over, number, &rows);
+                walked.into_iter().try_for_each(|row| self.walk(search, trie, root(row), table, sink))?;
                 self.give(search, Block { table, number, cells: &over.without, rows: without, order: 0, over: None }, sink)?;
                 search.wholes.extend(expansion.clone().map(|e| (table, number, e)));
                 Ok(())
@@ -177,26 +198,27 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         }
     }
 
-    /// Lays the parts of a fragment to those of their tables; `None` when one of them must be walked, else whether any gives rows.
-    fn collect_parts(&self, search: &mut Search<'_, 'p, 'b>, trie: &'p Trie, over: &OverRun, whole: Fragment, number: u32) -> Option<bool> {
-        let expander = self.expander(self.view());
-        let parts = self.batch.parts(whole, over.run);
-        let expansions: Vec<Rc<Expansion>> = parts.iter().map(|part| expander.of_part(trie, over, *part)).collect::<Option<_>>()?;
-        if expansions.iter().any(|e| !matches!(**e, Expansion::Rows(_))) {
-            return None;
-        }
-        let mut any = false;
-        for (part, expansion) in parts.iter().zip(expansions) {
-            if matches!(&*expansion, Expansion::Rows(rows) if rows.is_empty()) {
+    /// Lays the parts of fragments to those of their tables; gives the fragments none of whose parts gives rows, and those that
+    /// must be walked.
+    fn collect_parts(&self, search: &mut Search<'_, 'p, 'b>, trie: &Trie, over: &OverRun, number: u32, rows: &[u32]) -> (Vec<u32>, Vec<u32>) {
+        let whole = search.wholes.len() as u32;
+        let (mut without, mut walked) = (Vec::new(), Vec::new());
+        let Some(step) = search.parts_of(over, self.batch.tables().len()) else { return (without, walked) };
+        for row in rows {
+            let parts = self.batch.parts(Fragment { table: number, row: *row }, over.run);
+            let mut any = false;
+            if parts.iter().any(|part| step.known(part.table, || self.expander(self.view()).of_part(trie, over, *part)) == PartTable::Walked) {
+                walked.push(*row);
                 continue;
             }
-            any = true;
-            let key = (part.table, Rc::as_ptr(&expansion) as usize);
-            let parts = search.parts.entry(key).or_insert_with(|| Parts { expansion, rows: Vec::new(), of: Vec::new() });
-            parts.rows.push(part.row);
-            parts.of.push((number, whole.row));
+            for part in parts {
+                any |= step.collect(*part, (whole, *row));
+            }
+            if !any {
+                without.push(*row);
+            }
         }
-        Some(any)
+        (without, walked)
     }
 
     fn search_parts(&self, search: &mut Search<'_, 'p, 'b>, sink: &mut Sink<'_>) -> Result<(), QueryError> {
@@ -208,11 +230,11 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 _ => None,
             })
             .collect();
-        for ((number, _), parts) in std::mem::take(&mut search.parts) {
-            let (Some(table), Expansion::Rows(templates)) = (self.batch.table(number), &*parts.expansion) else { continue };
+        for Parts { table: number, expansion, rows, of } in std::mem::take(&mut search.steps).into_iter().flat_map(|step| step.parts) {
+            let (Some(table), Expansion::Rows(templates)) = (self.batch.table(number), &*expansion) else { continue };
             for (order, cells) in (0..).zip(templates) {
-                let over = Some(Over { wholes: &wholes, of: parts.of.clone() });
-                self.give(search, Block { table, number, cells, rows: parts.rows.clone(), order, over }, sink)?;
+                let over = Some(Over { wholes: &wholes, of: of.clone() });
+                self.give(search, Block { table, number, cells, rows: rows.clone(), order, over }, sink)?;
             }
         }
         Ok(())
@@ -220,6 +242,9 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
 
     /// Gives what passes of a block.
     fn give(&self, search: &mut Search<'_, 'p, 'b>, mut block: Block<'b, '_>, sink: &mut Sink<'_>) -> Result<(), QueryError> {
+        if (self.stopped)() {
+            return Err(QueryError::Stopped);
+        }
         let judge = self.judge();
         for conjunct in search.conjuncts {
             block.retain(conjunct, judge, &mut search.scratch);
@@ -273,67 +298,62 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     /// Joins within each document: every choice of one fragment an anchor, in document order, gives the product of the rows
     /// of all variables.
     fn join(&self, hits: &[Hits], rest_is_true: bool, output: &mut Output) -> Result<(), QueryError> {
+        let mut join = Join { hits, rest_is_true, above: self.above(), doc: None, row: vec![Node::NONE; self.plan.width], choices: 0 };
+        if let [only] = hits {
+            let mut at = 0;
+            while let Some((.., doc, _)) = only.rows.get(at) {
+                let range = only.fragment_at(at);
+                at = range.end;
+                self.choose(&mut join, *doc, &[range], output)?;
+            }
+            return Ok(());
+        }
         let Some(first) = hits.first() else { return Ok(()) };
-        let judge = self.judge();
-        let mut scratch = vec![Node::NONE; self.plan.width];
         let mut at = 0;
         let mut starts = vec![0; hits.len()];
         while let Some((.., doc, _)) = first.rows.get(at) {
             let fragments: Vec<Vec<Range<usize>>> = hits.iter().zip(&mut starts).map(|(h, start)| h.fragments_of(*doc, start)).collect();
             at = fragments.first().and_then(|f| f.last()).map_or(usize::MAX, |last| last.end);
-            let choices = fragments.iter().map(Vec::len).product();
-            let whole = if choices > 0 { self.whole_rows(*doc)? } else { Vec::new() };
-            for choice in 0..choices {
-                if (at + choice) % 4096 == 4095 && (self.stopped)() {
-                    return Err(QueryError::Stopped);
-                }
-                let chosen = chosen(&fragments, choice);
-                if self.one_row(hits, &chosen, &whole, &mut scratch) {
-                    if rest_is_true || judge.keeps(&scratch) {
-                        output.take(judge, &scratch, 0);
-                    }
-                } else {
-                    for row in self.rows(hits, &chosen, &whole)? {
-                        if rest_is_true || judge.keeps(&row) {
-                            output.take(judge, &row, 0);
-                        }
-                    }
-                }
-                self.within_budget(output.len())?;
+            for choice in 0..fragments.iter().map(Vec::len).product() {
+                self.choose(&mut join, *doc, &chosen(&fragments, choice), output)?;
             }
         }
         Ok(())
     }
 
-    /// The usual case: one row of each variable makes one row.
-    fn one_row(&self, hits: &[Hits], chosen: &[Range<usize>], whole: &[OfWhole], row: &mut [Node]) -> bool {
-        row.fill(Node::NONE);
-        for (hits, range) in hits.iter().zip(chosen) {
-            match hits.nodes_of(range.start) {
-                Some(nodes) if range.len() == 1 => merge(row, nodes),
-                _ => return false,
+    /// Gives the rows of a choice of one fragment an anchor.
+    fn choose(&self, join: &mut Join<'_, 'p>, doc: u32, chosen: &[Range<usize>], output: &mut Output) -> Result<(), QueryError> {
+        join.choices += 1;
+        if join.choices.is_multiple_of(4096) && (self.stopped)() {
+            return Err(QueryError::Stopped);
+        }
+        if join.doc != Some(doc) {
+            self.whole_rows(doc, &mut join.above)?;
+            join.doc = Some(doc);
+        }
+        let judge = self.judge();
+        if join.one_row(chosen) {
+            if join.rest_is_true || judge.keeps(&join.row) {
+                output.take(judge, &join.row, 0);
+            }
+        } else {
+            for row in self.rows(join.hits, chosen, &join.above)? {
+                if join.rest_is_true || judge.keeps(&row) {
+                    output.take(judge, &row, 0);
+                }
             }
         }
-        for of in whole {
-            match &of.rows {
-                WholeRows::Same(expansion, fragment) => match &**expansion {
-                    Expansion::Rows(rows) if rows.len() == 1 => rows.iter().for_each(|cells| set_cells(row, cells, *fragment)),
-                    _ => return false,
-                },
-                WholeRows::Own(_) => return false,
-            }
-        }
-        true
+        self.within_budget(output.len())
     }
 
     /// The product of the rows of all variables, in order of their first use.
-    fn rows(&self, hits: &[Hits], chosen: &[Range<usize>], whole: &[OfWhole]) -> Result<Vec<Vec<Node>>, QueryError> {
+    fn rows(&self, hits: &[Hits], chosen: &[Range<usize>], above: &[Above<'p>]) -> Result<Vec<Vec<Node>>, QueryError> {
         let mut rows: Vec<Vec<Node>> = vec![vec![Node::NONE; self.plan.width]];
         for trie in &self.plan.tries {
             let anchor = self.anchors.entries.iter().position(|e| e.variable == trie.variable);
             let more: Vec<Vec<Node>> = match anchor.and_then(|a| hits.get(a).zip(chosen.get(a))) {
                 Some((hits, range)) => range.clone().filter_map(|i| hits.nodes_of(i).map(<[Node]>::to_vec)).collect(),
-                None => whole.iter().filter(|of| of.variable == trie.variable).flat_map(|of| of.rows(self.plan.width)).collect(),
+                None => above.iter().filter(|of| of.trie.variable == trie.variable).flat_map(|of| of.rows(self.plan.width)).collect(),
             };
             self.within_budget(rows.len().saturating_mul(more.len()))?;
             rows = rows.iter().flat_map(|row| more.iter().map(|extra| merged(row, extra))).collect();
@@ -341,47 +361,65 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         Ok(rows)
     }
 
-    /// The rows that EHR, VERSION and COMPOSITION give for a document; anchors excluded.
-    fn whole_rows(&self, doc: u32) -> Result<Vec<OfWhole>, QueryError> {
-        let Some(doc) = self.batch.doc(doc) else { return Ok(Vec::new()) };
+    /// The class expressions above the anchors whose variables have paths.
+    fn above(&self) -> Vec<Above<'p>> {
         let above = self.anchors.above.iter().filter(|e| !self.anchors.entries.iter().any(|a| a.variable == e.variable));
-        above
-            .filter_map(|expr| {
-                let trie = self.trie_of(expr)?;
-                let fragment = match expr.class {
-                    Cls::EHR => self.batch.ehr_fragment(doc.ehr)?,
-                    class if class.is_a(Cls::VERSION) => doc.version,
-                    _ => doc.data?,
-                };
-                let rows = match self.expander(self.view()).expansion(trie, Node::root(fragment)) {
-                    Some(known) if matches!(*known, Expansion::Rows(_)) => Ok(WholeRows::Same(known, fragment)),
-                    _ => self.walked(trie, Node::root(fragment)).map(WholeRows::Own),
-                };
-                Some(rows.map(|rows| OfWhole { variable: expr.variable, rows }))
-            })
-            .collect()
+        above.filter_map(|expr| Some(Above { class: expr.class, trie: self.trie_of(expr)?, fragment: None, rows: WholeRows::Nothing })).collect()
     }
 
-    /// For each document whether it takes part, where more than its being alive decides.
-    fn filtered(&self) -> Option<Vec<bool>> {
+    /// Finds the rows that EHR, VERSION and COMPOSITION give for a document; what holds for a whole shape is not looked up again.
+    fn whole_rows(&self, doc: u32, above: &mut [Above<'p>]) -> Result<(), QueryError> {
+        let Some(doc) = self.batch.doc(doc) else { return Ok(()) };
+        for of in above {
+            let fragment = self.fragment_of(of.class, doc);
+            let before = std::mem::replace(&mut of.fragment, fragment);
+            let Some(fragment) = fragment else {
+                of.rows = WholeRows::Nothing;
+                continue;
+            };
+            if matches!(of.rows, WholeRows::Same(_)) && before.is_some_and(|before| before.table == fragment.table) {
+                continue;
+            }
+            of.rows = match self.expander(self.view()).expansion(of.trie, Node::root(fragment)) {
+                Some(known) if matches!(*known, Expansion::Rows(_)) => WholeRows::Same(known),
+                _ => WholeRows::Own(self.walked(of.trie, Node::root(fragment))?),
+            };
+        }
+        Ok(())
+    }
+
+    /// What a class expression above the anchors binds of a document.
+    fn fragment_of(&self, class: Cls, doc: &Doc) -> Option<Fragment> {
+        match class {
+            Cls::EHR => self.batch.ehr_fragment(doc.ehr),
+            class if class.is_a(Cls::VERSION) => Some(doc.version),
+            _ => doc.data,
+        }
+    }
+
+    /// What takes part.
+    fn scope(&self) -> Scope<'b> {
         let is_anchor = |expr: &ClassExpr| self.anchors.entries.iter().any(|a| a.variable == expr.variable);
         let decides = |e: &&&ClassExpr| !is_anchor(e) && (e.predicate.is_some() || !matches!(e.class, Cls::EHR | Cls::VERSION | Cls::COMPOSITION));
-        let deciding: Vec<&ClassExpr> = self.anchors.above.iter().filter(decides).copied().collect();
-        if deciding.is_empty() {
-            return None;
-        }
-        let mut known = HashMap::new();
-        let passes = |(doc, live): (&Doc, &bool)| *live && deciding.iter().all(|expr| self.passes(expr, doc, &mut known));
-        Some(self.batch.docs().iter().zip(self.batch.live()).map(passes).collect())
+        let deciding = self.anchors.above.iter().filter(decides).copied();
+        let (of_ehr, of_doc): (Vec<&ClassExpr>, Vec<&ClassExpr>) = deciding.partition(|e| e.class == Cls::EHR);
+        let (mut known, mut last) = (HashMap::new(), None);
+        let mut passes = |doc: &Doc| {
+            let mut all = |exprs: &[&ClassExpr]| exprs.iter().all(|expr| self.passes(expr, doc, &mut known));
+            let ehr_passes = match last {
+                Some((ehr, passes)) if ehr == doc.ehr => passes,
+                _ => all(&of_ehr),
+            };
+            last = Some((doc.ehr, ehr_passes));
+            ehr_passes && all(&of_doc)
+        };
+        let decides = !of_ehr.is_empty() || !of_doc.is_empty();
+        Scope::of(self.plan, self.anchors, self.batch, if decides { Some(&mut passes) } else { None })
     }
 
     /// Whether a document passes what a class expression above the anchors asks; asked once an EHR, once a shape where it decides.
     fn passes(&self, expr: &ClassExpr, doc: &Doc, known: &mut HashMap<(usize, Fragment), bool>) -> bool {
-        let fragment = match expr.class {
-            Cls::EHR => self.batch.ehr_fragment(doc.ehr),
-            class if class.is_a(Cls::VERSION) => Some(doc.version),
-            _ => doc.data,
-        };
+        let fragment = self.fragment_of(expr.class, doc);
         let Some((fragment, table)) = fragment.and_then(|f| Some((f, self.batch.table(f.table)?))) else { return false };
         let holds = |view: View<'_>| {
             let tester = Tester { plan: self.plan, view };
@@ -397,35 +435,124 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     }
 }
 
-/// What a variable above the anchors gives for one document.
-struct OfWhole {
-    variable: usize,
+/// A variable above the anchors, and what it gives for one document.
+struct Above<'p> {
+    class: Cls,
+    trie: &'p Trie,
+    fragment: Option<Fragment>,
     rows: WholeRows,
 }
 
 enum WholeRows {
+    Nothing,
     /// Those of every fragment of the shape.
-    Same(Rc<Expansion>, Fragment),
+    Same(Rc<Expansion>),
     /// Found for this fragment.
     Own(Rows),
 }
 
-impl OfWhole {
-    fn rows(&self, width: usize) -> Vec<Vec<Node>> {
+impl Above<'_> {
+    /// The templates of its rows and the fragment that fills them, where every fragment of the shape has the same.
+    fn templates(&self) -> Option<(&[Cells], Fragment)> {
         match &self.rows {
-            WholeRows::Own(rows) => rows.iter().map(<[Node]>::to_vec).collect(),
-            WholeRows::Same(expansion, fragment) => match &**expansion {
-                Expansion::Rows(rows) => rows
-                    .iter()
-                    .map(|cells| {
-                        let mut row = vec![Node::NONE; width];
-                        set_cells(&mut row, cells, *fragment);
-                        row
-                    })
-                    .collect(),
-                _ => Vec::new(),
+            WholeRows::Same(expansion) => match &**expansion {
+                Expansion::Rows(rows) => Some((rows, self.fragment?)),
+                _ => None,
             },
+            _ => None,
         }
+    }
+
+    fn rows(&self, width: usize) -> Vec<Vec<Node>> {
+        match (self.templates(), &self.rows) {
+            (Some((rows, fragment)), _) => rows
+                .iter()
+                .map(|cells| {
+                    let mut row = vec![Node::NONE; width];
+                    set_cells(&mut row, cells, fragment);
+                    row
+                })
+                .collect(),
+            (None, WholeRows::Own(rows)) => rows.iter().map(<[Node]>::to_vec).collect(),
+            (None, _) => Vec::new(),
+        }
+    }
+}
+
+impl Search<'_, '_, '_> {
+    /// The parts of the step that a run leads to.
+    fn parts_of(&mut self, over: &OverRun, tables: usize) -> Option<&mut PartsOfStep> {
+        let at = self.steps.iter().position(|s| (s.step, s.alive) == (over.step, over.alive)).unwrap_or_else(|| {
+            let known = vec![PartTable::Unseen; tables];
+            self.steps.push(PartsOfStep { step: over.step, alive: over.alive, known, parts: Vec::new() });
+            self.steps.len() - 1
+        });
+        self.steps.get_mut(at)
+    }
+}
+
+impl PartsOfStep {
+    /// What is known of a table of parts, found out once.
+    fn known(&mut self, table: u32, find: impl FnOnce() -> Option<Rc<Expansion>>) -> PartTable {
+        let Some(known) = self.known.get_mut(table as usize) else { return PartTable::Walked };
+        if *known == PartTable::Unseen {
+            *known = match find() {
+                Some(expansion) if matches!(&*expansion, Expansion::Rows(rows) if !rows.is_empty()) => {
+                    self.parts.push(Parts { table, expansion, rows: Vec::new(), of: Vec::new() });
+                    PartTable::Collected(self.parts.len() - 1)
+                }
+                Some(expansion) if matches!(&*expansion, Expansion::Rows(_)) => PartTable::Nothing,
+                _ => PartTable::Walked,
+            };
+        }
+        *known
+    }
+
+    /// Lays a part to those of its table; false when it gives no rows.
+    fn collect(&mut self, part: Fragment, of: (u32, u32)) -> bool {
+        let Some(PartTable::Collected(at)) = self.known.get(part.table as usize) else { return false };
+        let Some(parts) = self.parts.get_mut(*at) else { return false };
+        parts.rows.push(part.row);
+        parts.of.push(of);
+        true
+    }
+}
+
+/// The anchors in the order in which they are searched: those with conditions first, for they leave few documents to the others.
+fn most_asked_first(per_anchor: &[Vec<Conjunct<'_>>]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..per_anchor.len()).collect();
+    order.sort_by_key(|at| std::cmp::Reverse(per_anchor.get(*at).map_or(0, Vec::len)));
+    order
+}
+
+/// A join at work.
+struct Join<'h, 'p> {
+    hits: &'h [Hits],
+    rest_is_true: bool,
+    above: Vec<Above<'p>>,
+    /// The document that `above` tells about.
+    doc: Option<u32>,
+    row: Vec<Node>,
+    choices: usize,
+}
+
+impl Join<'_, '_> {
+    /// The usual case: one row of each variable makes one row.
+    fn one_row(&mut self, chosen: &[Range<usize>]) -> bool {
+        self.row.fill(Node::NONE);
+        for (hits, range) in self.hits.iter().zip(chosen) {
+            match hits.nodes_of(range.start) {
+                Some(nodes) if range.len() == 1 => merge(&mut self.row, nodes),
+                _ => return false,
+            }
+        }
+        self.above.iter().all(|of| match of.templates() {
+            Some(([cells], fragment)) => {
+                set_cells(&mut self.row, cells, fragment);
+                true
+            }
+            _ => false,
+        })
     }
 }
 
@@ -455,6 +582,13 @@ impl Hits {
     fn nodes_of(&self, index: usize) -> Option<&[Node]> {
         let start = self.rows.get(index)?.3 as usize * self.width;
         self.nodes.get(start..start + self.width)
+    }
+
+    /// The rows of the fragment that a row is the first of.
+    fn fragment_at(&self, at: usize) -> Range<usize> {
+        let rest = self.rows.get(at..).unwrap_or_default();
+        let place = rest.first().map(|hit| hit.0);
+        at..at + rest.iter().take_while(|hit| Some(hit.0) == place).count().max(1)
     }
 
     /// The rows of each fragment in a document; documents are asked for in order, `start` tells how far the last one went.

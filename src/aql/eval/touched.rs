@@ -6,7 +6,7 @@ use super::node::{Node, View};
 use super::predicate::Tester;
 use crate::aql::plan::Plan;
 use crate::aql::query::{ClassExpr, Contains, Source};
-use crate::document::{Batch, Fragment, ItemKind, Table};
+use crate::document::{Batch, Doc, Fragment, ItemKind, Table};
 use crate::rm::class::Attr;
 use std::cell::Cell;
 use std::fmt::Write;
@@ -67,7 +67,8 @@ impl Touched {
         self.ehrs += batch.ehrs().count();
         self.documents += batch.len();
         let wanted = |kind, latest: bool, deleted: bool| scan.kinds.contains(&kind) && (scan.all_versions || (latest && !deleted));
-        self.scanned += batch.docs().iter().filter(|d| wanted(d.row.kind, d.row.latest, d.row.deleted)).count();
+        let of_ehr = |doc: &Doc| scan.ehr.as_deref().is_none_or(|ehr| batch.ehr_number(ehr) == Some(doc.ehr));
+        self.scanned += batch.docs().iter().filter(|d| wanted(d.row.kind, d.row.latest, d.row.deleted) && of_ehr(d)).count();
         self.shapes += batch.tables().len();
         let mut classes = Vec::new();
         each_class(&plan.query.from, &mut classes);

@@ -6,7 +6,6 @@
 use super::{Batch, Doc, Fragment, ObjectKind};
 use crate::document::pack::pack;
 use crate::document::rule::NothingKnown;
-use crate::document::{ItemKind, Leaf};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::tree::{Kind, NodeId, Tree};
 use std::collections::HashMap;
@@ -57,7 +56,7 @@ impl Batch {
             let owner = row.as_ref().map_or("", |row| row.ehr_id.as_str());
             let containers = objects.into_iter().filter_map(|docs| {
                 let number = docs.first().copied()?;
-                let fragment = derived.batch.add_tree(number, &self.container_tree(self.doc(number)?, owner))?;
+                let fragment = derived.batch.add_tree(number, &self.container_tree(number, self.doc(number)?, owner))?;
                 Some(Container { fragment, docs })
             });
             let containers = containers.collect();
@@ -76,8 +75,7 @@ impl Batch {
         let mut objects: Vec<Vec<u32>> = Vec::new();
         let mut known: HashMap<&str, usize> = HashMap::new();
         for number in self.docs_of(ehr) {
-            let Some(doc) = self.doc(*number) else { continue };
-            let at = *known.entry(doc.row.object_id.as_str()).or_insert_with(|| {
+            let at = *known.entry(self.object_id(*number)).or_insert_with(|| {
                 objects.push(Vec::new());
                 objects.len() - 1
             });
@@ -95,44 +93,28 @@ impl Batch {
             contributions.extend(uid.filter(|uid| contributions.last() != Some(uid)));
         }
         push_references(&mut tree, root, Attr::CONTRIBUTIONS, &contributions, "CONTRIBUTION");
-        let last = |docs: &Vec<u32>| docs.last().and_then(|d| self.doc(*d));
-        let of_kind = |kind: ObjectKind| objects.iter().filter_map(last).filter(move |doc| doc.row.kind == kind);
-        if let Some(directory) = of_kind(ObjectKind::Folder).find(|doc| !doc.row.deleted) {
-            push_reference(&mut tree, root, Some(Attr::DIRECTORY), &directory.row.object_id, Cls::VERSIONED_FOLDER.name());
+        let last = |docs: &Vec<u32>| docs.last().and_then(|d| Some((*d, self.doc(*d)?)));
+        let of_kind = |kind: ObjectKind| objects.iter().filter_map(last).filter(move |(_, doc)| doc.row.kind == kind);
+        if let Some((directory, _)) = of_kind(ObjectKind::Folder).find(|(_, doc)| !doc.row.deleted) {
+            push_reference(&mut tree, root, Some(Attr::DIRECTORY), self.object_id(directory), Cls::VERSIONED_FOLDER.name());
         }
         for (attr, kind) in [(Attr::FOLDERS, ObjectKind::Folder), (Attr::COMPOSITIONS, ObjectKind::Composition)] {
-            let ids: Vec<&str> = of_kind(kind).map(|doc| doc.row.object_id.as_str()).collect();
+            let ids: Vec<&str> = of_kind(kind).map(|(number, _)| self.object_id(number)).collect();
             push_references(&mut tree, root, attr, &ids, container_class(kind).name());
         }
         tree.close(root);
         tree
     }
 
-    fn container_tree(&self, first: &Doc, owner: &str) -> Tree {
+    fn container_tree(&self, number: u32, first: &Doc, owner: &str) -> Tree {
         let mut tree = Tree::new();
         let root = tree.push_object(None, None, container_class(first.row.kind));
-        push_value(&mut tree, root, Attr::UID, Cls::HIER_OBJECT_ID, &first.row.object_id);
+        push_value(&mut tree, root, Attr::UID, Cls::HIER_OBJECT_ID, self.object_id(number));
         push_reference(&mut tree, root, Some(Attr::OWNER_ID), owner, Cls::EHR.name());
         let created = self.text_along(first.version, &[Attr::COMMIT_AUDIT, Attr::TIME_COMMITTED, Attr::VALUE]);
         push_value(&mut tree, root, Attr::TIME_CREATED, Cls::DV_DATE_TIME, created.unwrap_or_default());
         tree.close(root);
         tree
-    }
-
-    /// The text at the end of single attributes from the root of a fragment.
-    fn text_along(&self, fragment: Fragment, path: &[Attr]) -> Option<&str> {
-        let (mut at, mut item) = (fragment, 0);
-        for attr in path {
-            let shape = self.table(at.table)?.shape();
-            item = shape.child(item, *attr)?;
-            if let ItemKind::Parts(run) = shape.item(item)?.kind {
-                (at, item) = (*self.parts(at, run).first()?, 0);
-            }
-        }
-        match self.table(at.table)?.leaf(item, at.row)? {
-            Leaf::Text(text) => Some(text),
-            _ => None,
-        }
     }
 }
 

@@ -1,0 +1,92 @@
+//! Which fragments of a batch a run by templates looks at: those of all living documents, or those of one EHR.
+
+use super::anchors::Anchors;
+use super::bind::is_current;
+use crate::aql::plan::Plan;
+use crate::document::{Batch, Doc, Fragment, Table};
+use hashbrown::HashMap;
+use std::borrow::Cow;
+
+/// The fragments that take part.
+pub(super) enum Scope<'b> {
+    /// All of the documents for which a flag stands.
+    Flagged(Cow<'b, [bool]>),
+    /// These rows of tables.
+    Chosen(HashMap<u32, Vec<u32>>),
+}
+
+impl<'b> Scope<'b> {
+    /// The scope of a plan; `passes` says whether a document takes part, where more than its being alive decides.
+    pub fn of(plan: &Plan, anchors: &Anchors<'_>, batch: &'b Batch, passes: Option<&mut dyn FnMut(&Doc) -> bool>) -> Scope<'b> {
+        let Some(ehr) = plan.scan().ehr.as_deref() else {
+            let filtered =
+                |passes: &mut dyn FnMut(&Doc) -> bool| batch.docs().iter().zip(batch.live()).map(|(doc, live)| *live && passes(doc)).collect();
+            return Scope::Flagged(passes.map_or(Cow::Borrowed(batch.live()), |passes| Cow::Owned(filtered(passes))));
+        };
+        let mut chosen = Chosen { anchors, batch, rows: HashMap::new() };
+        let mut passes = passes;
+        let documents = batch.ehr_number(ehr).map_or(&[][..], |number| batch.docs_of(number));
+        for doc in documents.iter().filter_map(|d| batch.doc(*d)) {
+            if is_current(doc) && passes.as_mut().is_none_or(|passes| passes(doc)) {
+                doc.data.into_iter().for_each(|data| chosen.take(data));
+            }
+        }
+        Scope::Chosen(chosen.rows)
+    }
+
+    /// The rows of a table that take part.
+    pub fn rows(&self, number: u32, table: &Table) -> Vec<u32> {
+        match self {
+            Scope::Flagged(flags) => {
+                let flagged = |(row, doc): (u32, &u32)| (flags.get(*doc as usize) == Some(&true)).then_some(row);
+                (0..).zip(table.docs()).filter_map(flagged).collect()
+            }
+            Scope::Chosen(rows) => rows.get(&number).cloned().unwrap_or_default(),
+        }
+    }
+
+    /// The tables that may hold such rows, with their numbers.
+    pub fn tables(&self, batch: &'b Batch) -> Vec<(u32, &'b Table)> {
+        match self {
+            Scope::Flagged(_) => (0..).zip(batch.tables()).collect(),
+            Scope::Chosen(rows) => {
+                let mut numbers: Vec<u32> = rows.keys().copied().collect();
+                numbers.sort_unstable();
+                numbers.into_iter().filter_map(|number| Some((number, batch.table(number)?))).collect()
+            }
+        }
+    }
+
+    /// Leaves the documents that are named only.
+    pub fn narrow(&mut self, documents: impl Iterator<Item = u32>) {
+        if let Scope::Flagged(flags) = self {
+            let mut left = vec![false; flags.len()];
+            for document in documents {
+                left.get_mut(document as usize).into_iter().for_each(|flag| *flag = true);
+            }
+            *flags = Cow::Owned(left);
+        }
+    }
+}
+
+/// Finds the fragments of documents that an anchor may bind.
+struct Chosen<'a, 'b> {
+    anchors: &'a Anchors<'a>,
+    batch: &'b Batch,
+    rows: HashMap<u32, Vec<u32>>,
+}
+
+impl Chosen<'_, '_> {
+    fn take(&mut self, fragment: Fragment) {
+        let Some(shape) = self.batch.table(fragment.table).map(Table::shape) else { return };
+        let class = shape.class();
+        if self.anchors.entries.iter().any(|anchor| class.is_a(anchor.class)) {
+            self.rows.entry(fragment.table).or_default().push(fragment.row);
+        }
+        if self.anchors.entries.iter().any(|anchor| class.may_contain(anchor.class)) {
+            for run in 0..shape.parts().len() as u32 {
+                self.batch.parts(fragment, run).iter().for_each(|part| self.take(*part));
+            }
+        }
+    }
+}
