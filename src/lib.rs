@@ -24,3 +24,7 @@ struct ReferenceModel;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/guides.md")]
 struct Guides;
+/// The example of docs/simplified-formats.md, likewise.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/simplified-formats.md")]
+struct SimplifiedFormats;

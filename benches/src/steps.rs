@@ -9,7 +9,8 @@ use aqlite::rm::class::Cls;
 use aqlite::rm::json;
 use aqlite::rm::tree::{NodeRef, Tree};
 use aqlite::samples::{self, Generator};
-use aqlite::template::Template;
+use aqlite::template::flat::{self, Maker, Shape};
+use aqlite::template::{Template, WebTemplate};
 use std::collections::HashSet;
 
 /// Documents that are drawn, and how many of them have about 10 kB.
@@ -30,7 +31,8 @@ pub fn steps() {
 struct Samples {
     /// Template id and canonical JSON.
     texts: Vec<(&'static str, String)>,
-    templates: Vec<Template>,
+    /// Templates with their web templates.
+    webs: Vec<(Template, WebTemplate)>,
     known: HashSet<String>,
     shapes: Shapes,
 }
@@ -39,8 +41,9 @@ impl Samples {
     fn drawn() -> Samples {
         let generator = Generator::new(1, DOCUMENTS / 10, DOCUMENTS);
         let texts = (0..DOCUMENTS).map(|i| generator.composition(i)).map(|c| (c.template_id, c.json)).collect();
-        let templates = samples::templates().iter().filter_map(|t| Template::parse(t.text).ok()).collect();
-        Samples { texts, templates, known: known_texts(), shapes: Shapes::new() }
+        let templates = samples::templates().into_iter().filter_map(|t| Template::parse(t.text).ok());
+        let webs = templates.map(|t| (WebTemplate::of(&t), t)).map(|(web, template)| (template, web)).collect();
+        Samples { texts, webs, known: known_texts(), shapes: Shapes::new() }
     }
 
     /// Tells the microseconds a composition for each step from text to shape and slots and back.
@@ -66,12 +69,29 @@ impl Samples {
         step("template", &template);
         step("validate", &|i| model(i) + template(i));
         step("write", &|i| root(i).map_or(0, |root| json::write(root).len()));
+        let flats: Vec<String> = (0..self.texts.len()).map(|i| self.flat(i, root(i)).unwrap_or_default()).collect();
+        step("flat_written", &|i| self.flat(i, root(i)).map_or(0, |t| t.len()));
+        step("flat", &|i| self.read_flat(i, flats.get(i)).map_or(0, |t| t.len()));
         step("unpack", &|i| packed.get(i).map_or(0, |p| p.to_json().len()));
     }
 
+    fn flat(&self, index: usize, root: Option<NodeRef<'_>>) -> Option<String> {
+        let (template, web) = self.webs.get(self.place_of(index)?)?;
+        Some(flat::write(root?, Shape::Flat, template, web, Maker::Better).text)
+    }
+
+    fn read_flat(&self, index: usize, text: Option<&String>) -> Option<Tree> {
+        let (template, web) = self.webs.get(self.place_of(index)?)?;
+        flat::read(text?, Shape::Flat, template, web, "2026-11-20T09:30:00Z").ok()
+    }
+
     fn template_of(&self, index: usize) -> Option<&Template> {
+        self.webs.get(self.place_of(index)?).map(|(template, _)| template)
+    }
+
+    fn place_of(&self, index: usize) -> Option<usize> {
         let (id, _) = self.texts.get(index)?;
-        self.templates.iter().find(|t| t.template_id == *id)
+        self.webs.iter().position(|(t, _)| t.template_id == *id)
     }
 }
 

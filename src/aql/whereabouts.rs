@@ -5,19 +5,19 @@ use super::print::print;
 use crate::diag::{Diagnostic, Span};
 use crate::rm::class::Cls;
 
-/// The query that answers one row, the `row`-th of `text`, with the whole COMPOSITION behind its columns in which the value of the `column`-th
-/// stands (both from 0). `None` where there is no such document: for literals, functions and aggregates, for what an EHR says itself, for DISTINCT
+/// The query that answers one row, the `row`-th of `text` (without one: every row), with the whole COMPOSITION behind its columns in which the
+/// value of the `column`-th stands (both from 0). `None` where there is no such document: for literals, functions and aggregates, for what an EHR says itself, for DISTINCT
 /// rows, which stand for many, and behind TOP.
 ///
 /// # Errors
 /// What is wrong with the text.
-pub fn document_query(text: &str, column: usize, row: u64) -> Result<Option<String>, Vec<Diagnostic>> {
+pub fn document_query(text: &str, column: usize, row: Option<u64>) -> Result<Option<String>, Vec<Diagnostic>> {
     let (query, diagnostics) = super::parse(text);
     let query = query.ok_or(diagnostics)?;
     Ok(within(query, column, row).map(|query| print(&query)))
 }
 
-fn within(mut query: Query, column: usize, row: u64) -> Option<Query> {
+fn within(mut query: Query, column: usize, row: Option<u64>) -> Option<Query> {
     let aggregates = query.select.columns.iter().any(|c| matches!(c.value, ColumnValue::Aggregate(_)));
     if query.select.distinct || query.select.top.is_some() || aggregates {
         return None;
@@ -27,6 +27,7 @@ fn within(mut query: Query, column: usize, row: u64) -> Option<Query> {
     let free = free_name(&query.from);
     let document = enclose(&mut query.from, &wanted, &free, None)?;
     query.select.columns.push(whole(document));
+    let Some(row) = row else { return Some(query) };
     let skipped = query.limit.as_ref().and_then(|limit| limit.offset.as_ref()).map_or(Some(0), |offset| offset.text.parse::<u64>().ok())?;
     query.limit = Some(Limit { count: name("1"), offset: Some(name(&(skipped + row).to_string())), at: At::default() });
     Some(query)
@@ -101,7 +102,7 @@ mod tests {
 
     /// The answer in one line.
     fn asked(text: &str, column: usize, row: u64) -> Option<String> {
-        document_query(text, column, row).unwrap().map(|q| q.split_whitespace().collect::<Vec<_>>().join(" "))
+        document_query(text, column, Some(row)).unwrap().map(|q| q.split_whitespace().collect::<Vec<_>>().join(" "))
     }
 
     #[test]
@@ -136,6 +137,6 @@ mod tests {
         ] {
             assert_eq!(asked(q, column, 0), None, "{q}");
         }
-        assert!(document_query("SELECT", 0, 0).is_err());
+        assert!(document_query("SELECT", 0, Some(0)).is_err());
     }
 }

@@ -207,6 +207,11 @@ pub fn rubric(code: &str) -> Option<&'static str> {
     RUBRICS.split('|').filter_map(|entry| entry.split_once(' ')).find(|(known, _)| *known == code).map(|(_, rubric)| rubric)
 }
 
+/// The code of a group that has this English rubric, in any spelling of case.
+pub fn code_of(group: &CodeGroup, text: &str) -> Option<&'static str> {
+    group.codes().find(|code| rubric(code).is_some_and(|r| r.eq_ignore_ascii_case(text)))
+}
+
 static RUBRICS: &str = "253 unknown|431 persistent|451 episodic|433 event|815 report|532 completed|271 no information|272 masked|273 not applicable|\
      219 physically present|524 initial|526 planned|527 postponed|528 cancelled|529 scheduled|245 active|530 suspended|531 aborted|\
      533 expired|535 initiate|536 plan step|537 postpone|538 restore|166 cancel|542 postponed step|539 schedule|534 scheduled step|\
@@ -220,7 +225,15 @@ static RUBRICS: &str = "253 unknown|431 persistent|451 episodic|433 event|815 re
      521 decrease|522 increase|640 actual|225 home|227 emergency care|228 primary medical care|229 primary nursing care|\
      230 primary allied health care|231 midwifery care|232 secondary medical care|233 secondary nursing care|\
      234 secondary allied health care|235 complementary health care|236 dental care|237 nursing home care|802 mental healthcare|\
-     238 other care";
+     238 other care|193 not specified|216 face-to-face communication|223 interpreted face-to-face communication|\
+     217 signing (face-to-face)|195 live audiovisual; videoconference; videophone|198 videoconferencing|197 videophone|\
+     218 signing over video|224 interpreted video communication|194 asynchronous audiovisual; recorded video|196 recorded video|\
+     202 live audio-only; telephone; internet phone; teleconference|204 telephone|203 teleconference|205 internet telephone|\
+     222 interpreted audio-only|199 asynchronous audio-only; dictated; voice mail|200 dictated|201 voice-mail|\
+     212 live text-only; internet chat; SMS chat; interactive written note|213 internet chat|214 SMS chat|\
+     215 interactive written note|206 asynchronous text; email; fax; letter; handwritten note; SMS message|\
+     211 handwritten note|210 printed/typed letter|207 email|208 facsimile/telefax|221 translated text|209 SMS message|\
+     220 physically remote";
 
 #[cfg(test)]
 mod tests {

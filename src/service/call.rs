@@ -6,9 +6,11 @@ use super::dialect::Dialect;
 use super::error::Failure;
 use super::http::encode;
 use super::library::Compiled;
-use super::negotiate::{Format, Prefer, Return, none_match, wanted_format};
+use super::negotiate::{Form, Prefer, Return, none_match, wanted_format};
 use super::route::{Found, Operation};
+use super::simplified::Shown;
 use super::{Config, Moment, Request, Response};
+use crate::document::ObjectKind;
 use crate::rm::tree::NodeRef;
 use serde_json::json;
 use std::cell::RefCell;
@@ -70,8 +72,8 @@ pub(crate) struct Changed<'a> {
     pub time: &'a str,
     /// The resource itself; a deletion has none.
     pub node: Option<NodeRef<'a>>,
-    /// The same in JSON with its references resolved, where the client prefers that.
-    pub resolved: Option<String>,
+    /// The same in another form than the usual one, where the client prefers that.
+    pub shown: Option<Shown>,
 }
 
 impl<'a> Call<'a> {
@@ -161,29 +163,28 @@ impl<'a> Call<'a> {
             .map_err(|e| Failure::bad(format!("the body is not UTF-8: byte {} is not part of a character", e.valid_up_to())))
     }
 
-    /// The answer to a read: the resource with its validators (in `resolved` with its references resolved), or 304 when the
-    /// client has it.
-    pub fn resource(&self, node: NodeRef<'_>, resolved: Option<String>, uid: &str, time: &str) -> Result<Response, Failure> {
+    /// The answer to a read: the resource with its validators (in `shown` another form of it), or 304 when the client has it.
+    pub fn resource(&self, node: NodeRef<'_>, shown: Option<Shown>, uid: &str, time: &str) -> Result<Response, Failure> {
         if none_match(self.request, uid) {
             return Ok(validated(Response::new(304), uid, time));
         }
-        let response = self.with_resource(Response::new(200), node, resolved)?;
+        let response = self.with_resource(Response::new(200), node, shown)?;
         Ok(validated(response, uid, time))
     }
 
-    fn with_resource(&self, response: Response, node: NodeRef<'_>, resolved: Option<String>) -> Result<Response, Failure> {
-        let Some(json) = resolved else {
+    fn with_resource(&self, response: Response, node: NodeRef<'_>, shown: Option<Shown>) -> Result<Response, Failure> {
+        let Some(Shown { media_type, body, headers }) = shown else {
             let (media_type, body) = body_of(node, wanted_format(self.request)?)?;
             return Ok(response.with_body(media_type, body));
         };
-        Ok(response.with_body(Format::Json.media_type(), json).with_header("Preference-Applied", "resolve_refs"))
+        Ok(headers.into_iter().fold(response.with_body(media_type, body), |response, (name, value)| response.with_header(name, value)))
     }
 
     /// The answer to a change, as much of it as the client prefers.
     pub fn changed(&self, changed: &Changed<'_>) -> Result<Response, Failure> {
         let full = Response::new(if changed.created { 201 } else { 200 });
         let response = match (self.prefer.returns, changed.node) {
-            (Return::Representation, Some(node)) => self.with_resource(full, node, changed.resolved.clone())?,
+            (Return::Representation, Some(node)) => self.with_resource(full, node, changed.shown.clone())?,
             (Return::Identifier, Some(_)) => full.with_body("application/json", json!({ "uid": changed.uid }).to_string()),
             _ => Response::new(if changed.created { 201 } else { 204 }),
         };
@@ -205,9 +206,22 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// True where FLAT and STRUCTURED may be sent and asked for.
+    pub fn has_forms(&self) -> bool {
+        let what = match self.operation {
+            Operation::Create(what) | Operation::Read(what) | Operation::Update(what) => Some(what.kind),
+            _ => None,
+        };
+        what == Some(ObjectKind::Composition)
+    }
+
     /// Makes sure, before anything is written, that the answer to a change can be given.
     pub fn can_answer(&self) -> Result<(), Failure> {
-        if self.prefer.returns == Return::Representation { wanted_format(self.request).map(|_: Format| ()) } else { Ok(()) }
+        match self.prefer.returns {
+            Return::Representation if self.has_forms() => Form::wanted(self.request).map(drop),
+            Return::Representation => wanted_format(self.request).map(drop),
+            _ => Ok(()),
+        }
     }
 
     /// The same with the preference that was honoured.

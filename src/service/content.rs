@@ -66,8 +66,10 @@ impl<R: Repository> Service<R> {
     /// Checks a COMPOSITION against the model and against its template, which must be known; all errors are told together.
     pub(crate) async fn check_composition(&self, call: &Call<'_>, tree: Tree) -> Result<Checked, Failure> {
         let (checked, findings) = self.examine_composition(call, tree).await?;
-        refuse_errors(call, COMPOSITION, &findings)?;
-        Ok(checked)
+        match refuse_errors(call, COMPOSITION, &findings) {
+            Ok(()) => Ok(checked),
+            Err(failure) => Err(self.with_keys(call, failure, &checked, &findings).await),
+        }
     }
 
     /// The same, where the content is not refused for what is found: that is given back.
@@ -107,7 +109,7 @@ pub(crate) fn without_template(id: Option<&str>) -> Finding {
 }
 
 /// What errors call a composition.
-const COMPOSITION: &str = "composition";
+pub(crate) const COMPOSITION: &str = "composition";
 
 /// Checks a document that has no template: EHR_STATUS, FOLDER.
 pub(crate) fn check_plain(call: &Call<'_>, tree: Tree, what: &str) -> Result<Checked, Failure> {

@@ -40,7 +40,7 @@ impl<R: Repository> Service<R> {
         let mut path = Owner::segments(owner.id());
         path.extend(["contribution", uid]);
         let uri = matches!(owner, Owner::Ehr(_)).then(|| format!("ehr:/{}/{uid}", owner.id()));
-        call.changed(&Changed { created: true, path: call.address(&path), uri, uid, time: &committed.time, node: tree.root(), resolved })
+        call.changed(&Changed { created: true, path: call.address(&path), uri, uid, time: &committed.time, node: tree.root(), shown: resolved })
     }
 
     /// GET /ehr/{ehr_id}/contribution/{uid}, GET /demographic/contribution/{uid}

@@ -4,11 +4,11 @@
 use super::call::{Call, Changed};
 use super::commit::{Change, ChangeSet};
 use super::committal::{Audit, CREATION, DELETED, MODIFICATION};
-use super::content::{Checked, check_plain, read_body};
+use super::content::{Checked, check_plain};
 use super::error::Failure;
 use super::http::Response;
 use super::ids::{Target, VersionUid, is_uuid};
-use super::negotiate::{entity_tag, if_match};
+use super::negotiate::{Return, entity_tag, if_match};
 use super::owner::Owner;
 use super::versioned::{address, missing, uid_of};
 use super::{Service, tag};
@@ -64,7 +64,7 @@ impl<R: Repository> Service<R> {
     /// POST …/{composition|directory|person|…}
     pub(super) async fn create(&self, call: &Call<'_>, what: &Controlled) -> Result<Response, Failure> {
         call.can_answer()?;
-        let body = read_body(call, what.class, what.name);
+        let body = self.read_document(call, what, None).await;
         let owner = self.owner_with_grounds(call, body.as_ref().ok()).await?;
         owner.must_allow(what.kind)?;
         let content = self.check(call, what, body?).await?;
@@ -91,8 +91,8 @@ impl<R: Repository> Service<R> {
             Some(path) if what.kind == ObjectKind::Folder => folder_at(data, path)?,
             _ => data,
         };
-        let resolved = self.resolved(call, &owner, shown).await?;
-        let response = call.resource(shown, resolved, &version.version_uid, &version.time_committed)?;
+        let form = self.shown(call, &owner, shown).await?;
+        let response = call.resource(shown, form, &version.version_uid, &version.time_committed)?;
         Ok(tag::with_headers(response, &version.tags))
     }
 
@@ -110,7 +110,7 @@ impl<R: Repository> Service<R> {
         if latest.is_deletion() {
             return Err(Failure::missing(format!("the {} is deleted", what.name)));
         }
-        let tree = read_body(call, what.class, what.name)?;
+        let tree = self.read_document(call, what, latest.template_id.as_deref()).await?;
         refuse_foreign(&tree, &latest.object_id, what)?;
         let content = self.check(call, what, tree).await?;
         if content.template_id != latest.template_id {
@@ -212,13 +212,13 @@ impl<R: Repository> Service<R> {
         let tags = change.tags.clone();
         let conditional = !created && (what.single || change.content.is_some());
         let committed = self.commit(call, ChangeSet { conditional, ..ChangeSet::of(owner.id(), change) }).await?;
-        let resolved = match committed.data() {
-            Some(data) => self.resolved(call, owner.id(), data).await?,
+        let shown = match committed.data().filter(|_| call.prefer.returns == Return::Representation) {
+            Some(data) => self.shown(call, owner.id(), data).await?,
             None => None,
         };
         let path = address(call, owner.id(), what, &uid);
         let uri = matches!(owner, Owner::Ehr(_)).then(|| format!("ehr:/{}/{object}", owner.id()));
-        let response = call.changed(&Changed { created, path, uri, uid: &uid, time: &committed.time, node: committed.data(), resolved })?;
+        let response = call.changed(&Changed { created, path, uri, uid: &uid, time: &committed.time, node: committed.data(), shown })?;
         Ok(tag::with_headers(response, &tags))
     }
 }

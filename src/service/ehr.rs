@@ -73,7 +73,7 @@ impl<R: Repository> Service<R> {
             None => None,
         };
         let uri = Some(format!("ehr:/{ehr_id}"));
-        call.changed(&Changed { created: true, path, uri, uid: ehr_id, time: &committed.time, node: tree.root(), resolved })
+        call.changed(&Changed { created: true, path, uri, uid: ehr_id, time: &committed.time, node: tree.root(), shown: resolved })
     }
 
     /// Commits the first EHR_STATUS of an EHR, and the EHR with it.

@@ -6,6 +6,7 @@ use super::{Request, Response};
 use crate::diag::{Diagnostic, Finding, LineIndex, Severity};
 use crate::store::repository::StoreError;
 use serde_json::{Map, Value, json};
+use std::collections::HashMap;
 
 /// Why a request is refused.
 #[derive(Clone, PartialEq, Debug)]
@@ -48,6 +49,22 @@ impl Failure {
     /// A well-formed document that breaks rules.
     pub fn invalid(dialect: Dialect, what: &str, findings: &[Finding]) -> Failure {
         Failure::with_findings(dialect.invalid_content(), format!("the {what} is not valid"), findings)
+    }
+
+    /// A document in a simplified format whose keys cannot be used: 400 on both mounts.
+    pub fn unconsumed(dialect: Dialect, findings: &[Finding]) -> Failure {
+        let keys: Vec<&str> = findings.iter().filter(|f| is_of_key(f)).map(|f| f.path.as_str()).collect();
+        let message = match dialect {
+            Dialect::Its if !keys.is_empty() => format!("Could not consume Parts [{}]", keys.join(", ")),
+            _ => String::from("the composition cannot be read"),
+        };
+        let failure = Failure::with_findings(400, message, findings);
+        Failure { errors: failure.errors.into_iter().map(|error| with_key(error, None)).collect(), ..failure }
+    }
+
+    /// The same, where each problem also names a key of a simplified format.
+    pub fn with_keys(self, keys: &HashMap<String, String>) -> Failure {
+        Failure { errors: self.errors.into_iter().map(|error| with_key(error, Some(keys))).collect(), ..self }
     }
 
     fn with_findings(status: u16, message: String, findings: &[Finding]) -> Failure {
@@ -131,6 +148,21 @@ impl Failure {
             _ => None,
         }
     }
+}
+
+/// True for findings about keys that mean nothing.
+fn is_of_key(finding: &Finding) -> bool {
+    matches!(finding.code, "FLT0101" | "FLT0102" | "FLT0103")
+}
+
+/// An error with `_key`: what it says of a path, or its path where that is a key itself.
+fn with_key(mut error: Value, keys: Option<&HashMap<String, String>>) -> Value {
+    let path = error.get("_path").and_then(Value::as_str).map(str::to_owned);
+    let key = path.and_then(|path| keys.map_or(Some(path.clone()), |keys| keys.get(&path).cloned()));
+    if let (Some(key), Some(members)) = (key, error.as_object_mut()) {
+        members.insert("_key".into(), key.into());
+    }
+    error
 }
 
 /// The elements of a JSON value: members by their names, the items of a list one after another.

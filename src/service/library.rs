@@ -6,8 +6,8 @@ use super::error::Failure;
 use super::ids::select_version;
 use crate::gdl::{self, CompiledGuide};
 use crate::store::repository::{Definition, DefinitionKind, Repository};
-use crate::template::Template;
-use std::cell::RefCell;
+use crate::template::{Template, WebTemplate};
+use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -30,13 +30,19 @@ pub(crate) struct Compiled {
     pub template: Template,
     /// The texts that may stand in shared shapes.
     pub known: Rc<HashSet<String>>,
+    web: OnceCell<WebTemplate>,
 }
 
 impl Compiled {
+    /// Its web template.
+    pub fn web(&self) -> &WebTemplate {
+        self.web.get_or_init(|| WebTemplate::of(&self.template))
+    }
+
     /// Compiles a template.
     pub fn new(template: Template) -> Compiled {
         let known = Rc::new(template.texts().into_iter().map(str::to_owned).collect());
-        Compiled { template, known }
+        Compiled { template, known, web: OnceCell::new() }
     }
 }
 

@@ -69,6 +69,7 @@ mod replayed;
 mod resolve;
 mod root;
 mod route;
+mod simplified;
 mod stored_query;
 mod tag;
 mod template;
@@ -296,6 +297,7 @@ impl<R: Repository> Service<R> {
             Operation::TemplateVersions => self.template_versions(call).await,
             Operation::TemplateGet => self.template_get(call).await,
             Operation::TemplateExample => self.template_example(call).await,
+            Operation::TemplateWeb => self.template_web(call).await,
             Operation::QueryList => self.query_list(call).await,
             Operation::QueryStore => self.query_store(call).await,
             Operation::QueryDetail => self.query_detail(call).await,

@@ -3,6 +3,7 @@
 use super::Request;
 use super::error::Failure;
 use crate::aql::CsvOptions;
+use crate::template::flat::Shape;
 
 /// The two representations of RM resources.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,6 +31,81 @@ impl Format {
             _ if subtype.ends_with("+json") && !subtype.contains("openehr.wt") => Some(Format::Json),
             _ if subtype.ends_with("+xml") => Some(Format::Xml),
             _ => None,
+        }
+    }
+}
+
+/// The forms in which a COMPOSITION travels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Form {
+    /// As the Reference Model has it.
+    Canonical(Format),
+    /// FLAT or STRUCTURED, under this media type.
+    Simplified(Shape, &'static str),
+}
+
+pub(crate) const FLAT: &str = "application/openehr.wt.flat+json";
+pub(crate) const STRUCTURED: &str = "application/openehr.wt.structured+json";
+
+/// The media types of the simplified formats, and their old spellings.
+const SIMPLIFIED: [(&str, Shape); 4] = [
+    (FLAT, Shape::Flat),
+    (STRUCTURED, Shape::Structured),
+    ("application/openehr.wt.flat.schema+json", Shape::Flat),
+    ("application/openehr.wt.structured.schema+json", Shape::Structured),
+];
+
+impl Form {
+    fn simplified(media_type: &str) -> Option<Form> {
+        SIMPLIFIED.iter().find(|(name, _)| *name == media_type).map(|(name, shape)| Form::Simplified(*shape, name))
+    }
+
+    /// What the parameter `format` asks for.
+    fn asked(request: &Request) -> Result<Option<Form>, Failure> {
+        let Some(asked) = request.query_value("format").filter(|f| !f.is_empty()) else { return Ok(None) };
+        let wanted = "expected FLAT, STRUCTURED, JSON or XML";
+        Ok(Some(match asked.to_ascii_uppercase().as_str() {
+            "JSON" | "CANONICAL" => Form::Canonical(Format::Json),
+            "XML" => Form::Canonical(Format::Xml),
+            "FLAT" => Form::Simplified(Shape::Flat, FLAT),
+            "STRUCTURED" => Form::Simplified(Shape::Structured, STRUCTURED),
+            "RAW" | "EXPANDED" | "ECISFLAT" => return Err(Failure::bad(format!("the format `{asked}` is not supported: {wanted}"))),
+            _ => return Err(Failure::new(406, format!("the format `{}` is unknown: {wanted}", asked.chars().take(40).collect::<String>()))),
+        }))
+    }
+
+    /// The form of a body: that of its media type, where that is JSON or not told that of `format`.
+    pub fn of_body(request: &Request) -> Result<Form, Failure> {
+        if let Some(form) = request.header("Content-Type").map(media_type).as_deref().and_then(Form::simplified) {
+            return Ok(form);
+        }
+        Form::under(body_format(request)?, Form::asked(request)?)
+    }
+
+    /// The form in which an answer is wanted: by Accept, where that is JSON or anything by `format`, without both as it was sent.
+    pub fn wanted(request: &Request) -> Result<Form, Failure> {
+        let names: Vec<&str> = ["application/json", "application/xml"].into_iter().chain(SIMPLIFIED.iter().map(|(name, _)| *name)).collect();
+        let chosen = choose(request, &names)?;
+        if let Some(form) = Form::simplified(chosen) {
+            return Ok(form);
+        }
+        let accept = request.header("Accept").unwrap_or_default();
+        let sent = request.header("Content-Type").map(media_type);
+        let asked = Form::asked(request)?.or_else(|| sent.filter(|_| accept.is_empty()).as_deref().and_then(Form::simplified));
+        let format = if chosen == Format::Xml.media_type() { Format::Xml } else { Format::Json };
+        Ok(match Form::under(format, asked)? {
+            Form::Simplified(shape, _) if accept.contains(Format::Json.media_type()) => Form::Simplified(shape, Format::Json.media_type()),
+            form => form,
+        })
+    }
+
+    fn under(format: Format, asked: Option<Form>) -> Result<Form, Failure> {
+        match asked {
+            Some(form) if format == Format::Json => Ok(form),
+            Some(Form::Simplified(..)) => {
+                Err(Failure::new(406, "FLAT and STRUCTURED are JSON: the media type and the parameter `format` contradict each other"))
+            }
+            _ => Ok(Form::Canonical(format)),
         }
     }
 }
@@ -215,6 +291,23 @@ mod tests {
         assert_eq!(accept("application/xml;q=0.1, application/json"), Ok(Format::Json));
         assert_eq!(accept("application/*"), Ok(Format::Json));
         assert_eq!(accept("text/csv"), Err(406));
+    }
+
+    #[test]
+    fn compositions_have_four_forms() {
+        let wanted = |target: &str, accept: &str| {
+            let request = Request::new("GET", target);
+            Form::wanted(&if accept.is_empty() { request } else { request.with_header("Accept", accept) }).map_err(|f| f.status)
+        };
+        assert_eq!(wanted("/", ""), Ok(Form::Canonical(Format::Json)));
+        assert_eq!(wanted("/?format=flat", ""), Ok(Form::Simplified(Shape::Flat, FLAT)));
+        assert_eq!(wanted("/?format=FLAT", "application/json"), Ok(Form::Simplified(Shape::Flat, "application/json")));
+        assert_eq!(wanted("/?format=FLAT", STRUCTURED), Ok(Form::Simplified(Shape::Structured, STRUCTURED)));
+        assert_eq!(wanted("/", SIMPLIFIED[2].0), Ok(Form::Simplified(Shape::Flat, SIMPLIFIED[2].0)));
+        assert_eq!(wanted("/?format=XML", "*/*"), Ok(Form::Canonical(Format::Xml)));
+        assert_eq!(wanted("/?format=FLAT", "application/xml"), Err(406));
+        assert_eq!(wanted("/?format=CSV", ""), Err(406));
+        assert_eq!(wanted("/?format=ECISFLAT", ""), Err(400));
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! The OpenAPI document, made from the one table of routes. It is written when the page is built, and is no part of the worker.
 
-use super::negotiate::Format;
+use super::controlled::Controlled;
+use super::negotiate::{FLAT, Format, STRUCTURED};
 use super::root::VERSION;
 use super::route::{Operation, Part, ROUTES, Route};
+use super::template::WEB_TEMPLATE;
+use crate::document::ObjectKind;
 use serde_json::{Map, Value, json};
 
 /// What is said of all routes with one kind of operation, beyond what the table says.
@@ -24,6 +27,7 @@ struct Kind {
 
 const JSON: &[&str] = &["application/json"];
 const RM: &[&str] = &["application/json", "application/xml"];
+const FORMS: &[&str] = &["application/json", "application/xml", FLAT, STRUCTURED];
 const XML: &[&str] = &["application/xml", "text/plain"];
 const TEXT: &[&str] = &["application/json", "text/plain"];
 const TABLE: &[&str] = &["application/json", "text/csv", "application/x-ndjson"];
@@ -92,10 +96,12 @@ impl Kind {
     fn of_document(operation: Operation) -> Kind {
         match operation {
             Operation::Create(what) => {
-                Kind::new("create", format!("Create: {}", what.name), &[201, 400, 404, 406, 409, 422]).headers(COMMITTAL).sends(RM).gives(RM)
+                let kind = Kind::new("create", format!("Create: {}", what.name), &[201, 400, 404, 406, 409, 422]).headers(COMMITTAL);
+                kind.sends(forms(what)).gives(forms(what)).query(of_forms(what, &["templateId", "format", "dialect"]))
             }
             Operation::Update(what) => {
-                Kind::new("update", format!("Update: {}", what.name), &[200, 204, 400, 404, 406, 409, 412, 422]).headers(CHANGE).sends(RM).gives(RM)
+                let kind = Kind::new("update", format!("Update: {}", what.name), &[200, 204, 400, 404, 406, 409, 412, 422]).headers(CHANGE);
+                kind.sends(forms(what)).gives(forms(what)).query(of_forms(what, &["templateId", "format", "dialect"]))
             }
             Operation::Delete(what) => Kind::new("delete", format!("Delete, logically: {}", what.name), &[204, 400, 404, 409, 412]).headers(CHANGE),
             Operation::Versioned(what, part) => {
@@ -111,9 +117,13 @@ impl Kind {
                     .gives(RM)
             }
             Operation::Read(what) => Kind::new("read", format!("Read: {}", what.name), &[200, 204, 304, 400, 404, 406])
-                .query(if what.single { &["version_at_time", "path"] } else { &["version_at_time"] })
+                .query(match what.kind {
+                    ObjectKind::Composition => &["version_at_time", "format", "dialect"],
+                    _ if what.single => &["version_at_time", "path"],
+                    _ => &["version_at_time"],
+                })
                 .headers(CACHED)
-                .gives(RM),
+                .gives(forms(what)),
             _ => Kind::new("", "", &[]),
         }
     }
@@ -176,14 +186,21 @@ impl Kind {
                 .gives(&["application/xml"]),
             Operation::TemplateList => Kind::new("template list", "List templates", &[200, 406]).query(&["type"]).gives(JSON),
             Operation::TemplateVersions => {
-                Kind::new("template versions", "Versions of a template, or the latest as XML", &[200, 404, 406]).query(&["type"]).gives(RM)
+                Kind::new("template versions", "Versions of a template, or the latest as XML or web template", &[200, 404, 406])
+                    .query(&["type"])
+                    .gives(&["application/json", "application/xml", WEB_TEMPLATE])
             }
-            Operation::TemplateGet => {
-                Kind::new("template", "A template, byte for byte", &[200, 304, 404, 406]).query(&["type"]).headers(CACHED).gives(&["application/xml"])
-            }
+            Operation::TemplateGet => Kind::new("template", "A template, byte for byte", &[200, 304, 404, 406])
+                .query(&["type"])
+                .headers(CACHED)
+                .gives(&["application/xml", WEB_TEMPLATE]),
             Operation::TemplateExample => Kind::new("template example", "A document that fits a template", &[200, 400, 404, 406])
-                .query(&["kind", "detail_level", "language"])
-                .gives(RM),
+                .query(&["kind", "detail_level", "language", "format", "dialect"])
+                .gives(FORMS),
+            Operation::TemplateWeb => Kind::new("web template", "A template as a web template", &[200, 304, 404, 406])
+                .query(&["type"])
+                .headers(CACHED)
+                .gives(&[WEB_TEMPLATE, "application/json"]),
             Operation::GuideUpload => Kind::new("guide upload", "Upload a guide", &[201, 400, 409]).headers(&["Prefer"]).sends(TEXT).gives(JSON),
             Operation::GuideList => Kind::new("guide list", "List guides", &[200, 406]).gives(JSON),
             Operation::GuideGet => Kind::new("guide", "A guide as sent", &[200, 404, 406]).gives(TEXT),
@@ -225,6 +242,16 @@ impl Kind {
             _ => Kind::new("", "", &[]),
         }
     }
+}
+
+/// The forms of a document.
+fn forms(what: &Controlled) -> &'static [&'static str] {
+    if what.kind == ObjectKind::Composition { FORMS } else { RM }
+}
+
+/// Parameters of documents that have simplified forms.
+fn of_forms(what: &Controlled, parameters: &'static [&'static str]) -> &'static [&'static str] {
+    if what.kind == ObjectKind::Composition { parameters } else { NONE }
 }
 
 /// The document: OpenAPI 3.0.

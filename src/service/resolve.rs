@@ -10,6 +10,7 @@ use super::call::Call;
 use super::error::Failure;
 use super::ids::Target;
 use super::negotiate::{Format, wanted_format};
+use super::simplified::Shown;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::tree::NodeRef;
@@ -21,7 +22,7 @@ const RESOLVED: usize = 100;
 
 impl<R: Repository> Service<R> {
     /// The JSON of a resource with its references resolved; `None` unless the client prefers that and takes JSON.
-    pub(crate) async fn resolved(&self, call: &Call<'_>, owner: &str, node: NodeRef<'_>) -> Result<Option<String>, Failure> {
+    pub(crate) async fn resolved(&self, call: &Call<'_>, owner: &str, node: NodeRef<'_>) -> Result<Option<Shown>, Failure> {
         if !call.prefer.resolve_refs || wanted_format(call.request)? != Format::Json {
             return Ok(None);
         }
@@ -40,7 +41,7 @@ impl<R: Repository> Service<R> {
                 text.replace_range(at..at + length, &found);
             }
         }
-        Ok(Some(text))
+        Ok(Some(Shown { media_type: Format::Json.media_type(), body: text, headers: vec![("Preference-Applied", String::from("resolve_refs"))] }))
     }
 
     /// The document that a reference means, or its whole VERSION.

@@ -7,13 +7,16 @@ use super::dialect::Dialect;
 use super::error::Failure;
 use super::http::Response;
 use super::ids::is_version;
-use super::negotiate::{Return, choose, wanted_format, xml_body};
+use super::negotiate::{Form, Return, choose, xml_body};
+use super::simplified::Shown;
 use super::time::iso;
 use crate::diag::Diagnostic;
 use crate::store::repository::{Definition, DefinitionKind, Repository};
-use crate::template::{ExampleKind, Template, example};
+use crate::template::{ExampleKind, Template, WebTemplate, example};
 use serde_json::{Value, json};
 
+/// The media type of web templates.
+pub(super) const WEB_TEMPLATE: &str = "application/openehr.wt+json";
 const KIND: DefinitionKind = DefinitionKind::Template;
 /// Operational templates 1.4.
 const OPT14: &str = "opt14";
@@ -72,20 +75,20 @@ impl<R: Repository> Service<R> {
 
     /// GET /definition/template/{id}: its versions, or the latest of them where XML is wanted.
     pub(super) async fn template_versions(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        if choose(call.request, &["application/json", "application/xml"])? == "application/xml" {
-            return self.template_get(call).await;
+        match choose(call.request, &["application/json", "application/xml", WEB_TEMPLATE])? {
+            "application/xml" => return self.template_get(call).await,
+            WEB_TEMPLATE => return self.template_web(call).await,
+            _ => {}
         }
         list(call, &self.versions_of(KIND, call.param(0)).await?)
     }
 
     /// GET /definition/template/{id}/{version}, GET /definition/template/{adl1.4|adl2}/{id}[/{version}]
     pub(super) async fn template_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        choose(call.request, &["application/xml"])?;
-        let found = self.select_definition(KIND, call.param(0), call.optional_param(1)).await?;
-        let found = found.ok_or_else(|| Failure::missing("there is no such template"))?;
-        if wanted(call).is_some_and(|t| !t.eq_ignore_ascii_case(&found.format)) {
-            return Err(Failure::missing("there is no such template of this type"));
+        if choose(call.request, offered(call.dialect))? != "application/xml" {
+            return self.template_web(call).await;
         }
+        let found = self.chosen(call).await?;
         let etag = etag(&found);
         if super::negotiate::none_match(call.request, &etag) {
             return Ok(Response::new(304).with_header("ETag", format!("\"{etag}\"")));
@@ -102,7 +105,7 @@ impl<R: Repository> Service<R> {
     /// GET /definition/template/{id}/{version}/example, GET /definition/template/{adl1.4|adl2}/{id}/example, both with
     /// ?kind=full|minimal or ?detail_level=required|medium|complete (full without them) and ?language=… (the template's own without it, or where it does not have that one).
     pub(super) async fn template_example(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let format = wanted_format(call.request)?;
+        let form = Form::wanted(call.request)?;
         let kind = match ["kind", "detail_level"].iter().find_map(|key| call.request.query_value(key)) {
             None | Some("" | "full" | "medium" | "complete") => ExampleKind::Full,
             Some("minimal" | "required") => ExampleKind::Minimal,
@@ -112,19 +115,55 @@ impl<R: Repository> Service<R> {
                 )));
             }
         };
-        let found = self.select_definition(KIND, call.param(0), call.optional_param(1)).await?;
-        let found = found.ok_or_else(|| Failure::missing("there is no such template"))?;
-        if wanted(call).is_some_and(|t| !t.eq_ignore_ascii_case(&found.format)) {
-            return Err(Failure::missing("there is no such template of this type"));
-        }
-        let text = found.body.strip_prefix('\u{feff}').unwrap_or(&found.body);
-        let template = parse(&found.format, text).map_err(|_| Failure::new(500, format!("the stored template `{}` cannot be read", found.name)))?;
+        let template = read_stored(&self.chosen(call).await?)?;
         let made = example(&template, kind, call.request.query_value("language"), &iso(call.now));
         let tree = made.map_err(|findings| Failure::invalid(call.dialect, "template", &findings))?;
         let root = tree.root().ok_or_else(|| Failure::new(500, "the example is empty"))?;
-        let (media_type, body) = body_of(root, format)?;
-        Ok(Response::new(200).with_body(media_type, body))
+        match form {
+            Form::Canonical(format) => body_of(root, format).map(|(media_type, body)| Response::new(200).with_body(media_type, body)),
+            Form::Simplified(shape, media_type) => {
+                let shown = Shown::simplified(call, root, shape, media_type, &template, &WebTemplate::of(&template))?;
+                Ok(Response::new(200).with_body(shown.media_type, shown.body))
+            }
+        }
     }
+
+    /// GET /definition/template/{id}[/{version}]/webtemplate, GET /definition/template/adl1.4/{id}/webtemplate, and where a
+    /// template is asked for as a web template.
+    pub(super) async fn template_web(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        let wanted = choose(call.request, &[WEB_TEMPLATE, "application/json"])?;
+        let found = self.chosen(call).await?;
+        let etag = format!("{}/web", etag(&found));
+        if super::negotiate::none_match(call.request, &etag) {
+            return Ok(Response::new(304).with_header("ETag", format!("\"{etag}\"")));
+        }
+        let template = read_stored(&found)?;
+        let body = WebTemplate::of(&template).to_json(&template);
+        Ok(Response::new(200).with_body(wanted, body).with_header("ETag", format!("\"{etag}\"")))
+    }
+
+    /// The template that the path names.
+    async fn chosen(&self, call: &Call<'_>) -> Result<Definition, Failure> {
+        let found = self.select_definition(KIND, call.param(0), call.optional_param(1)).await?;
+        let found = found.ok_or_else(|| Failure::missing("there is no such template"))?;
+        match wanted(call).is_some_and(|t| !t.eq_ignore_ascii_case(&found.format)) {
+            true => Err(Failure::missing("there is no such template of this type")),
+            false => Ok(found),
+        }
+    }
+}
+
+/// The forms of one template; in ITS-REST its JSON is the web template.
+fn offered(dialect: Dialect) -> &'static [&'static str] {
+    match dialect {
+        Dialect::V1 => &["application/xml", WEB_TEMPLATE],
+        Dialect::Its => &["application/xml", WEB_TEMPLATE, "application/json"],
+    }
+}
+
+fn read_stored(found: &Definition) -> Result<Template, Failure> {
+    let text = found.body.strip_prefix('\u{feff}').unwrap_or(&found.body);
+    parse(&found.format, text).map_err(|_| Failure::new(500, format!("the stored template `{}` cannot be read", found.name)))
 }
 
 fn etag(definition: &Definition) -> String {

@@ -5,10 +5,10 @@
 //! What comes out has passed both validators.
 
 mod defaults;
-mod draft;
 mod leaf;
 mod slot;
 
+use super::draft::Draft;
 use super::tree::{Attribute, Constraint, Node, Template};
 use super::validate::validate;
 use crate::diag::{Finding, Severity};
@@ -16,7 +16,6 @@ use crate::rm;
 use crate::rm::class::{Attr, AttrDef, Cls};
 use crate::rm::id::ArchetypeId;
 use crate::rm::tree::{NodeRef, Tree};
-use draft::Draft;
 
 /// How much of a template an example shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

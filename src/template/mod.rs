@@ -2,8 +2,10 @@
 //! checked against it, example documents made of it, and a description of it for people.
 
 pub mod describe;
+mod draft;
 pub mod example;
 mod fit;
+pub mod flat;
 mod leaf;
 mod opt;
 mod opt2;

@@ -10,6 +10,7 @@ mod text;
 use super::tree::{Constraint, Multiplicity, Node, Template};
 use crate::rm::class::{Attr, Cls};
 
+pub(super) use input::{blank, proportion_kinds};
 pub(super) use text::JsonText;
 
 /// A web template.

@@ -1,23 +1,33 @@
-//! Suites `aql.result`, `aql.error`, `aql.no_oracle`: queries over REST in the ITS dialect, on the data of their set-up.
+//! Suites `aql.result`, `aql.result_flat`, `aql.error`, `aql.no_oracle`: queries over REST in the ITS dialect, on the data of
+//! their set-up.
 //!
 //! Each set-up fills an empty server once; its cases only read. Without `--via` every case is asked on memory and on SQLite.
-//! Whatever rows are answered, those of the reference evaluator must be the same, also where the corpus knows none. Set-ups that need FLAT documents are skipped. One set-up
-//! commits a document with attributes that the RM does not know: it is refused, then loaded without them.
+//! Whatever rows are answered, those of the reference evaluator must be the same, also where the corpus knows none. Documents in
+//! the format FLAT are made canonical first, since they are loaded under fixed ids. One set-up commits a document with attributes
+//! that the RM does not know: it is refused, then loaded without them.
 
 use crate::corpus::{Corpus, text_of};
 use crate::judge::Judge;
 use crate::report::Case;
+use crate::rm_json::told;
 use crate::rows::{Rules, is_time, short};
 use crate::server::Server;
 use aqlite::rm::class::Cls;
 use aqlite::rm::json as rm_json;
 use aqlite::service::Response;
+use aqlite::template::flat::{self, Shape};
+use aqlite::template::{Template, WebTemplate};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Queries with trusted results.
 pub fn result(corpus: &Corpus) -> Vec<Case> {
-    run(corpus, &["result", "result_flat"], &check_result)
+    run(corpus, &["result"], &check_result)
+}
+
+/// Queries with trusted results on documents that were sent as FLAT.
+pub fn result_flat(corpus: &Corpus) -> Vec<Case> {
+    run(corpus, &["result_flat"], &check_result)
 }
 
 /// Queries that must be refused.
@@ -48,10 +58,6 @@ fn run(corpus: &Corpus, classes: &[&str], check: &Check) -> Vec<Case> {
     let mut out = Vec::new();
     for (id, cases) in by_setup {
         let steps = setups.iter().find(|s| text_of(s, "id") == id).map(|s| list(s, "steps")).unwrap_or_default();
-        if steps.iter().any(|s| text_of(s, "format") == "FLAT") {
-            out.extend(cases.iter().map(|c| Case::skipped(text_of(c, "id"), "the set-up needs FLAT documents")));
-            continue;
-        }
         let filled: Result<Vec<Filled>, String> = vias(corpus).iter().map(|via| Filled::of(&texts, via, &steps)).collect();
         out.extend(cases.iter().map(|case| {
             if let (Err(refused), "no_oracle") = (&filled, text_of(case, "class")) {
@@ -117,7 +123,8 @@ impl Filled {
 fn filled(texts: &Texts<'_>, via: &str, steps: &[Value]) -> Result<Server, String> {
     let server = Server::empty(via, &texts.to)?;
     for step in steps {
-        let response = step_of(texts, &server, step)?;
+        let canonical = if text_of(step, "format") == "FLAT" { Some(canonical(texts, steps, step)?) } else { None };
+        let response = step_of(texts, &server, step, canonical)?;
         let again = text_of(step, "op") == "upload_template" && response.status == 409;
         if !again && !(200..300).contains(&response.status) {
             let body: String = String::from_utf8_lossy(&response.body).chars().take(500).collect();
@@ -127,7 +134,18 @@ fn filled(texts: &Texts<'_>, via: &str, steps: &[Value]) -> Result<Server, Strin
     Ok(server)
 }
 
-fn step_of(texts: &Texts<'_>, server: &Server, step: &Value) -> Result<Response, String> {
+/// A FLAT document of a set-up, by the template that the set-up uploads for it.
+fn canonical(texts: &Texts<'_>, steps: &[Value], step: &Value) -> Result<String, String> {
+    let file = |step: &Value| texts.get(&format!("aql/{}", text_of(step, "file")));
+    let is_template = |s: &&Value| text_of(s, "op") == "upload_template" && text_of(s, "template_id") == text_of(step, "template_id");
+    let template = steps.iter().find(is_template).ok_or("set-up: the template of a document is not uploaded")?;
+    let template = Template::parse(&file(template)?).map_err(|_| "set-up: the template cannot be read")?;
+    let web = WebTemplate::of(&template);
+    let tree = flat::read(&file(step)?, Shape::Flat, &template, &web, "2026-11-20T09:30:00Z").map_err(|f| told(&f))?;
+    tree.root().map(rm_json::write).ok_or_else(|| String::from("set-up: the document is empty"))
+}
+
+fn step_of(texts: &Texts<'_>, server: &Server, step: &Value, canonical: Option<String>) -> Result<Response, String> {
     let ehr = text_of(step, "ehr_id");
     let file = |key: &str| texts.get(&format!("aql/{}", text_of(step, key)));
     let load = |kind: &str, uid: &str, data: Option<String>, more: &str| {
@@ -141,7 +159,7 @@ fn step_of(texts: &Texts<'_>, server: &Server, step: &Value) -> Result<Response,
         "upload_template" => server.send("POST", "/definition/template/adl1.4", &[("Content-Type", "application/xml")], &file("file")?),
         "create_ehr" => load("EHR_STATUS", text_of(step, "ehr_status_uid"), Some(with_subject(&file("ehr_status_file")?, step)?), ""),
         "commit_composition" | "update_composition" => {
-            let text = file("file")?;
+            let text = canonical.map_or_else(|| file("file"), Ok)?;
             let response = load("COMPOSITION", uid, Some(text.clone()), "")?;
             // A document with attributes that the RM does not know is refused as a whole, as it must be; the queries are asked of the rest.
             match without_alien_attributes(&text).filter(|_| response.status == 400) {

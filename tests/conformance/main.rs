@@ -32,6 +32,7 @@ mod reference;
 mod report;
 mod rm_cnf;
 mod rm_example;
+mod rm_flat;
 mod rm_json;
 mod rm_opt;
 mod rm_validation;
@@ -55,6 +56,7 @@ type Suite = fn(&Corpus) -> Vec<Case>;
 const SUITES: &[(&str, Suite)] = &[
     ("aql.parse", aql_parse::run),
     ("aql.result", aql_service::result),
+    ("aql.result_flat", aql_service::result_flat),
     ("aql.error", aql_service::error),
     ("aql.no_oracle", aql_service::no_oracle),
     ("gdl.parse", gdl::parse),
@@ -65,6 +67,7 @@ const SUITES: &[(&str, Suite)] = &[
     ("gdl.fixtures", gdl::fixtures),
     ("rm.cnf", rm_cnf::run),
     ("rm.example", rm_example::run),
+    ("rm.flat", rm_flat::run),
     ("rm.json", rm_json::run),
     ("rm.opt", rm_opt::run),
     ("rm.validation", rm_validation::run),

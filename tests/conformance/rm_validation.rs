@@ -6,7 +6,8 @@ use crate::rm_json::told;
 use aqlite::diag::{Finding, Severity};
 use aqlite::rm::class::Cls;
 use aqlite::rm::{self, json, xml};
-use aqlite::template::{Template, validate};
+use aqlite::template::flat::{self, Shape};
+use aqlite::template::{Template, WebTemplate, validate};
 use serde_json::Value;
 
 pub fn run(corpus: &Corpus) -> Vec<Case> {
@@ -17,9 +18,6 @@ fn one(corpus: &Corpus, case: &Value) -> Case {
     let id = case.get("case").map_or_else(String::new, |id| id.as_str().map_or_else(|| id.to_string(), str::to_owned));
     if case.get("contested").and_then(Value::as_bool).unwrap_or_default() {
         return Case::skipped(id, "contested by its authors");
-    }
-    if text_of(case, "format") == "FLAT" {
-        return Case::skipped(id, "the FLAT format is not read");
     }
     Case::check(id, || {
         let findings = problems(corpus, case)?;
@@ -39,8 +37,11 @@ fn problems(corpus: &Corpus, case: &Value) -> Result<Vec<Finding>, String> {
     let text = corpus.text(&format!("rm/{}", text_of(case, "opt")))?;
     let template = Template::parse(&text).map_err(|errors| errors.iter().map(|e| e.one_line(&text)).collect::<Vec<_>>().join("; "))?;
     let document = corpus.text(&format!("rm/{}", text_of(case, "composition")))?;
-    let read =
-        if text_of(case, "format") == "CANONICAL_XML" { xml::read(&document, Cls::COMPOSITION) } else { json::read(&document, Cls::COMPOSITION) };
+    let read = match text_of(case, "format") {
+        "CANONICAL_XML" => xml::read(&document, Cls::COMPOSITION),
+        "FLAT" => flat::read(&document, Shape::Flat, &template, &WebTemplate::of(&template), "2026-11-20T09:30:00Z"),
+        _ => json::read(&document, Cls::COMPOSITION),
+    };
     let tree = match read {
         Ok(tree) => tree,
         Err(findings) => return Ok(findings),

@@ -112,6 +112,9 @@ test("documents, guides and rows", async () => {
   assert.throws(() => one.csv(), /was freed/);
   const { tree } = await repository.describeTemplate(template);
   assert.ok(tree.children.length > 0);
+  assert.equal((await repository.webTemplate(template)).templateId, template);
+  const flat = await repository.example(template, { format: "FLAT" });
+  assert.match(await repository.addComposition(ehr, flat, { format: "FLAT", templateId: template }), /::1$/);
   const { body } = await repository.request({ path: "definition/gdl" });
   const { guide_id } = JSON.parse(body)[0];
   assert.ok(await repository.runGuide(guide_id, ehr, { trace: true }));

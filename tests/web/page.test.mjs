@@ -567,3 +567,44 @@ test("what is written offline is kept, and the page sees it", async (t) => {
   assert.equal(await page.evaluate(async (path) => (await fetch(path)).status, path), 200);
   await page.context().close();
 });
+
+test("a form of a template is filled in, told what is wrong at its fields, saved and queried", () =>
+  onPage(async (page) => {
+    await page.click("#tab-templates");
+    await page.locator("#template option", { hasText: "vital_signs" }).first().waitFor({ state: "attached" });
+    const template = await page.locator("#template option", { hasText: "vital_signs" }).first().getAttribute("value");
+    await page.selectOption("#template", template);
+    await page.click("#template-form-tab");
+    const group = page.locator("#template-form details", { has: page.locator("summary", { hasText: /^Blood pressure/ }) }).last();
+    await group.locator("summary").first().click();
+    const field = (name) => page.locator("#template-form .form-field", { has: page.locator("label", { hasText: new RegExp(`^${name}`) }) }).first();
+    for (const summary of await group.locator("details > summary").all()) if (!(await summary.evaluate((s) => s.parentElement.open))) await summary.click();
+    await field("Systolic").locator("input").first().fill("4000");
+    await page.click("#form-save");
+    await page.locator("#form-outcome .bad", { hasText: "Not saved" }).waitFor();
+    await field("Systolic").locator(".wrong").waitFor();
+    assert.equal(await field("Systolic").locator("input").first().getAttribute("aria-invalid"), "true");
+    await field("Systolic").locator("input").first().fill("123");
+    await field("Diastolic").locator("input").first().fill("77");
+    await page.click("#form-save");
+    await page.locator("#form-outcome .good", { hasText: "Saved as" }).waitFor();
+    assert.equal(await page.locator("#template-form .wrong").count(), 0);
+    const uid = (await page.locator("#form-outcome .good").textContent()).replace("Saved as ", "");
+    await page.click("#tab-query");
+    await run(
+      page,
+      `SELECT o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude AS systolic FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] WHERE c/uid/value = '${uid}'`,
+    );
+    assert.deepEqual(await row(page, 0), ["123"]);
+    page.problems = page.problems.filter((problem) => !/status of 4/.test(problem));
+  }));
+
+test("the documents behind a result are saved as FLAT", () =>
+  onPage(async (page) => {
+    await run(page, "SELECT o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude AS systolic FROM EHR e CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] LIMIT 3");
+    const [download] = await Promise.all([page.waitForEvent("download"), page.selectOption("#save-documents", "FLAT")]);
+    assert.equal(download.suggestedFilename(), "documents.flat.ndjson");
+    const lines = (await readFile(await download.path(), "utf8")).trim().split("\n");
+    assert.equal(lines.length, 3);
+    assert.ok(Object.keys(JSON.parse(lines[0])).some((key) => key.endsWith("/systolic|magnitude")), lines[0].slice(0, 300));
+  }));

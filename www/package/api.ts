@@ -9,6 +9,7 @@ export type {
   Diagnostic,
   Explanation,
   Follow,
+  Format,
   GuideDescription,
   GuideRun,
   GuideTest,

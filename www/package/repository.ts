@@ -6,7 +6,7 @@ import type { Root } from "../src/storage";
 import { AqliteError, guarded, ofAnswer } from "./errors";
 import { text } from "./language";
 import { QueryResult, Watch } from "./result";
-import type { Completions, DataSet, Diagnostic, Explanation, Follow, Hover, Json, QueryOptions, RestAnswer, RestRequest, TemplateDescription } from "./types";
+import type { Completions, DataSet, Diagnostic, Explanation, Follow, Format, Hover, Json, QueryOptions, RestAnswer, RestRequest, TemplateDescription } from "./types";
 
 /** Where a repository is, and how it is addressed. */
 export interface OpenOptions {
@@ -165,18 +165,28 @@ export class Repository {
     return this.#reading((engine) => JSON.parse(engine.describe(text(id, "template id"), language)) as TemplateDescription | null);
   }
 
-  /** A composition that the template allows, as canonical JSON. */
-  async example(templateId: string, { kind = "full", language }: { kind?: "full" | "minimal"; language?: string } = {}): Promise<{ [name: string]: Json }> {
-    const query = new URLSearchParams({ kind, ...(language ? { language } : {}) });
+  /** A template as applications see it: the JSON of the media type `application/openehr.wt+json`. */
+  async webTemplate(id: string): Promise<{ [name: string]: Json }> {
+    const { body } = await this.#ask({ path: `definition/template/${encodeURIComponent(text(id, "template id"))}/webtemplate` });
+    return JSON.parse(body) as { [name: string]: Json };
+  }
+
+  /** A composition that the template allows, as canonical JSON or in another format. */
+  async example(templateId: string, { kind = "full", language, format = "JSON" }: { kind?: "full" | "minimal"; language?: string; format?: Format } = {}): Promise<{ [name: string]: Json }> {
+    const query = new URLSearchParams({ kind, format, ...(language ? { language } : {}) });
     const { body } = await this.#ask({ path: `/rest/openehr/v1/definition/template/adl1.4/${encodeURIComponent(templateId)}/example?${query}`, headers: { accept: "application/json" } });
     return JSON.parse(body) as { [name: string]: Json };
   }
 
-  /** Commits a composition: canonical JSON (text, or an object) or XML. Gives the uid of the version. Text keeps every digit; an object has lost what JavaScript numbers lose. */
-  async addComposition(ehrId: string, composition: string | { [name: string]: Json }): Promise<string> {
+  /**
+   * Commits a composition: canonical JSON (text, or an object) or XML, or by `format` FLAT or STRUCTURED of the template `templateId`. Gives the uid of the
+   * version. Text keeps every digit; an object has lost what JavaScript numbers lose.
+   */
+  async addComposition(ehrId: string, composition: string | { [name: string]: Json }, { format, templateId }: { format?: Format; templateId?: string } = {}): Promise<string> {
     const body = typeof composition === "object" && composition !== null ? JSON.stringify(composition) : text(composition, "composition");
     const type = body.trimStart().startsWith("<") ? "application/xml" : "application/json";
-    const { headers } = await this.#ask({ method: "POST", path: `ehr/${encodeURIComponent(ehrId)}/composition`, headers: { "content-type": type, prefer: "return=minimal" }, body });
+    const query = new URLSearchParams({ ...(format ? { format } : {}), ...(templateId ? { templateId } : {}) });
+    const { headers } = await this.#ask({ method: "POST", path: `ehr/${encodeURIComponent(ehrId)}/composition?${query}`, headers: { "content-type": type, prefer: "return=minimal" }, body });
     return tag(headers);
   }
 

@@ -181,6 +181,9 @@ export interface GuideTest {
   cases: { id: string; line: number; passed: boolean; differences: Json; fired: string[]; [more: string]: Json }[];
 }
 
+/** The forms of a composition in JSON: as the Reference Model has it, or by the ids of a web template. */
+export type Format = "JSON" | "FLAT" | "STRUCTURED";
+
 /** A template as people read it. */
 export interface TemplateDescription {
   languages: string[];

@@ -1,15 +1,17 @@
 // The page's side of the worker: calls, errors, and a new worker when the old one dies.
-import type { Calls, Cancel, Contents, Diagnostic, Failure, Progress, Reply, Request, Server } from "./protocol";
+import type { Calls, Cancel, Contents, Diagnostic, Failure, Misplaced, Progress, Reply, Request, Server } from "./protocol";
 
 /** A call that failed; `diagnostics` say where when the query text is the reason. */
 export class EngineError extends Error {
   readonly diagnostics: Diagnostic[];
+  readonly keys: Misplaced[];
   readonly fatal: boolean;
 
   constructor(failure: Failure) {
     super(failure.message);
     this.name = "EngineError";
     this.diagnostics = failure.diagnostics;
+    this.keys = failure.keys;
     this.fatal = failure.fatal;
   }
 }
@@ -50,7 +52,7 @@ export class Engine {
   call<K extends keyof Calls>(call: K, argument: Calls[K]["takes"], follow?: Follow): Promise<Calls[K]["gives"]> {
     return new Promise((resolve, reject) => {
       if (!this.#worker) {
-        reject(new EngineError({ message: "the engine does not start here; reload the page to try again", diagnostics: [], fatal: false }));
+        reject(new EngineError({ message: "the engine does not start here; reload the page to try again", keys: [], diagnostics: [], fatal: false }));
         return;
       }
       const id = (this.#last += 1);
@@ -69,7 +71,7 @@ export class Engine {
 
   /** Ends what is running. The data comes back with the new worker. */
   stop(): void {
-    this.#replace({ message: "stopped", diagnostics: [], fatal: false });
+    this.#replace({ message: "stopped", keys: [], diagnostics: [], fatal: false });
   }
 
   #start(): void {
@@ -77,7 +79,7 @@ export class Engine {
     worker.onmessage = (event: MessageEvent<Reply>) => this.#answer(event.data);
     worker.onerror = (event) => {
       event.preventDefault();
-      this.#die({ message: event.message || "the worker failed", diagnostics: [], fatal: true });
+      this.#die({ message: event.message || "the worker failed", keys: [], diagnostics: [], fatal: true });
     };
     this.#worker = worker;
     // A successor asks where its predecessor asked.

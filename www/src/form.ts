@@ -1,5 +1,6 @@
 // Forms made from web templates: the right control for each input, and what was entered as FLAT.
 import { h } from "./dom";
+import type { Misplaced } from "./protocol";
 import { label, meaning, type WebInput, type WebNode, type WebOption, type WebTemplate } from "./web-template";
 
 /** What was entered: keys and values of the format FLAT. */
@@ -64,6 +65,10 @@ export class Form {
   readonly #language: string;
   /** What each value of the form adds to the keys. */
   readonly #values: (() => Flat)[] = [];
+  /** The fields by key. */
+  readonly #fields = new Map<string, { line: HTMLElement; control: HTMLElement }>();
+  /** The groups by key, each with what opens it. */
+  readonly #groups = new Map<string, () => void>();
 
   constructor({ tree }: WebTemplate, language: string) {
     this.#language = language;
@@ -73,6 +78,35 @@ export class Form {
   /** What was entered. */
   flat(): Flat {
     return Object.assign({}, ...this.#values.map((read) => read())) as Flat;
+  }
+
+  /** Tells what is wrong at the fields, opens the groups around them, and gives what is wrong elsewhere. */
+  tell(wrong: Misplaced[]): Misplaced[] {
+    for (const { line, control } of this.#fields.values()) {
+      line.querySelector(".wrong")?.remove();
+      control.removeAttribute("aria-invalid");
+      control.removeAttribute("aria-describedby");
+    }
+    const elsewhere = wrong.filter(({ key, message }) => !this.#tellAt(key, message));
+    this.element.querySelector<HTMLElement>("[aria-invalid]")?.focus();
+    return elsewhere;
+  }
+
+  #tellAt(key: string, message: string): boolean {
+    const place = key.replace(/\|.*/, "");
+    // What opens a group may draw the next one.
+    for (let drawn = -1; drawn !== this.#groups.size; ) {
+      drawn = this.#groups.size;
+      for (const [group, open] of [...this.#groups]) if (place.startsWith(`${group}/`)) open();
+    }
+    const found = this.#fields.get(place) ?? this.#fields.get(`${place}:0`);
+    if (!found) return false;
+    if (found.control.hasAttribute("aria-invalid")) return true;
+    const told = h("small", { class: "wrong", id: `wrong-${found.control.id}` }, message);
+    found.line.append(told);
+    found.control.setAttribute("aria-invalid", "true");
+    found.control.setAttribute("aria-describedby", told.id);
+    return true;
   }
 
   #children(node: WebNode, key: string): HTMLElement[] {
@@ -107,6 +141,10 @@ export class Form {
     };
     details.addEventListener("toggle", fill);
     fill();
+    this.#groups.set(key, () => {
+      details.open = true;
+      fill();
+    });
     return details;
   }
 
@@ -127,7 +165,10 @@ export class Form {
       if (entered.every(([input]) => input.suffix === "unit")) return {};
       return Object.fromEntries(entered.map(([input, value]) => [keyOf(node, input, key), input.type === "BOOLEAN" ? value === "true" : (value as string | number)]));
     });
-    return h("p", { class: "form-field", title: meaning(node, this.#language) }, h("label", { for: id }, name, required(node)), h("span", { class: "form-controls" }, ...controls.map(({ control: { element } }) => element)));
+    const line = h("p", { class: "form-field", title: meaning(node, this.#language) }, h("label", { for: id }, name, required(node)), h("span", { class: "form-controls" }, ...controls.map(({ control: { element } }) => element)));
+    const [first] = controls;
+    if (first) this.#fields.set(key, { line, control: first.control.element });
+    return line;
   }
 }
 

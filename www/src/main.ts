@@ -30,6 +30,7 @@ const engine = new Engine(WORKER_URL, crashed, (progress) => state("busy", told(
 const results = new ResultView({
   call: () => ({ base: source.base, q: editor.text, parameters: parameters() }),
   document: (asked) => engine.call("document", asked),
+  documents: (asked) => engine.call("documents", asked),
   explain: (asked) => engine.call("explain", asked),
   show: (place) => editor.show(place),
 });

@@ -154,6 +154,9 @@ export interface Server {
   authorization: string | null;
 }
 
+/** The forms in which compositions are saved. */
+export type DocumentFormat = "JSON" | "FLAT" | "STRUCTURED";
+
 /** What a call may take and give. */
 export interface Calls {
   connect: { takes: Server | null; gives: Contents };
@@ -163,6 +166,8 @@ export interface Calls {
   describe: { takes: { template: string; language: string }; gives: Described | null };
   /** The composition in which a cell of a result stands (JSON text); `null` where it stands in none. */
   document: { takes: { q: string; parameters: Record<string, unknown>; row: number; column: number }; gives: string | null };
+  /** Every composition behind the rows of a result, once, a line each. */
+  documents: { takes: { q: string; parameters: Record<string, unknown>; format: DocumentFormat }; gives: { text: string; count: number } };
   /** A template as a web template (JSON text). */
   webTemplate: { takes: string; gives: string };
   /** Commits a composition in the format FLAT; gives its version uid. */
@@ -238,9 +243,17 @@ export type Reply =
   | { id: number; progress: Progress }
   | { id: number; error: Failure };
 
+/** What is wrong with one key of a document in the format FLAT. */
+export interface Misplaced {
+  key: string;
+  message: string;
+}
+
 /** An error that crosses the border between worker and page. */
 export interface Failure {
   message: string;
+  /** What is wrong with which key, when a FLAT document is the reason. */
+  keys: Misplaced[];
   /** Problems of the query text, when the text is the reason. */
   diagnostics: Diagnostic[];
   /** The instance is dead: the worker has to be replaced. */

@@ -1,7 +1,7 @@
 // A repository elsewhere: the same questions over its REST interface.
 import { Repository } from "aqlite-wasm";
 import { body } from "./code";
-import type { Contents, Server } from "./protocol";
+import type { Contents, Misplaced, Server } from "./protocol";
 
 /** More templates than this are not fetched for their names. */
 const TEMPLATES = 40;
@@ -53,7 +53,7 @@ export class Remote {
     const response = await this.#send(method, path, content, headers);
     const text = await response.text();
     if (response.ok) return text;
-    throw new Error(refusal(response.status, text));
+    throw refusal(response.status, text);
   }
 
   /** The result set as text, and how long it took with the way there and back. */
@@ -88,10 +88,20 @@ export class Remote {
   }
 }
 
+/** A refusal, with what is wrong at which key of a FLAT document. */
+export class Refusal extends Error {
+  readonly keys: Misplaced[];
+
+  constructor(message: string, keys: Misplaced[]) {
+    super(message);
+    this.keys = keys;
+  }
+}
+
 /** A refusal in the server's own words, a line a finding, with what helps against it. */
-export function refusal(status: number, text: string): string {
+export function refusal(status: number, text: string): Refusal {
   const helps: Record<number, string> = { 401: "the server wants to know who asks: give it a token", 403: "the server does not allow this with the given token" };
-  let said: { message?: string; errors?: { value?: string }[] } = {};
+  let said: { message?: string; errors?: { value?: string; _key?: string }[] } = {};
   try {
     said = JSON.parse(text) as typeof said;
   } catch {
@@ -99,5 +109,6 @@ export function refusal(status: number, text: string): string {
   }
   const first = [said.message ?? `answered with status ${status}`, helps[status]].filter(Boolean).join("; ");
   const findings = (said.errors ?? []).map(({ value }) => value ?? "").filter((value) => value !== "" && !first.includes(value));
-  return [first, ...findings].join("\n");
+  const keys = (said.errors ?? []).flatMap(({ value, _key }) => (value && _key ? [{ key: _key, message: value }] : []));
+  return new Refusal([first, ...findings].join("\n"), keys);
 }

@@ -6,7 +6,7 @@ import { cellText, csv, ndjson } from "./export";
 import { Grid } from "./grid";
 import { parse, print } from "./json";
 import { drawExplanation } from "./explanation";
-import type { Explained, Place, Result } from "./protocol";
+import type { DocumentFormat, Explained, Place, Result } from "./protocol";
 
 declare const CHART_URL: string;
 
@@ -28,6 +28,8 @@ export interface ResultHost {
   call(): Call;
   /** Fetches the document around a cell. */
   document: Documents;
+  /** Fetches every document behind the rows of what was asked, a line each. */
+  documents(asked: Asked & { format: DocumentFormat }): Promise<{ text: string; count: number }>;
   explain(asked: Asked): Promise<Explained>;
   /** Shows a place of the query in the editor. */
   show(place: Place): void;
@@ -52,6 +54,7 @@ export class ResultView {
     byId("ndjson").addEventListener("click", () => this.#save("result.ndjson", "application/x-ndjson", ndjson));
     byId("json").addEventListener("click", () => this.#save("result.json", "application/json", ({ text }) => text));
     this.#listenCode();
+    this.#listenDocuments();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
   }
 
@@ -64,6 +67,26 @@ export class ResultView {
       menu.selectedIndex = 0;
       if (language && first) void copy(first, language.write(this.#host.call()));
     });
+  }
+
+  #listenDocuments(): void {
+    const menu = byId<HTMLSelectElement>("save-documents");
+    menu.addEventListener("change", () => {
+      const format = menu.value as DocumentFormat;
+      menu.selectedIndex = 0;
+      if (format) void this.#saveDocuments(format);
+    });
+  }
+
+  async #saveDocuments(format: DocumentFormat): Promise<void> {
+    const summary = byId("summary");
+    try {
+      const { text, count: number } = await this.#host.documents({ ...this.#asked, format });
+      if (number > 0) save(`documents.${format.toLowerCase()}.ndjson`, "application/x-ndjson", text);
+      else summary.textContent = "these rows stand in no documents of their own: they are counted, distinct, or said by the EHR itself";
+    } catch (error) {
+      summary.textContent = error instanceof Error ? error.message : String(error);
+    }
   }
 
   #save(name: string, type: string, write: (result: Result) => string): void {
@@ -121,7 +144,7 @@ export class ResultView {
   }
 
   #enable(enabled: boolean): void {
-    for (const id of ["csv", "ndjson", "json"]) byId<HTMLButtonElement>(id).disabled = !enabled;
+    for (const id of ["csv", "ndjson", "json", "save-documents"]) byId<HTMLButtonElement | HTMLSelectElement>(id).disabled = !enabled;
   }
 
   #show(form: Form): void {

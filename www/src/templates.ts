@@ -1,7 +1,7 @@
 // The templates view: what a template holds, a query from each of its nodes, and a form to try it.
 import { asked, holds, merged, name, query } from "./described";
 import { h, rove } from "./dom";
-import type { Engine } from "./engine";
+import { EngineError, type Engine } from "./engine";
 import { Form } from "./form";
 import type { Described, DescribedNode, Patient } from "./protocol";
 import type { WebTemplate } from "./web-template";
@@ -216,13 +216,18 @@ export class TemplateView {
 
   async #save(): Promise<void> {
     if (!this.#entered) return;
+    this.#entered.tell([]);
     try {
       const uid = await this.#engine.call("addFlat", { ehr: this.#patient.value, template: this.#shown, text: JSON.stringify(this.#flat()) });
       this.#outcome.replaceChildren(h("p", { class: "good" }, `Saved as ${uid}`));
       this.#host.changed();
     } catch (error) {
-      const [first = "", ...others] = (error instanceof Error ? error.message : String(error)).split("\n");
-      this.#outcome.replaceChildren(h("p", { class: "bad" }, first), ...others.map((line) => h("p", { class: "bad" }, line)));
+      const keys = error instanceof EngineError ? error.keys : [];
+      const elsewhere = this.#entered?.tell(keys) ?? keys;
+      const lines = keys.length === 0 ? (error instanceof Error ? error.message : String(error)).split("\n") : elsewhere.map(({ key, message }) => `${key}: ${message}`);
+      const marked = keys.length - elsewhere.length;
+      const first = marked > 0 ? `Not saved: ${marked === 1 ? "one field has" : `${marked} fields have`} a problem` : "Not saved";
+      this.#outcome.replaceChildren(...[first, ...lines].map((line) => h("p", { class: "bad" }, line)));
     }
   }
 }

@@ -3,7 +3,7 @@ import { describeGuide, diagnose, documentQuery, format, printGuide, runGuideOn,
 import type { DescribedGuide, TestedGuide } from "./guide-text";
 import { indexResult } from "./json";
 import { Local, type Watch } from "./local";
-import { refusal, Remote } from "./remote";
+import { refusal, Refusal, Remote } from "./remote";
 import type { Calls, Cancel, Completions, Described, Diagnostic, Explained, Failure, Hover, Patient, Reply, Request, Result } from "./protocol";
 
 declare const WASM_URL: string;
@@ -38,7 +38,7 @@ async function rest(local: Local, method: string, path: string, body = "", heade
   if (remote) return remote.rest(method, path, body, headers);
   const answer = await local.handle({ method, url: new URL(`v1/${path}`, base).href, headers, body });
   if (answer.status < 300) return answer.body;
-  throw new Error(refusal(answer.status, answer.body));
+  throw refusal(answer.status, answer.body);
 }
 
 /** The result set of a query as text, and the time in the engine (of a server: with the way there and back). */
@@ -54,6 +54,12 @@ function ask(local: Local, q: string, parameters: Record<string, unknown>): Prom
 function explained(local: Local, { q, parameters }: Calls["explain"]["takes"]): Promise<string> {
   if (remote) return remote.explain(q, parameters);
   return local.current(() => local.repository.explain(q, JSON.stringify(parameters), new Date().toISOString()));
+}
+
+/** The first column of a query that stands in a document. */
+function firstPath(q: string): number {
+  for (let column = 0; column < 50; column += 1) if (documentQuery(q, column) !== undefined) return column;
+  return 0;
 }
 
 /** Where a dropped file goes, by what it is. */
@@ -95,6 +101,18 @@ const handlers: Handlers = {
     const { text } = await ask(local, asked, parameters);
     const { cells } = indexResult(text);
     return cells.length === 0 ? null : text.slice(cells.at(-2), cells.at(-1));
+  },
+  documents: async ({ q, parameters, format }, local) => {
+    const asked = documentQuery(q, firstPath(q));
+    if (asked === undefined) return { text: "", count: 0 };
+    const { text } = await ask(local, asked, parameters);
+    const { cells, columns } = indexResult(text);
+    const documents = new Set<string>();
+    for (let at = 2 * (columns.length - 1); at < cells.length; at += 2 * columns.length) documents.add(text.slice(cells[at], cells[at + 1]));
+    documents.delete("null");
+    const labels = remote?.labels ?? local.repository;
+    const lines = [...documents].map((document) => (format === "JSON" ? document : labels.simplified(document, format)));
+    return { text: lines.map((line) => `${line}\n`).join(""), count: lines.length };
   },
   webTemplate: (id, local) => rest(local, "GET", `definition/template/${encodeURIComponent(id)}/webtemplate`),
   addFlat: async ({ ehr, template, text }, local) => {
@@ -180,7 +198,7 @@ function fatal(error: unknown): boolean {
 
 function failure(error: unknown): Failure {
   const diagnostics = (error as { diagnostics?: Diagnostic[] } | null)?.diagnostics ?? [];
-  return { message: error instanceof Error ? error.message : String(error), diagnostics, fatal: fatal(error) };
+  return { message: error instanceof Error ? error.message : String(error), keys: error instanceof Refusal ? error.keys : [], diagnostics, fatal: fatal(error) };
 }
 
 async function answer({ id, call, argument }: Request): Promise<void> {

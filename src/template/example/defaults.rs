@@ -1,9 +1,9 @@
 //! What stands in an example where neither the template nor the class says more.
 
 use super::Place;
-use super::draft::Draft;
 use crate::rm::class::{Attr, AttrDef, Cls};
 use crate::rm::time::TemporalKind;
+use crate::template::draft::Draft;
 
 /// Filler text: no language, no meaning.
 pub(super) const TEXT: &str = "Lorem ipsum";

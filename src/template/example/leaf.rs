@@ -1,7 +1,6 @@
 //! Values inside of constraints: candidates, of which the first that the validator accepts is taken.
 
 use super::super::tree::{Constraint, Interval, Node, OrdinalItem, QuantityItem};
-use super::draft::Draft;
 use super::{Limit, Made, Place, constrained, defaults, holds, is_forbidden};
 use crate::diag::Finding;
 use crate::rm;
@@ -9,6 +8,7 @@ use crate::rm::class::{Attr, AttrDef, Cls};
 use crate::rm::terminology;
 use crate::rm::time::Temporal;
 use crate::rm::units;
+use crate::template::draft::Draft;
 
 /// The most decimals that are tried.
 const DECIMALS: u32 = 6;

@@ -50,7 +50,7 @@ pub(super) fn write(out: &mut JsonText, template: &Template, web: &WebNode, pare
 }
 
 /// The numbers of the kinds that a proportion may be of; all where the template does not say.
-pub(super) fn proportion_kinds(web: &WebNode) -> Vec<i64> {
+pub(in crate::template) fn proportion_kinds(web: &WebNode) -> Vec<i64> {
     let listed = web.constraints_at(&["type"]).find_map(|n| match &n.constraint {
         Constraint::Integer { list, .. } if !list.is_empty() => Some(list.clone()),
         _ => None,
@@ -356,7 +356,7 @@ impl Form<'_, '_> {
 }
 
 /// A node without any constraint.
-pub(super) fn blank() -> Node {
+pub(in crate::template) fn blank() -> Node {
     Node {
         class: None,
         class_text: String::new(),

@@ -9,11 +9,14 @@ mod samples;
 
 use aqlite::aql::{self, Budget, Completion, CsvOptions, Parameter, Parameters, QueryOptions, ResultSet, Run, TemplateLabels};
 use aqlite::diag::{Diagnostic, Finding, LineIndex, Severity, Span};
+use aqlite::rm::class::{Attr, Cls};
+use aqlite::rm::json as rm_json;
 use aqlite::service::{Answers, Auth, Config, Replayed, Request, Response, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::block_on;
 use aqlite::store::repository::{Definition, DefinitionKind, Repository as _};
-use aqlite::template::{Template, describe};
+use aqlite::template::flat::{self, Maker, Shape};
+use aqlite::template::{Template, WebTemplate, describe};
 use js_sys::Function;
 use serde_json::{Map, Value, json};
 use std::cell::RefCell;
@@ -229,10 +232,20 @@ impl Repository {
     /// A template as people read it, in a language where it has it: JSON text of a tree `{path, label, class, occurrences, units, codes, …}` and the
     /// languages that it has, or `null` for a template that is not here.
     pub fn describe(&self, template: &str, language: &str) -> String {
-        self.read_templates();
-        let templates = self.templates.borrow();
-        let found = templates.iter().find(|t| t.template_id == template);
-        Value::from(found.map(|t| json!({ "languages": t.languages, "tree": describe(t, language).to_json() }))).to_string()
+        Value::from(self.of_template(template, |t| json!({ "languages": t.languages, "tree": describe(t, language).to_json() }))).to_string()
+    }
+
+    /// A composition (canonical JSON) in the format `FLAT` or `STRUCTURED`.
+    ///
+    /// # Errors
+    /// When it is no composition, or its template is not here.
+    pub fn simplified(&self, composition: &str, format: &str) -> Result<String, JsError> {
+        let tree = rm_json::read(composition, Cls::COMPOSITION).map_err(|_| JsError::new("the document is no composition"))?;
+        let root = tree.root().ok_or_else(|| JsError::new("the document is empty"))?;
+        let id = root.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE]).unwrap_or_default();
+        let shape = if format == "FLAT" { Shape::Flat } else { Shape::Structured };
+        let written = self.of_template(id, |t| flat::write(root, shape, t, &WebTemplate::of(t), Maker::Better).text);
+        written.ok_or_else(|| JsError::new(&format!("the template `{id}` is not here")))
     }
 
     /// What the word at an offset (in UTF-16 units) of a query means: JSON text `{from, to, title, text}`, or `null`.
@@ -248,6 +261,11 @@ impl Repository {
     fn configure(&mut self, config: Config) {
         let spare = Service::new(Memory::new(), config.clone());
         self.service = std::mem::replace(&mut self.service, spare).with_config(config);
+    }
+
+    fn of_template<T>(&self, id: &str, make: impl FnOnce(&Template) -> T) -> Option<T> {
+        self.read_templates();
+        self.templates.borrow().iter().find(|t| t.template_id == id).map(make)
     }
 
     fn run(&self, q: &str, parameters: &str, now: &str, stopped: &dyn Fn() -> bool) -> Result<ResultSet, JsValue> {
@@ -312,8 +330,8 @@ pub fn format(q: &str) -> Result<String, JsValue> {
 /// # Errors
 /// An `Error` with `diagnostics` when the text is not a query.
 #[wasm_bindgen(js_name = documentQuery)]
-pub fn document_query(q: &str, column: usize, row: u32) -> Result<Option<String>, JsValue> {
-    aql::document_query(q, column, row.into()).map_err(|found| query_error(q, &found))
+pub fn document_query(q: &str, column: usize, row: Option<u32>) -> Result<Option<String>, JsValue> {
+    aql::document_query(q, column, row.map(u64::from)).map_err(|found| query_error(q, &found))
 }
 
 /// The byte offset of an offset in UTF-16 units.

@@ -1,7 +1,7 @@
 //! A document under construction, whose optional parts can still be left out.
 
 use crate::rm::class::{Attr, Cls};
-use crate::rm::tree::{Kind, NodeId, Tree};
+use crate::rm::tree::{Kind, NodeId, NodeRef, Tree};
 
 /// An object, a list or a leaf.
 #[derive(Clone, Debug)]
@@ -63,6 +63,51 @@ impl Draft {
     pub fn get(&self, attr: Attr) -> Option<&Draft> {
         let Draft::Object(_, attributes) = self else { return None };
         attributes.iter().find(|(a, _)| *a == attr).map(|(_, value)| value)
+    }
+
+    /// The value at an attribute, to be changed.
+    pub fn get_mut(&mut self, attr: Attr) -> Option<&mut Draft> {
+        let Draft::Object(_, attributes) = self else { return None };
+        attributes.iter_mut().find(|(a, _)| *a == attr).map(|(_, value)| value)
+    }
+
+    /// Adds a value at an attribute: to its list, or in place of what stood there.
+    pub fn add(&mut self, attr: Attr, value: Draft) {
+        let Some(def) = self.class().attr(attr) else { return };
+        if !def.card.is_list() {
+            return self.put(attr, value);
+        }
+        match self.get_mut(attr) {
+            Some(Draft::List(_, members)) => members.push(value),
+            _ => self.put(attr, Draft::List(def.ty, vec![value])),
+        }
+    }
+
+    /// The members at an attribute: those of the list, or the one value.
+    pub fn members(&self, attr: Attr) -> &[Draft] {
+        match self.get(attr) {
+            Some(Draft::List(_, members)) => members,
+            Some(one) => std::slice::from_ref(one),
+            None => &[],
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn members_mut(&mut self, attr: Attr) -> &mut [Draft] {
+        match self.get_mut(attr) {
+            Some(Draft::List(_, members)) => members,
+            Some(one) => std::slice::from_mut(one),
+            None => &mut [],
+        }
+    }
+
+    /// A document, or a part of one.
+    pub fn of(node: NodeRef<'_>) -> Draft {
+        match node.kind() {
+            Kind::Object => Draft::Object(node.class(), node.children().filter_map(|c| Some((c.attr()?, Draft::of(c)))).collect()),
+            Kind::List => Draft::List(node.class(), node.children().map(Draft::of).collect()),
+            _ => Draft::Leaf(node.class(), node.text().to_owned()),
+        }
     }
 
     /// The text of the leaf at the end of a chain of attributes.

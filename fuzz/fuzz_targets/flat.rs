@@ -1,0 +1,37 @@
+//! FLAT and STRUCTURED: any text is read or refused, and what is read comes back from what is written of it.
+#![no_main]
+
+use aqlite::rm::json;
+use aqlite::template::flat::{self, Maker, Shape};
+use aqlite::template::{Template, WebTemplate};
+use libfuzzer_sys::fuzz_target;
+use std::sync::LazyLock;
+
+const NOW: &str = "2026-11-20T09:30:00Z";
+
+static TEMPLATES: LazyLock<Vec<(Template, WebTemplate)>> = LazyLock::new(|| {
+    let samples = [
+        include_str!("../../www/samples/vital_signs.opt"),
+        include_str!("../../tests/cases/template/small.opt"),
+        include_str!("../../tests/cases/template/named.opt"),
+    ];
+    let read = |text: &str| Template::parse(text).expect("a template");
+    samples.into_iter().map(read).map(|t| (WebTemplate::of(&t), t)).map(|(w, t)| (t, w)).collect()
+});
+
+fuzz_target!(|text: &str| {
+    for (template, web) in TEMPLATES.iter() {
+        for shape in [Shape::Flat, Shape::Structured] {
+            let Ok(tree) = flat::read(text, shape, template, web, NOW) else { continue };
+            let Some(root) = tree.root() else { continue };
+            for maker in [Maker::Better, Maker::Ehrbase] {
+                let written = flat::write(root, shape, template, web, maker).text;
+                let again = flat::read(&written, shape, template, web, NOW).expect("what was written reads");
+                let again = again.root().expect("a document");
+                let rewritten = flat::write(again, shape, template, web, maker).text;
+                let third = flat::read(&rewritten, shape, template, web, NOW).expect("what was written again reads");
+                assert_eq!(third.root().map(json::write), Some(json::write(again)), "{written}");
+            }
+        }
+    }
+});

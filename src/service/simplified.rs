@@ -1,0 +1,127 @@
+//! Compositions in the formats FLAT and STRUCTURED: read and written along the template that the request or the document names.
+
+use super::Service;
+use super::call::Call;
+use super::content::{COMPOSITION, Checked, body_of, named_template, read_text, without_template};
+use super::controlled::Controlled;
+use super::error::Failure;
+use super::library::Compiled;
+use super::negotiate::{Form, Format, body_format};
+use super::time::iso;
+use crate::diag::Finding;
+use crate::document::ObjectKind;
+use crate::rm::class::Attr;
+use crate::rm::tree::{NodeRef, Tree};
+use crate::store::repository::Repository;
+use crate::template::flat::{self, Maker, Shape, Written};
+use crate::template::{Template, WebTemplate};
+use std::rc::Rc;
+
+/// A resource in another form than the usual one.
+#[derive(Clone)]
+pub(crate) struct Shown {
+    /// Of the body.
+    pub media_type: &'static str,
+    /// The text.
+    pub body: String,
+    /// Beside those of every resource.
+    pub headers: Vec<(&'static str, String)>,
+}
+
+impl Shown {
+    /// A document in one of the simplified formats; what that has no place for is told in the header Warning.
+    pub fn simplified(
+        call: &Call<'_>,
+        node: NodeRef<'_>,
+        shape: Shape,
+        media_type: &'static str,
+        template: &Template,
+        web: &WebTemplate,
+    ) -> Result<Shown, Failure> {
+        let Written { text, left } = flat::write(node, shape, template, web, maker(call)?);
+        let mut headers = vec![(TEMPLATE_ID[0], template.template_id.clone())];
+        if !left.is_empty() {
+            headers.push(("Warning", format!("214 aqlite \"the format does not carry: {}\"", left.join(", "))));
+        }
+        Ok(Shown { media_type, body: text, headers })
+    }
+}
+
+/// The header that names the template of a body, and its old spelling.
+const TEMPLATE_ID: [&str; 2] = ["openehr-template-id", "openEHR-TEMPLATE_ID"];
+
+/// Whose dialect is wanted.
+fn maker(call: &Call<'_>) -> Result<Maker, Failure> {
+    match call.request.query_value("dialect").map(str::to_ascii_lowercase).as_deref() {
+        None | Some("" | "better") => Ok(Maker::Better),
+        Some("ehrbase") => Ok(Maker::Ehrbase),
+        Some(_) => Err(Failure::bad("`dialect` is unknown: expected `better` or `ehrbase`")),
+    }
+}
+
+/// The template that a request names, by header or parameter.
+fn stated_template<'c>(call: &Call<'c>) -> Result<Option<&'c str>, Failure> {
+    let of_header = TEMPLATE_ID.into_iter().find_map(|name| call.request.header(name)).map(|v| v.trim().trim_matches('"')).filter(|v| !v.is_empty());
+    let of_query = ["templateId", "template_id"].into_iter().find_map(|name| call.request.query_value(name)).filter(|v| !v.is_empty());
+    match (of_header, of_query) {
+        (Some(header), Some(query)) if header != query => {
+            Err(Failure::bad("the request names two different templates, by the header openehr-template-id and by `templateId`"))
+        }
+        (header, query) => Ok(header.or(query)),
+    }
+}
+
+impl<R: Repository> Service<R> {
+    /// Reads the body of a request; `follows` is the template of the document that it changes.
+    pub(crate) async fn read_document(&self, call: &Call<'_>, what: &Controlled, follows: Option<&str>) -> Result<Tree, Failure> {
+        let form = match what.kind {
+            ObjectKind::Composition => Form::of_body(call.request)?,
+            _ => Form::Canonical(body_format(call.request)?),
+        };
+        let text = call.text()?;
+        if text.trim().is_empty() {
+            return Err(Failure::bad(format!("the body is empty: send the {}", what.name)));
+        }
+        let shape = match form {
+            Form::Canonical(format) => return read_text(text, format, what.class, what.name),
+            Form::Simplified(shape, _) => shape,
+        };
+        let id = stated_template(call)?.or(follows).ok_or_else(|| {
+            Failure::bad("the template of the body is not named: send the header openehr-template-id or the parameter `templateId`")
+        })?;
+        let compiled = self.template_or_refusal(call, id).await?;
+        flat::read(text, shape, &compiled.template, compiled.web(), &iso(call.now)).map_err(|findings| Failure::unconsumed(call.dialect, &findings))
+    }
+
+    async fn template_or_refusal(&self, call: &Call<'_>, id: &str) -> Result<Rc<Compiled>, Failure> {
+        let compiled = self.template_of(call, id).await?;
+        compiled.ok_or_else(|| Failure::invalid(call.dialect, COMPOSITION, &[without_template(Some(id))]))
+    }
+
+    /// A resource in the form that the client prefers, where that is not the usual one.
+    pub(crate) async fn shown(&self, call: &Call<'_>, owner: &str, node: NodeRef<'_>) -> Result<Option<Shown>, Failure> {
+        if !call.has_forms() {
+            return self.resolved(call, owner, node).await;
+        }
+        match Form::wanted(call.request)? {
+            Form::Canonical(Format::Json) => self.resolved(call, owner, node).await,
+            Form::Canonical(format) => body_of(node, format).map(|(media_type, body)| Some(Shown { media_type, body, headers: Vec::new() })),
+            Form::Simplified(shape, media_type) => {
+                let id = node.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE]).unwrap_or_default();
+                let compiled = self.template_of(call, id).await?;
+                let compiled = compiled
+                    .ok_or_else(|| Failure::new(406, format!("the template `{id}` is not here, so its documents have no simplified form")))?;
+                Shown::simplified(call, node, shape, media_type, &compiled.template, compiled.web()).map(Some)
+            }
+        }
+    }
+
+    /// Where a document was sent in a simplified format, what is wrong with it is told by its keys too.
+    pub(crate) async fn with_keys(&self, call: &Call<'_>, failure: Failure, checked: &Checked, findings: &[Finding]) -> Failure {
+        let is_simplified = call.has_forms() && matches!(Form::of_body(call.request), Ok(Form::Simplified(..)));
+        let Some(id) = named_template(&checked.tree).filter(|_| is_simplified) else { return failure };
+        let (Ok(Some(compiled)), Some(root)) = (self.template_of(call, id).await, checked.tree.root()) else { return failure };
+        let paths = findings.iter().map(|f| f.path.as_str());
+        failure.with_keys(&flat::keys(root, compiled.web(), paths))
+    }
+}

@@ -1,0 +1,353 @@
+//! What both formats mean: a tree of segments, each with numbered instances, and values by suffix.
+
+use crate::diag::Finding;
+use crate::rm::Token;
+use crate::rm::json::{self, Malformed, Scanner};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// The most keys, or members, that a document may have.
+pub(super) const MAX_KEYS: usize = 50_000;
+/// The most segments of a key.
+pub(super) const MAX_DEPTH: usize = 64;
+/// The greatest index of a segment.
+const MAX_INDEX: u32 = 10_000;
+
+/// The two formats.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shape {
+    /// One object of keys: paths of segments, with a suffix.
+    Flat,
+    /// Objects and lists inside one another.
+    Structured,
+}
+
+/// A value as sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Value<'a> {
+    Text(Cow<'a, str>),
+    Number(Cow<'a, str>),
+    Boolean(bool),
+    /// Canonical JSON.
+    Json(Cow<'a, str>),
+}
+
+impl Value<'_> {
+    /// The same without a text of its own.
+    fn borrowed(&self) -> Value<'_> {
+        match self {
+            Value::Text(t) => Value::Text(Cow::Borrowed(t)),
+            Value::Number(t) => Value::Number(Cow::Borrowed(t)),
+            Value::Json(t) => Value::Json(Cow::Borrowed(t)),
+            Value::Boolean(b) => Value::Boolean(*b),
+        }
+    }
+
+    /// The text that stands in a document.
+    pub fn text(&self) -> &str {
+        match self {
+            Value::Text(t) | Value::Number(t) | Value::Json(t) => t,
+            Value::Boolean(true) => "true",
+            Value::Boolean(false) => "false",
+        }
+    }
+}
+
+/// A node of the tree.
+#[derive(Debug, Default)]
+pub(super) struct Form<'a> {
+    /// What stands below, by segment and index.
+    pub parts: BTreeMap<Cow<'a, str>, BTreeMap<u32, Form<'a>>>,
+    /// The values by suffix and index; that without a suffix is the main one.
+    pub values: BTreeMap<(Cow<'a, str>, u32), Value<'a>>,
+}
+
+impl<'a> Form<'a> {
+    /// The value with this suffix; without the bar too, as STRUCTURED may write it.
+    pub fn value(&self, suffix: &str) -> Option<&Value<'a>> {
+        let bare = || self.parts.get(suffix)?.get(&0).filter(|f| f.parts.is_empty())?.value_at("", 0);
+        self.value_at(suffix, 0).or_else(bare)
+    }
+
+    /// The value with this suffix and index.
+    pub fn value_at(&self, suffix: &str, index: u32) -> Option<&Value<'a>> {
+        self.values.iter().find(|((name, at), _)| *at == index && name == suffix).map(|(_, value)| value)
+    }
+
+    /// The first instance below this segment.
+    pub fn first(&self, segment: &str) -> Option<&Form<'a>> {
+        self.parts.get(segment)?.values().next()
+    }
+
+    /// The tree of keys that were written.
+    pub fn of(keys: impl Iterator<Item = (&'a str, &'a Value<'a>)>) -> Form<'a> {
+        let mut root = Form::default();
+        for (key, value) in keys.filter(|(_, v)| !v.text().trim().is_empty()) {
+            let (path, suffix) = split_suffix(Cow::Borrowed(key));
+            if let Ok(form) = place(&mut root, path) {
+                form.values.insert(indexed(suffix), value.borrowed());
+            }
+        }
+        root
+    }
+
+    /// True when nothing is given here or below.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty() && self.parts.values().flat_map(BTreeMap::values).all(Form::is_empty)
+    }
+}
+
+/// Reads a text of one of the formats.
+pub(super) fn parse(text: &str, shape: Shape) -> Result<Form<'_>, Vec<Finding>> {
+    let mut reader = Reader { scan: Scanner::new(text), findings: Vec::new(), count: 0 };
+    let mut root = Form::default();
+    let read = reader.root(&mut root, shape);
+    match read {
+        Err(malformed) => Err(vec![json::finding(text, malformed)]),
+        Ok(()) if reader.findings.is_empty() => Ok(root),
+        Ok(()) => Err(reader.findings),
+    }
+}
+
+/// What is done with a member, given its name; the value is next.
+type Member<'m, 'a> = dyn FnMut(&mut Reader<'a>, Cow<'a, str>) -> Result<(), Malformed> + 'm;
+
+struct Reader<'a> {
+    scan: Scanner<'a>,
+    findings: Vec<Finding>,
+    count: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn root(&mut self, root: &mut Form<'a>, shape: Shape) -> Result<(), Malformed> {
+        if self.scan.peek() != Some(b'{') {
+            return Err(self.scan.error("expected an object"));
+        }
+        match shape {
+            Shape::Flat => self.object(&mut |reader, key| reader.flat_member(root, key))?,
+            Shape::Structured => self.structured(root, 0)?,
+        }
+        if self.scan.next_token()? != Token::End {
+            return Err(self.scan.error("expected the end of the document"));
+        }
+        Ok(())
+    }
+
+    /// Goes through the members of an object.
+    fn object(&mut self, member: &mut Member<'_, 'a>) -> Result<(), Malformed> {
+        self.scan.next_token()?;
+        if self.scan.peek() == Some(b'}') {
+            return self.scan.next_token().map(drop);
+        }
+        loop {
+            let key = self.scan.key()?;
+            self.count += 1;
+            if self.count > MAX_KEYS {
+                return Err(self.scan.error("the document has too many keys: 50,000 are the most"));
+            }
+            member(self, key)?;
+            match self.scan.next_token()? {
+                Token::Comma => {}
+                Token::ObjectEnd => return Ok(()),
+                _ => return Err(self.scan.error("expected `,` or `}`")),
+            }
+        }
+    }
+
+    fn report(&mut self, code: &'static str, key: &str, message: impl Into<String>) {
+        if self.findings.len() < super::MAX_FINDINGS {
+            self.findings.push(Finding::error(code, super::shown(key), message));
+        }
+    }
+
+    fn flat_member(&mut self, root: &mut Form<'a>, key: Cow<'a, str>) -> Result<(), Malformed> {
+        let is_json = matches!(self.scan.peek(), Some(b'{' | b'['));
+        if key == "ctx" && is_json {
+            return self.instances(root, key, 0);
+        }
+        let may_be_json = key.ends_with("|raw") || key == "ctx/generic_fields";
+        let Some(value) = self.scalar(&key, may_be_json)? else { return Ok(()) };
+        let (path, suffix) = split_suffix(key.clone());
+        match place(root, path) {
+            Ok(form) => self.put(form, indexed(suffix), value, &key),
+            Err(message) => self.report("FLT0105", &key, message),
+        }
+        Ok(())
+    }
+
+    /// Puts a value; the same place twice must have the same value.
+    fn put(&mut self, form: &mut Form<'a>, suffix: (Cow<'a, str>, u32), value: Value<'a>, key: &str) {
+        match form.values.get(&suffix) {
+            Some(there) if *there != value => self.report("FLT0107", key, "two keys for the same place have different values"),
+            _ => drop(form.values.insert(suffix, value)),
+        }
+    }
+
+    /// A text, number or boolean; nothing for what counts as not given.
+    fn scalar(&mut self, key: &str, may_be_json: bool) -> Result<Option<Value<'a>>, Malformed> {
+        if matches!(self.scan.peek(), Some(b'{' | b'[')) {
+            let text = self.scan.skip_value(MAX_DEPTH * 2)?;
+            if may_be_json {
+                return Ok(Some(Value::Json(Cow::Borrowed(text))));
+            }
+            if text.bytes().any(|b| !matches!(b, b'{' | b'}' | b'[' | b']' | b' ' | b'\n' | b'\r' | b'\t')) {
+                self.report("FLT0106", key, "expected a text, a number or a boolean, found an object or a list");
+            }
+            return Ok(None);
+        }
+        Ok(match self.scan.next_token()? {
+            Token::String(text) if text.trim().is_empty() => None,
+            Token::String(text) => Some(Value::Text(text)),
+            Token::Number(text) => Some(Value::Number(Cow::Borrowed(text))),
+            Token::Boolean(value) => Some(Value::Boolean(value)),
+            Token::Null => None,
+            _ => return Err(self.scan.error("expected a value")),
+        })
+    }
+
+    /// An object of STRUCTURED.
+    fn structured(&mut self, form: &mut Form<'a>, depth: usize) -> Result<(), Malformed> {
+        if depth > MAX_DEPTH {
+            return Err(Malformed { too_deep: true, ..self.scan.error("nested too deep") });
+        }
+        self.object(&mut |reader, key| match key.strip_prefix('|') {
+            Some(_) => reader.suffixed(form, split_at(key, 1).1),
+            None if key.contains('/') && depth == 0 => reader.flat_member(form, key),
+            None => reader.instances(form, key, depth),
+        })
+    }
+
+    /// The value of a suffix, or the list of its values.
+    fn suffixed(&mut self, form: &mut Form<'a>, suffix: Cow<'a, str>) -> Result<(), Malformed> {
+        if self.scan.peek() == Some(b'[') && suffix != "raw" {
+            return self.list(&mut |reader, index| {
+                if let Some(value) = reader.scalar(&suffix, false)? {
+                    reader.put(form, (suffix.clone(), index), value, &suffix);
+                }
+                Ok(())
+            });
+        }
+        let (suffix, index) = split_index(suffix).unwrap_or((Cow::Borrowed(""), 0));
+        if let Some(value) = self.scalar(&suffix, suffix == "raw")? {
+            let key = format!("|{suffix}");
+            self.put(form, (suffix, index), value, &key);
+        }
+        Ok(())
+    }
+
+    fn list(&mut self, element: &mut dyn FnMut(&mut Self, u32) -> Result<(), Malformed>) -> Result<(), Malformed> {
+        self.scan.next_token()?;
+        if self.scan.peek() == Some(b']') {
+            return self.scan.next_token().map(drop);
+        }
+        for index in 0.. {
+            element(self, index)?;
+            match self.scan.next_token()? {
+                Token::Comma => {}
+                Token::ArrayEnd => break,
+                _ => return Err(self.scan.error("expected `,` or `]`")),
+            }
+        }
+        Ok(())
+    }
+
+    /// The instances of a segment: a list, or one alone.
+    fn instances(&mut self, form: &mut Form<'a>, key: Cow<'a, str>, depth: usize) -> Result<(), Malformed> {
+        let (key, suffix) = split_suffix(key);
+        let Some((segment, index)) = split_index(key.clone()) else {
+            self.report("FLT0105", &key, "the index of a segment is a number from 0");
+            return self.scan.skip_value(MAX_DEPTH * 2).map(drop);
+        };
+        if segment == "generic_fields" {
+            if let Some(value) = self.scalar(&segment, true)? {
+                let at = form.parts.entry(segment).or_default().entry(0).or_default();
+                self.put(at, (Cow::Borrowed(""), 0), value, "ctx/generic_fields");
+            }
+            return Ok(());
+        }
+        if self.scan.peek() == Some(b'[') {
+            return self.list(&mut |reader, i| reader.instance(form, segment.clone(), i, suffix.clone(), depth));
+        }
+        self.instance(form, segment, index, suffix, depth)
+    }
+
+    fn instance(
+        &mut self,
+        form: &mut Form<'a>,
+        segment: Cow<'a, str>,
+        index: u32,
+        suffix: Option<Cow<'a, str>>,
+        depth: usize,
+    ) -> Result<(), Malformed> {
+        if self.scan.peek() == Some(b'{') && suffix.as_deref() != Some("raw") {
+            let at = form.parts.entry(segment).or_default().entry(index).or_default();
+            return self.structured(at, depth + 1);
+        }
+        let is_raw = suffix.as_deref() == Some("raw");
+        if let Some(value) = self.scalar(&segment, is_raw)? {
+            let key = segment.to_string();
+            let at = form.parts.entry(segment).or_default().entry(index).or_default();
+            self.put(at, (suffix.unwrap_or(Cow::Borrowed("")), 0), value, &key);
+        }
+        Ok(())
+    }
+}
+
+/// The node at a path of segments, made where there is none.
+fn place<'f, 'a>(root: &'f mut Form<'a>, path: Cow<'a, str>) -> Result<&'f mut Form<'a>, &'static str> {
+    let (mut at, mut rest) = (root, Some(path));
+    for _ in 0..MAX_DEPTH {
+        let Some(path) = rest.take() else { return Ok(at) };
+        let segment = match path.find('/') {
+            Some(slash) => {
+                let (front, behind) = split_at(path, slash);
+                rest = Some(split_at(behind, 1).1);
+                front
+            }
+            None => path,
+        };
+        let (segment, index) =
+            split_index(segment).filter(|(id, _)| !id.is_empty()).ok_or("a segment is `id` or `id:index`, with an index from 0 to 10,000")?;
+        at = at.parts.entry(segment).or_default().entry(index).or_default();
+    }
+    Err("the key has too many segments")
+}
+
+fn split_at(text: Cow<'_, str>, at: usize) -> (Cow<'_, str>, Cow<'_, str>) {
+    match text {
+        Cow::Borrowed(text) => {
+            text.split_at_checked(at).map_or((Cow::Borrowed(text), Cow::Borrowed("")), |(a, b)| (Cow::Borrowed(a), Cow::Borrowed(b)))
+        }
+        Cow::Owned(text) => {
+            let (a, b) = text.split_at_checked(at).unwrap_or((&text, ""));
+            (Cow::Owned(a.to_owned()), Cow::Owned(b.to_owned()))
+        }
+    }
+}
+
+/// `id|suffix` as id and suffix.
+fn split_suffix(segment: Cow<'_, str>) -> (Cow<'_, str>, Option<Cow<'_, str>>) {
+    match segment.find('|') {
+        Some(at) => {
+            let (id, suffix) = split_at(segment, at);
+            (id, Some(split_at(suffix, 1).1))
+        }
+        None => (segment, None),
+    }
+}
+
+/// A suffix with its index.
+fn indexed(suffix: Option<Cow<'_, str>>) -> (Cow<'_, str>, u32) {
+    suffix.map_or((Cow::Borrowed(""), 0), |s| split_index(s.clone()).unwrap_or((s, 0)))
+}
+
+/// `id:2` as id and index; an index that is none is `None`.
+fn split_index(segment: Cow<'_, str>) -> Option<(Cow<'_, str>, u32)> {
+    let Some(at) = segment.rfind(':') else { return Some((segment, 0)) };
+    let index = segment.get(at + 1..).unwrap_or_default();
+    if index.is_empty() || !index.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let index = index.parse().ok().filter(|i| *i <= MAX_INDEX)?;
+    Some((split_at(segment, at).0, index))
+}

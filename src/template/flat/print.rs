@@ -1,0 +1,128 @@
+//! Keys and values as text: FLAT as they are, STRUCTURED folded.
+
+use super::form::{Shape, Value};
+use super::write::Entry;
+use crate::rm::class::Cls;
+use crate::template::web::JsonText;
+use std::collections::BTreeMap;
+
+/// The text of a format.
+pub(super) fn text(entries: &[Entry<'_>], shape: Shape) -> String {
+    let mut out = JsonText::default();
+    match shape {
+        Shape::Flat => {
+            out.open('{');
+            for entry in entries {
+                out.key(&entry.key);
+                value(&mut out, &entry.value);
+            }
+            out.close('}');
+        }
+        Shape::Structured => folded(entries).print_root(&mut out),
+    }
+    out.finish()
+}
+
+fn value(out: &mut JsonText, value: &Value<'_>) {
+    match value {
+        Value::Text(text) | Value::Json(text) => out.text(text),
+        Value::Number(text) => out.raw(text),
+        Value::Boolean(flag) => out.raw(if *flag { "true" } else { "false" }),
+    }
+}
+
+/// What stands below a segment.
+#[derive(Default)]
+struct Folded<'e> {
+    values: Vec<(&'e str, &'e Entry<'e>)>,
+    parts: BTreeMap<&'e str, BTreeMap<u32, Folded<'e>>>,
+}
+
+fn folded<'e>(entries: &'e [Entry<'e>]) -> Folded<'e> {
+    let mut root = Folded::default();
+    for entry in entries {
+        let (path, suffix) = entry.key.split_once('|').unwrap_or((&entry.key, ""));
+        let mut at = &mut root;
+        for segment in path.split('/') {
+            let (id, index) = segment.rsplit_once(':').and_then(|(id, i)| Some((id, i.parse().ok()?))).unwrap_or((segment, 0));
+            at = at.parts.entry(id).or_default().entry(index).or_default();
+        }
+        at.values.push((suffix, entry));
+    }
+    root
+}
+
+impl Folded<'_> {
+    /// The root and `ctx` are objects, everything below is lists.
+    fn print_root(&self, out: &mut JsonText) {
+        out.open('{');
+        for (id, instances) in &self.parts {
+            out.key(id);
+            match instances.values().next() {
+                Some(ctx) if *id == "ctx" => ctx.print_context(out),
+                Some(root) => root.print_object(out),
+                None => {}
+            }
+        }
+        out.close('}');
+    }
+
+    fn print_context(&self, out: &mut JsonText) {
+        out.open('{');
+        for (id, instances) in &self.parts {
+            out.key(id);
+            instances.values().flat_map(|i| &i.values).take(1).for_each(|(_, entry)| value(out, &entry.value));
+        }
+        out.close('}');
+    }
+
+    fn print(&self, out: &mut JsonText) {
+        match (self.values.as_slice(), self.parts.is_empty()) {
+            ([("", entry)], true) if !is_always_object(entry.class) => value(out, &entry.value),
+            _ => self.print_object(out),
+        }
+    }
+
+    fn print_object(&self, out: &mut JsonText) {
+        out.open('{');
+        let mut suffixes: BTreeMap<&str, Vec<&Entry<'_>>> = BTreeMap::new();
+        for (suffix, entry) in &self.values {
+            let name = suffix.split(':').next().unwrap_or(suffix);
+            let is_list = name.len() < suffix.len();
+            let name = if name.is_empty() { main_suffix(entry.class) } else { name };
+            if !is_list {
+                out.key(&if name.is_empty() { String::new() } else { format!("|{name}") });
+                value(out, &entry.value);
+            } else {
+                suffixes.entry(name).or_default().push(entry);
+            }
+        }
+        for (name, entries) in suffixes {
+            out.key(&format!("|{name}"));
+            out.open('[');
+            entries.into_iter().for_each(|e| value(out, &e.value));
+            out.close(']');
+        }
+        for (id, instances) in &self.parts {
+            out.key(id);
+            out.open('[');
+            instances.values().for_each(|i| i.print(out));
+            out.close(']');
+        }
+        out.close('}');
+    }
+}
+
+/// Values that are objects even where their main value stands alone.
+fn is_always_object(class: Cls) -> bool {
+    matches!(class, Cls::DV_PARSABLE | Cls::DV_IDENTIFIER | Cls::DV_PROPORTION)
+}
+
+/// The member that the main value of an object becomes.
+fn main_suffix(class: Cls) -> &'static str {
+    match class {
+        Cls::DV_IDENTIFIER => "id",
+        class if class == Cls::DV_COUNT || class.is_a(Cls::DV_TEMPORAL) || class == Cls::DV_DURATION => "",
+        _ => "value",
+    }
+}

@@ -1,0 +1,525 @@
+//! From the tree of segments to a document, along the web template and the class table.
+
+use super::context::Context;
+use super::form::{Form, Value};
+use super::{MAX_FINDINGS, nearest, shown, suffix};
+use crate::diag::Finding;
+use crate::rm::class::{Attr, AttrDef, Cls};
+use crate::rm::json::{self, Scanner};
+use crate::rm::tree::Tree;
+use crate::template::draft::Draft;
+use crate::template::tree::Template;
+use crate::template::web::{Step, WebNode, WebTemplate};
+use std::collections::BTreeMap;
+
+/// Without `now` a document is only compared with what it was written from: it may lack what every document needs.
+pub(super) fn document(form: &Form<'_>, template: &Template, web: &WebTemplate, now: Option<&str>) -> Result<Tree, Vec<Finding>> {
+    let context = Context::of(form.first("ctx"));
+    let language = context.text("language").unwrap_or(&template.language).to_owned();
+    let mut reader = Reader {
+        template,
+        web,
+        context,
+        language,
+        now: now.unwrap_or_default(),
+        is_strict: now.is_some(),
+        origin: None,
+        path: String::new(),
+        findings: Vec::new(),
+    };
+    for key in reader.context.unknown() {
+        let near = nearest::nearest(key, super::context::KEYS.into_iter());
+        reader.refuse("FLT0103", &format!("ctx/{key}"), format!("`{}` is not a key of `ctx`", shown(key)), &near);
+    }
+    let others = form.parts.keys().filter(|k| *k != "ctx" && **k != web.tree.id).map(|k| k.as_ref().to_owned()).collect::<Vec<_>>();
+    for key in others {
+        let message = format!("keys begin with `{}` or `ctx`, not with `{}`", web.tree.id, shown(&key));
+        reader.refuse("FLT0101", &key, message, &[web.tree.id.as_str()]);
+    }
+    let empty = Form::default();
+    let body = form.first(&web.tree.id).unwrap_or(&empty);
+    reader.path.clone_from(&web.tree.id);
+    let root = reader.root(body);
+    match root {
+        Some(root) if reader.findings.is_empty() => Ok(root.into_tree(None)),
+        _ => Err(reader.findings),
+    }
+}
+
+pub(super) struct Reader<'r, 'a> {
+    pub template: &'r Template,
+    pub web: &'r WebTemplate,
+    pub context: Context<'r, 'a>,
+    /// The language of texts.
+    pub language: String,
+    pub now: &'r str,
+    /// Whether a document that lacks what every document needs is refused.
+    pub is_strict: bool,
+    /// The origin of the histories being read, where their OBSERVATION tells it.
+    pub origin: Option<String>,
+    /// The key of the place being read.
+    pub path: String,
+    pub findings: Vec<Finding>,
+}
+
+/// Classes whose objects are trees of their own nodes, not values.
+fn is_container(web: &WebNode) -> bool {
+    web.class.is_a(Cls::PATHABLE) && web.element().is_none()
+}
+
+impl<'r> Reader<'r, '_> {
+    fn root(&mut self, form: &Form<'_>) -> Option<Draft> {
+        let web: &'r WebNode = &self.web.tree;
+        if let Some(raw) = form.value("raw") {
+            return self.raw(raw, web.class, form);
+        }
+        let made = self.container(web, form).unwrap_or_else(|| self.identified(web.last_step(), web.class));
+        self.finished(made)
+    }
+
+    pub fn refuse(&mut self, code: &'static str, key: &str, message: String, near: &[&str]) {
+        if self.findings.len() < MAX_FINDINGS {
+            let finding = Finding::error(code, shown(key), message);
+            self.findings.push(if near.is_empty() { finding } else { finding.expected(near.join(", ")) });
+        }
+    }
+
+    /// Reports a problem at the place being read.
+    pub fn refuse_here(&mut self, code: &'static str, message: impl Into<String>, near: &[&str]) {
+        let key = self.path.clone();
+        self.refuse(code, &key, message.into(), near);
+    }
+
+    /// Does something one segment further down.
+    pub fn below<T>(&mut self, segment: &str, index: Option<u32>, act: impl FnOnce(&mut Self) -> T) -> T {
+        let length = self.path.len();
+        self.path.push('/');
+        self.path.push_str(segment);
+        if let Some(index) = index {
+            self.path.push(':');
+            self.path.push_str(&index.to_string());
+        }
+        let done = act(self);
+        self.path.truncate(length);
+        done
+    }
+
+    /// An object with what belongs to it; nothing where nothing is given.
+    fn container(&mut self, web: &'r WebNode, form: &Form<'_>) -> Option<Draft> {
+        if form.is_empty() {
+            return None;
+        }
+        if let Some(raw) = form.value("raw") {
+            return self.raw(raw, web.class, form);
+        }
+        let class = instance_class(web.class, form);
+        let mut draft = self.identified(web.last_step(), class);
+        let bare = entries_of(&draft);
+        if class == Cls::OBSERVATION {
+            self.origin = ["history_origin", "data_history_origin"].iter().find_map(|name| Some(form.first(name)?.value("")?.text().to_owned()));
+        }
+        let mut parts: Vec<_> = form.parts.iter().map(|(segment, instances)| (position(web, segment), segment, instances)).collect();
+        parts.sort_by_key(|(place, _, _)| place.unwrap_or(usize::MAX));
+        for (place, segment, instances) in parts {
+            match place.and_then(|place| web.children.get(place)) {
+                Some(kid) => self.instances(&mut draft, kid, instances),
+                None => self.other_part(&mut draft, web, segment, instances),
+            }
+        }
+        for ((name, index), value) in &form.values {
+            self.suffix(&mut draft, name, *index, value, Some(web));
+        }
+        if entries_of(&draft) == bare {
+            return None;
+        }
+        self.fill(&mut draft, web, form);
+        Some(draft)
+    }
+
+    /// A segment that is no node: an attribute of the class, or a mistake.
+    fn other_part(&mut self, draft: &mut Draft, web: &'r WebNode, segment: &str, instances: &BTreeMap<u32, Form<'_>>) {
+        if segment.starts_with("transient_") || instances.values().all(Form::is_empty) {
+            return;
+        }
+        if self.history_origin(draft, segment, instances) {
+            return;
+        }
+        match suffix::attribute(draft.class(), segment).filter(|d| is_open(web, d)) {
+            Some(def) => self.attribute(draft, segment, def, instances, None),
+            None => self.unknown(segment, web, draft.class()),
+        }
+    }
+
+    /// Reports a segment that means nothing here.
+    fn unknown(&mut self, segment: &str, web: &WebNode, class: Cls) {
+        let attributes: Vec<String> = class.attrs().iter().map(|d| suffix::segment(d.attr, d.card.is_list())).collect();
+        let ids = web.children.iter().map(|c| c.id.as_str());
+        let found: Vec<String> = nearest::nearest(segment, ids.chain(attributes.iter().map(String::as_str))).into_iter().map(str::to_owned).collect();
+        let mut near: Vec<String> = found.iter().map(|f| format!("{}/{f}", self.path)).collect();
+        if let [elsewhere] = places(&self.web.tree, segment).as_slice() {
+            near.push(elsewhere.clone());
+        }
+        let key = format!("{}/{segment}", self.path);
+        let near: Vec<&str> = near.iter().map(String::as_str).collect();
+        self.refuse("FLT0101", &key, format!("`{}` is neither a node nor an attribute here", shown(segment)), &near);
+    }
+
+    fn instances(&mut self, draft: &mut Draft, kid: &'r WebNode, instances: &BTreeMap<u32, Form<'_>>) {
+        for (index, form) in instances {
+            let told = kid.is_repeated().then_some(*index);
+            self.below(&kid.id, told, |reader| {
+                if *index > 0 && !kid.is_repeated() {
+                    return reader.refuse_here("FLT0105", format!("the index {index} cannot stand here: there is at most one `{}`", kid.id), &[]);
+                }
+                reader.instance(draft, kid, form);
+            });
+        }
+    }
+
+    fn instance(&mut self, draft: &mut Draft, kid: &'r WebNode, form: &Form<'_>) {
+        let made = match kid.element() {
+            Some(element) => self.element(kid, element, form),
+            None if is_container(kid) => self.container(kid, form),
+            None => self.value(kid.class, form, Some(kid), attr_of(kid)),
+        };
+        let Some(made) = made else { return };
+        let levels = kid.steps.len().saturating_sub(if kid.element().is_some() { 2 } else { 1 });
+        let (between, last) = kid.steps.split_at_checked(levels).unwrap_or_default();
+        if let Some(last) = last.first() {
+            self.place(draft, between, last, made);
+        }
+    }
+
+    /// Puts an object at the end of its way, making the levels between where they are missing.
+    pub fn place(&mut self, draft: &mut Draft, between: &[Step], last: &Step, made: Draft) {
+        match between.split_first() {
+            None => {
+                let is_taken = draft.class().attr(last.attr).is_some_and(|d| !d.card.is_list()) && draft.get(last.attr).is_some();
+                if is_taken {
+                    return self.refuse_here("FLT0107", "something else is given for the same place: only one of the alternatives can stand", &[]);
+                }
+                draft.add(last.attr, made);
+            }
+            Some((step, rest)) => {
+                let found = draft.members(step.attr).iter().rposition(|m| is_of(m, step));
+                if found.is_none() {
+                    let class = standing(step.class);
+                    let level = self.identified(Some(step), class);
+                    draft.add(step.attr, level);
+                }
+                let index = found.unwrap_or_else(|| draft.members(step.attr).len().saturating_sub(1));
+                if let Some(level) = draft.members_mut(step.attr).get_mut(index) {
+                    self.place(level, rest, last, made);
+                }
+            }
+        }
+    }
+
+    /// An ELEMENT with its one value.
+    fn element(&mut self, kid: &'r WebNode, step: &Step, form: &Form<'_>) -> Option<Draft> {
+        let mut element = self.identified(Some(step), Cls::ELEMENT);
+        let bare = entries_of(&element);
+        if let Some(raw) = form.value("raw") {
+            let made = self.raw(raw, Cls::ANY, form)?;
+            if made.class().is_a(Cls::ITEM) {
+                return Some(made);
+            }
+            element.put(Attr::VALUE, made);
+            return Some(element);
+        }
+        for (segment, instances) in &form.parts {
+            if let Some(def) = of_element(kid.class, segment) {
+                self.attribute(&mut element, segment, def, instances, None);
+            }
+        }
+        let has_null = element.get(Attr::NULL_FLAVOUR).is_some();
+        let is_given =
+            |f: &Form<'_>| !f.values.is_empty() || f.parts.iter().any(|(s, i)| of_element(kid.class, s).is_none() && !i.values().all(Form::is_empty));
+        if is_given(form) {
+            element.add(Attr::VALUE, self.value(kid.class, form, Some(kid), Attr::VALUE).unwrap_or(Draft::object(Cls::ELEMENT)));
+            if element.get(Attr::VALUE).is_some_and(|v| v.class() == Cls::ELEMENT) {
+                element = without(element, Attr::VALUE);
+            }
+        }
+        let is_told =
+            element.get(Attr::VALUE).is_some() || has_null || element.get(Attr::FEEDER_AUDIT).is_some() || element.get(Attr::LINKS).is_some();
+        (is_told && entries_of(&element) != bare).then_some(element)
+    }
+
+    /// The values of an attribute of the Reference Model.
+    pub fn attribute(&mut self, draft: &mut Draft, segment: &str, def: &'static AttrDef, instances: &BTreeMap<u32, Form<'_>>, like: Option<Cls>) {
+        for (index, form) in instances {
+            let told = def.card.is_list().then_some(*index);
+            self.below(segment, told, |reader| {
+                if *index > 0 && !def.card.is_list() {
+                    return reader.refuse_here("FLT0105", format!("the index {index} cannot stand here: there is at most one"), &[]);
+                }
+                let class = like.filter(|_| matches!(def.attr, Attr::LOWER | Attr::UPPER)).unwrap_or(def.ty);
+                let made = reader.typed(class, form, def, like);
+                if let Some(made) = made {
+                    draft.add(def.attr, made);
+                }
+            });
+        }
+    }
+
+    fn typed(&mut self, class: Cls, form: &Form<'_>, def: &AttrDef, like: Option<Cls>) -> Option<Draft> {
+        if !class.is_primitive() {
+            return self.value_like(class, form, None, def.attr, like);
+        }
+        let value = form.value("").or_else(|| form.value("value"))?;
+        self.leaf(class, value)
+    }
+
+    /// An object that is no node of its own.
+    pub fn value(&mut self, class: Cls, form: &Form<'_>, web: Option<&'r WebNode>, at: Attr) -> Option<Draft> {
+        self.value_like(class, form, web, at, None)
+    }
+
+    fn value_like(&mut self, class: Cls, form: &Form<'_>, web: Option<&'r WebNode>, at: Attr, like: Option<Cls>) -> Option<Draft> {
+        if form.is_empty() {
+            return None;
+        }
+        if let Some(raw) = form.value("raw") {
+            return self.raw(raw, class, form);
+        }
+        if class.is_primitive() {
+            let value = form.value("").or_else(|| form.value("value"))?;
+            return self.leaf(class, value);
+        }
+        let class = self.chosen(class, form, web, at, like)?;
+        if class == Cls::DV_QUANTITY && form.parts.is_empty() && form.values.keys().all(|(name, _)| matches!(name.as_ref(), "unit" | "units")) {
+            return None;
+        }
+        let mut draft = Draft::object(class);
+        for ((name, index), value) in &form.values {
+            self.suffix(&mut draft, name, *index, value, web);
+        }
+        for (segment, instances) in &form.parts {
+            let is_elements = web.is_some_and(|w| w.element().is_some()) && of_element(class, segment).is_some();
+            if is_elements || segment.starts_with("transient_") || instances.values().all(Form::is_empty) {
+                continue;
+            }
+            self.value_part(&mut draft, segment, instances, web, like);
+        }
+        self.complete(&mut draft, form, web, at, like);
+        Some(draft)
+    }
+
+    fn value_part(&mut self, draft: &mut Draft, segment: &str, instances: &BTreeMap<u32, Form<'_>>, web: Option<&'r WebNode>, like: Option<Cls>) {
+        let class = draft.class();
+        let kid = web.and_then(|w| w.child(segment));
+        if let (Some(kid), Some(form)) = (kid.filter(|k| k.steps.len() == 1), instances.get(&0)) {
+            let made = self.below(segment, None, |r| r.value(kid.class, form, Some(kid), attr_of(kid)));
+            made.into_iter().for_each(|made| draft.add(attr_of(kid), made));
+            return;
+        }
+        let bare = instances.get(&0).filter(|f| f.parts.is_empty()).and_then(|f| f.value(""));
+        if let Some(value) = bare
+            && self.is_suffix(class, segment)
+        {
+            return self.suffix(draft, segment, 0, value, web);
+        }
+        let limits = like.or_else(|| parameter(web)).or(Some(class).filter(|c| c.is_a(Cls::DV_ORDERED)));
+        let limits = if class == Cls::DV_INTERVAL || class == Cls::REFERENCE_RANGE { like.or_else(|| parameter(web)) } else { limits };
+        if class == Cls::REFERENCE_RANGE && matches!(segment, "lower" | "upper") {
+            return;
+        }
+        if class == Cls::FEEDER_AUDIT && segment == "original_content_multimedia" {
+            let made = instances.get(&0).and_then(|f| self.below(segment, None, |r| r.value(Cls::DV_MULTIMEDIA, f, None, Attr::ORIGINAL_CONTENT)));
+            return made.into_iter().for_each(|m| draft.put(Attr::ORIGINAL_CONTENT, m));
+        }
+        match suffix::attribute(class, segment) {
+            Some(def) => self.attribute(draft, segment, def, instances, limits),
+            None if class.is_a(Cls::PARTICIPATION) || class.is_a(Cls::PARTY_PROXY) => {}
+            None => {
+                let names: Vec<String> = suffix::of(class).map(|s| format!("|{}", s.name)).collect();
+                let attributes: Vec<String> = class.attrs().iter().map(|d| suffix::segment(d.attr, d.card.is_list())).collect();
+                let near = nearest::nearest(segment, names.iter().chain(&attributes).map(String::as_str));
+                let key = format!("{}/{segment}", self.path);
+                self.refuse("FLT0101", &key, format!("`{}` is not an attribute of {class}", shown(segment)), &near);
+            }
+        }
+    }
+
+    /// Canonical JSON in place of keys.
+    fn raw(&mut self, raw: &Value<'_>, class: Cls, form: &Form<'_>) -> Option<Draft> {
+        if form.values.len() > 1 || !form.parts.is_empty() {
+            self.refuse_here("FLT0107", "`|raw` stands for the whole object: no other key can stand at it or below it", &[]);
+        }
+        match json::read(&raw.text().replace("\"@class\"", "\"_type\""), class) {
+            Ok(tree) => tree.root().map(Draft::of),
+            Err(findings) => {
+                let told = findings.first().map(Finding::one_line).unwrap_or_default();
+                self.refuse_here("FLT0104", format!("`|raw` is not canonical JSON of this place: {told}"), &[]);
+                None
+            }
+        }
+    }
+
+    /// A leaf of a primitive type; a value that is none is reported.
+    pub fn leaf(&mut self, class: Cls, value: &Value<'_>) -> Option<Draft> {
+        let text = value.text().trim();
+        let is_whole = |t: &str| Scanner::is_number(t) && !t.contains(['.', 'e', 'E']);
+        let whole = text.strip_suffix(".0").unwrap_or(text);
+        let text = match class {
+            Cls::BOOLEAN => match text {
+                "true" | "True" | "1" => "true",
+                "false" | "False" | "0" => "false",
+                _ => return self.wrong("a boolean", text),
+            },
+            Cls::REAL if !Scanner::is_number(text) => return self.wrong("a number", text),
+            Cls::INTEGER | Cls::INTEGER64 if is_whole(whole) => whole,
+            Cls::INTEGER | Cls::INTEGER64 => return self.wrong("a whole number", text),
+            Cls::REAL => text,
+            _ => value.text(),
+        };
+        Some(Draft::Leaf(class, text.to_owned()))
+    }
+
+    fn wrong(&mut self, expected: &str, found: &str) -> Option<Draft> {
+        let found: String = found.chars().take(40).collect();
+        self.refuse_here("FLT0104", format!("expected {expected}, found `{found}`"), &[]);
+        None
+    }
+
+    /// Sets the leaf at the end of a way.
+    pub fn set(&mut self, draft: &mut Draft, path: &[Attr], value: &Value<'_>) {
+        let Some((attr, rest)) = path.split_first() else { return };
+        let Some(def) = draft.class().attr(*attr) else { return };
+        if rest.is_empty() && def.ty.is_primitive() {
+            if let Some(leaf) = self.leaf(def.ty, value) {
+                draft.put(*attr, leaf);
+            }
+            return;
+        }
+        if draft.get(*attr).is_none() {
+            let class = if def.ty == Cls::UID_BASED_ID && !value.text().contains("::") { Cls::HIER_OBJECT_ID } else { standing(def.ty) };
+            draft.put(*attr, Draft::object(class));
+        }
+        if let Some(inner) = draft.get_mut(*attr) {
+            self.set(inner, rest, value);
+        }
+    }
+
+    /// The object of a level: its class, node id, archetype and name.
+    pub fn identified(&mut self, step: Option<&Step>, class: Cls) -> Draft {
+        let mut draft = Draft::object(class);
+        let Some(step) = step.filter(|s| class.is_a(Cls::LOCATABLE) && !s.id.is_empty()) else { return draft };
+        draft.put(Attr::ARCHETYPE_NODE_ID, Draft::text(step.id.as_str()));
+        draft.put(Attr::NAME, self.name(step));
+        if crate::rm::id::is_archetype_id(&step.id) {
+            draft.put(
+                Attr::ARCHETYPE_DETAILS,
+                Draft::holding(Cls::ARCHETYPED, Attr::RM_VERSION, "1.1.0")
+                    .with(Attr::ARCHETYPE_ID, Draft::holding(Cls::ARCHETYPE_ID, Attr::VALUE, step.id.as_str())),
+            );
+        }
+        draft
+    }
+
+    /// The runtime name; a coded one where the template asks for a code.
+    fn name(&self, step: &Step) -> Draft {
+        let label = step.label.as_deref().unwrap_or(&step.id);
+        match &step.name_code {
+            Some(code) => Draft::holding(Cls::DV_CODED_TEXT, Attr::VALUE, label).with(Attr::DEFINING_CODE, Draft::code("local", code)),
+            None => Draft::holding(Cls::DV_TEXT, Attr::VALUE, label),
+        }
+    }
+}
+
+/// How many attributes a draft has, lists by their members.
+pub(super) fn entries_of(draft: &Draft) -> usize {
+    match draft {
+        Draft::Object(_, attributes) => attributes.iter().map(|(_, v)| if let Draft::List(_, m) = v { m.len() } else { 1 }).sum(),
+        _ => 0,
+    }
+}
+
+fn without(draft: Draft, attr: Attr) -> Draft {
+    match draft {
+        Draft::Object(class, attributes) => Draft::Object(class, attributes.into_iter().filter(|(a, _)| *a != attr).collect()),
+        other => other,
+    }
+}
+
+/// An attribute of the ELEMENT around a value, where the value has none of this name.
+fn of_element(class: Cls, segment: &str) -> Option<&'static AttrDef> {
+    let is_own = suffix::attribute(class, segment).is_some();
+    Some(segment).filter(|s| s.starts_with('_') && !is_own).and_then(|s| suffix::attribute(Cls::ELEMENT, s))
+}
+
+/// True where no node of the web template stands for the attribute.
+fn is_open(web: &WebNode, def: &AttrDef) -> bool {
+    let is_level = web.class.is_a(Cls::LOCATABLE) && !def.card.is_list() && def.ty.is_a(Cls::DATA_STRUCTURE);
+    !(is_level || matches!(def.attr, Attr::ARCHETYPE_NODE_ID | Attr::ARCHETYPE_DETAILS))
+}
+
+pub(super) fn attr_of(web: &WebNode) -> Attr {
+    web.last_step().map_or(Attr::VALUE, |s| s.attr)
+}
+
+/// The class of the limits of an interval.
+pub(super) fn parameter(web: Option<&WebNode>) -> Option<Cls> {
+    let text = web?.class_text.strip_prefix("DV_INTERVAL<")?;
+    Cls::parse(text.trim_end_matches('>'))
+}
+
+/// Which child a segment means: by its id, else by another spelling of it.
+fn position(web: &WebNode, segment: &str) -> Option<usize> {
+    let by_id = web.children.iter().position(|k| k.id == segment);
+    let alias = |k: &WebNode| k.alias.is_some() && (k.alias.as_deref() == Some(segment) || bracketed(k).as_deref() == Some(segment));
+    by_id.or_else(|| web.children.iter().position(alias))
+}
+
+/// The id that others give to an alternative that is an interval: `interval<dv_quantity>_value`.
+fn bracketed(web: &WebNode) -> Option<String> {
+    web.alias.as_ref().and(web.class_text.strip_prefix("DV_INTERVAL")).map(|rest| format!("interval{}_value", rest.to_ascii_lowercase()))
+}
+
+/// True when an object was made for a level.
+fn is_of(member: &Draft, step: &Step) -> bool {
+    let id = member.text_along(&[Attr::ARCHETYPE_NODE_ID]).unwrap_or_default();
+    let name = member.text_along(&[Attr::NAME, Attr::VALUE]);
+    id == step.id && (step.id.is_empty() || name == step.label.as_deref() || name == Some(step.id.as_str()))
+}
+
+/// The class of objects where the declared one is abstract.
+pub(super) fn standing(class: Cls) -> Cls {
+    match class {
+        Cls::ITEM_STRUCTURE | Cls::DATA_STRUCTURE => Cls::ITEM_TREE,
+        Cls::EVENT => Cls::POINT_EVENT,
+        Cls::OBJECT_ID => Cls::GENERIC_ID,
+        Cls::UID_BASED_ID => Cls::OBJECT_VERSION_ID,
+        Cls::DV_ENCAPSULATED => Cls::DV_PARSABLE,
+        Cls::ITEM => Cls::ELEMENT,
+        Cls::PARTY_PROXY => Cls::PARTY_IDENTIFIED,
+        other => other,
+    }
+}
+
+/// The class of an object: an EVENT with a width is an INTERVAL_EVENT.
+fn instance_class(class: Cls, form: &Form<'_>) -> Cls {
+    let has = |name: &str| form.parts.contains_key(name) || form.value(name).is_some();
+    if class == Cls::EVENT && ["width", "math_function", "sample_count", "_width", "_math_function"].into_iter().any(has) {
+        return Cls::INTERVAL_EVENT;
+    }
+    standing(class)
+}
+
+/// The keys of every node with an id; two are as good as many.
+fn places(root: &WebNode, id: &str) -> Vec<String> {
+    fn walk(web: &WebNode, id: &str, path: &str, found: &mut Vec<String>) {
+        if found.len() > 1 {
+            return;
+        }
+        let path = if path.is_empty() { web.id.clone() } else { format!("{path}/{}", web.id) };
+        if web.id == id {
+            found.push(path.clone());
+        }
+        web.children.iter().for_each(|child| walk(child, id, &path, found));
+    }
+    let mut found = Vec::new();
+    walk(root, id, "", &mut found);
+    found
+}

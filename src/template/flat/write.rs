@@ -1,0 +1,410 @@
+//! From a document to keys, along the web template and the class table.
+//!
+//! What was written is read again. Where that gives something else than the document, the nearest object with a key of
+//! its own is written as canonical JSON under `|raw` instead, and so on until nothing is lost but what [`compare`] lets pass.
+
+use super::compare::{self, Outcome};
+use super::form::{Form, Shape, Value};
+use super::{print, read, suffix};
+use crate::rm::class::{Attr, Cls};
+use crate::rm::json;
+use crate::rm::time::{Temporal, TemporalKind};
+use crate::rm::tree::{Kind, NodeId, NodeRef};
+use crate::template::fit::plain_name;
+use crate::template::tree::Template;
+use crate::template::web::{Step, WebNode, WebTemplate};
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+/// Whose dialect is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Maker {
+    /// That of Better's libraries.
+    #[default]
+    Better,
+    /// That of EHRbase.
+    Ehrbase,
+}
+
+/// One key with its value.
+pub(super) struct Entry<'d> {
+    pub key: String,
+    pub value: Value<'d>,
+    /// The class of the object that the value belongs to.
+    pub class: Cls,
+}
+
+/// An object that a node means, and the value in it.
+type Found<'d> = (NodeRef<'d>, Option<NodeRef<'d>>);
+
+/// How often keys are tried before the whole document stands under `|raw`.
+const ROUNDS: usize = 8;
+
+/// What the path of an object says already.
+const IDENTITY: [Attr; 3] = [Attr::ARCHETYPE_NODE_ID, Attr::NAME, Attr::ARCHETYPE_DETAILS];
+
+/// Classes whose attributes are segments without an underscore.
+const PLAIN: [Cls; 7] =
+    [Cls::DV_INTERVAL, Cls::REFERENCE_RANGE, Cls::TERM_MAPPING, Cls::FEEDER_AUDIT, Cls::FEEDER_AUDIT_DETAILS, Cls::EVENT, Cls::ISM_TRANSITION];
+
+/// A document as keys, and what they do not carry.
+pub(super) fn document(document: NodeRef<'_>, shape: Shape, template: &Template, web: &WebTemplate, maker: Maker) -> (String, Vec<&'static str>) {
+    let (mut raw, mut rounds) = (HashSet::new(), 0);
+    loop {
+        let writer = Writer::of(document, web, maker, &raw);
+        let form = Form::of(writer.out.iter().map(|e| (e.key.as_str(), &e.value)));
+        let outcome = match read::document(&form, template, web, None) {
+            Ok(again) => compare::compare(document, again.root(), &writer.places, &raw),
+            Err(findings) => {
+                Outcome { lost: findings.iter().map(|f| writer.owner_of(&f.path).unwrap_or(document.id())).collect(), ..Outcome::default() }
+            }
+        };
+        if outcome.lost.is_empty() || rounds > ROUNDS {
+            return (print::text(&writer.out, shape), outcome.left);
+        }
+        raw.extend(outcome.lost);
+        rounds += 1;
+        if rounds == ROUNDS {
+            raw.insert(document.id());
+        }
+    }
+}
+
+pub(super) struct Writer<'w, 'd> {
+    maker: Maker,
+    /// What is written as canonical JSON.
+    raw: &'w HashSet<NodeId>,
+    out: Vec<Entry<'d>>,
+    /// Objects with a key of their own, and that key.
+    pub places: HashMap<NodeId, String>,
+    /// Objects that a node was found for.
+    done: HashSet<NodeId>,
+}
+
+impl<'w, 'd> Writer<'w, 'd> {
+    pub fn of(document: NodeRef<'d>, web: &'w WebTemplate, maker: Maker, raw: &'w HashSet<NodeId>) -> Writer<'w, 'd> {
+        let mut writer = Writer { maker, raw, out: Vec::new(), places: HashMap::new(), done: HashSet::new() };
+        if document.get(Attr::COMPOSER).is_some_and(|c| c.class() == Cls::PARTY_SELF) && !raw.contains(&document.id()) {
+            writer.push(String::from("ctx/composer_self"), Value::Boolean(true), Cls::DV_BOOLEAN);
+        }
+        writer.container(&web.tree, document, &web.tree.id);
+        writer
+    }
+
+    /// The innermost object around a key.
+    fn owner_of(&self, key: &str) -> Option<NodeId> {
+        let is_around = |place: &str| key.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '|', ':']));
+        let around = self.places.iter().filter(|(id, place)| is_around(place) && !self.raw.contains(id));
+        around.max_by_key(|(_, place)| place.len()).map(|(id, _)| *id)
+    }
+
+    fn push(&mut self, key: String, value: Value<'d>, class: Cls) {
+        self.out.push(Entry { key, value, class });
+    }
+
+    /// Notes the key of an object; true where it is to be canonical JSON, which is then written.
+    fn is_raw(&mut self, node: NodeRef<'d>, path: &str) -> bool {
+        self.places.insert(node.id(), path.to_owned());
+        let is_raw = self.raw.contains(&node.id());
+        if is_raw {
+            self.raw(node, path);
+        }
+        is_raw
+    }
+
+    fn raw(&mut self, node: NodeRef<'_>, path: &str) {
+        self.push(format!("{path}|raw"), Value::Json(Cow::Owned(json::write(node))), node.class());
+    }
+
+    /// An object that is a node with nodes below it.
+    fn container(&mut self, web: &'w WebNode, node: NodeRef<'d>, path: &str) {
+        if self.is_raw(node, path) {
+            return;
+        }
+        self.name(web.last_step(), node, path);
+        self.suffixes(node, path, true);
+        let has_node = |attr: Attr| web.children.iter().any(|k| k.steps.first().is_some_and(|s| s.attr == attr));
+        let has_suffix = |attr: Attr| suffix::of(node.class()).any(|s| s.path.first() == Some(&attr));
+        let attributes = || node.children().filter_map(|c| Some((c.attr().filter(|a| !IDENTITY.contains(a) && !has_suffix(*a))?, c)));
+        for (attr, child) in attributes().filter(|(attr, _)| !has_node(*attr)) {
+            self.attribute(node.class(), attr, child, path);
+        }
+        for kid in &web.children {
+            self.kid(web, kid, node, path);
+        }
+        for (attr, child) in attributes().filter(|(attr, child)| has_node(*attr) && child.kind() == Kind::List) {
+            let left: Vec<NodeRef<'d>> = child.children().filter(|c| !self.done.contains(&c.id()) && c.class().is_a(Cls::LOCATABLE)).collect();
+            for (index, member) in left.into_iter().enumerate() {
+                self.raw(member, &format!("{path}/{}:{index}", suffix::segment(attr, true)));
+            }
+        }
+        self.origins(node, path);
+    }
+
+    fn kid(&mut self, web: &'w WebNode, kid: &'w WebNode, node: NodeRef<'d>, path: &str) {
+        let mut found = Vec::new();
+        self.matches(web, kid, &kid.steps, node, &mut found);
+        for (index, (object, value)) in found.into_iter().enumerate() {
+            let mut path = format!("{path}/{}", self.id_of(kid));
+            if kid.is_repeated() {
+                path.push(':');
+                path.push_str(&index.to_string());
+            }
+            self.done.insert(object.id());
+            let start = self.out.len();
+            match value {
+                _ if kid.element().is_some() => self.element(kid, object, value, &path),
+                Some(value) if kid.class.is_a(Cls::PATHABLE) => self.container(kid, value, &path),
+                Some(value) => self.value(value, &path, Some(kid)),
+                None => {}
+            }
+            if self.out.len() == start && !object.class().is_a(Cls::PARTY_SELF) {
+                self.raw(object, &path);
+            }
+        }
+    }
+
+    fn id_of(&self, kid: &'w WebNode) -> Cow<'w, str> {
+        match kid.class_text.strip_prefix("DV_INTERVAL<").filter(|_| self.maker == Maker::Ehrbase && kid.alias.is_some()) {
+            Some(rest) => Cow::Owned(format!("interval<{}_value", rest.to_ascii_lowercase())),
+            None => Cow::Borrowed(&kid.id),
+        }
+    }
+
+    /// An ELEMENT that its one value stands for.
+    fn element(&mut self, kid: &'w WebNode, element: NodeRef<'d>, value: Option<NodeRef<'d>>, path: &str) {
+        if self.is_raw(element, path) {
+            return;
+        }
+        let start = self.out.len();
+        self.name(kid.element(), element, path);
+        for child in element.children() {
+            if let Some(attr) = child.attr().filter(|a| !IDENTITY.contains(a) && *a != Attr::VALUE) {
+                self.attribute(Cls::ELEMENT, attr, child, path);
+            }
+        }
+        let Some(value) = value else { return };
+        if self.raw.contains(&value.id()) && self.out.len() > start {
+            self.out.truncate(start);
+            return self.raw(element, path);
+        }
+        self.value(value, path, Some(kid));
+    }
+
+    /// The objects that a node means: those at the end of its steps, and their values.
+    fn matches(&mut self, web: &WebNode, kid: &WebNode, steps: &[Step], node: NodeRef<'d>, found: &mut Vec<Found<'d>>) {
+        let Some((step, rest)) = steps.split_first() else { return };
+        let is_element = kid.element().is_some() && rest.len() == 1;
+        for object in node.values(step.attr) {
+            let is_last = rest.is_empty() || is_element;
+            if is_last && self.done.contains(&object.id()) || !fits(object, step, web, kid) {
+                continue;
+            }
+            if !is_last {
+                self.done.insert(object.id());
+                self.matches(web, kid, rest, object, found);
+                continue;
+            }
+            let value = if is_element { object.get(Attr::VALUE) } else { Some(object) };
+            if value.is_none_or(|v| is_value_of(v, kid)) {
+                found.push((object, value));
+            }
+        }
+    }
+
+    /// The runtime name, where it is none that the template knows for the node.
+    fn name(&mut self, step: Option<&Step>, node: NodeRef<'d>, path: &str) {
+        let (Some(step), Some(name)) = (step, node.get(Attr::NAME)) else { return };
+        let text = plain_name(name.text_at(Attr::VALUE).unwrap_or_default());
+        let code = name.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]);
+        let is_known = match code {
+            Some(code) => step.name_code.as_deref() == Some(code),
+            None => step.label.as_deref().unwrap_or(&step.id) == text,
+        };
+        if is_known {
+            return;
+        }
+        let path = format!("{path}/_name");
+        if name.class() == Cls::DV_TEXT && name.children().count() == 1 {
+            self.push(path, Value::Text(Cow::Borrowed(text)), Cls::DV_TEXT);
+        } else {
+            self.value(name, &path, None);
+        }
+    }
+
+    /// The origin of a history, where it is not when its first event was.
+    fn origins(&mut self, node: NodeRef<'d>, path: &str) {
+        if node.class() != Cls::OBSERVATION {
+            return;
+        }
+        for (attr, segment) in [(Attr::DATA, "data_history_origin"), (Attr::STATE, "state_history_origin")] {
+            let Some(history) = node.get(attr) else { continue };
+            let Some(origin) = history.text_along(&[Attr::ORIGIN, Attr::VALUE]) else { continue };
+            let times = history.values(Attr::EVENTS).filter_map(|e| e.text_along(&[Attr::TIME, Attr::VALUE]));
+            let first = times.min_by_key(|t| Temporal::parse(TemporalKind::DateTime, t).map_or(i64::MAX, |t| t.earliest));
+            if first != Some(origin) {
+                self.push(format!("{path}/{segment}"), Value::Text(Cow::Borrowed(origin)), Cls::DV_DATE_TIME);
+            }
+        }
+    }
+
+    /// An attribute of the Reference Model that is no node.
+    fn attribute(&mut self, owner: Cls, attr: Attr, child: NodeRef<'d>, path: &str) {
+        let is_list = child.kind() == Kind::List;
+        let is_plain = PLAIN.iter().any(|c| owner.is_a(*c)) && attr != Attr::REASON && !IDENTITY.contains(&attr) && !is_locatable(attr)
+            || matches!(attr, Attr::RELATIONSHIP | Attr::EXPIRY_TIME | Attr::NARRATIVE);
+        let segment = suffix::segment(attr, is_list);
+        let segment = if is_plain { segment.trim_start_matches('_') } else { segment.as_str() };
+        let is_picture = attr == Attr::ORIGINAL_CONTENT && child.class() == Cls::DV_MULTIMEDIA;
+        let path = format!("{path}/{}", if is_picture { "original_content_multimedia" } else { segment });
+        if !is_list {
+            return self.attribute_value(child, &path);
+        }
+        for (index, member) in child.children().enumerate() {
+            self.attribute_value(member, &format!("{path}:{index}"));
+        }
+    }
+
+    fn attribute_value(&mut self, child: NodeRef<'d>, path: &str) {
+        if child.is_leaf() {
+            self.push(path.to_owned(), scalar(child), child.class());
+        } else if child.class().is_a(Cls::UID_BASED_ID) {
+            self.push(path.to_owned(), Value::Text(Cow::Borrowed(child.text_at(Attr::VALUE).unwrap_or_default())), child.class());
+        } else if child.class().is_a(Cls::LOCATABLE) {
+            self.raw(child, path);
+        } else {
+            self.value(child, path, None);
+        }
+    }
+
+    /// The suffixes of an object.
+    fn suffixes(&mut self, node: NodeRef<'d>, path: &str, is_node: bool) {
+        let class = node.class();
+        for row in suffix::of(class).filter(|s| s.is_written) {
+            let Some(leaf) = row.path.iter().try_fold(node, |at, attr| at.get(*attr)).filter(|l| l.is_leaf()) else { continue };
+            let name = match (row.name, self.maker) {
+                ("size", _) if leaf.text() == "0" => continue,
+                ("terminology", _) if class.is_a(Cls::DV_ORDERED) && leaf.text() == "local" => continue,
+                (_, _) if class == Cls::DV_INTERVAL && !is_node && follows(node, row.path.first().copied(), leaf) => continue,
+                ("", _) if class == Cls::DV_TEXT && node.children().count() > 1 => "value",
+                ("unit_system", Maker::Ehrbase) => "units_system",
+                ("unit_display_name", Maker::Ehrbase) => "units_display_name",
+                ("", Maker::Ehrbase) if class == Cls::DV_IDENTIFIER => "id",
+                ("lower_included" | "upper_included", Maker::Ehrbase) if leaf.text() == "true" => continue,
+                ("lower_unbounded" | "upper_unbounded", Maker::Ehrbase) if leaf.text() == "false" => continue,
+                (name, _) => name,
+            };
+            let key = if name.is_empty() { path.to_owned() } else { format!("{path}|{name}") };
+            self.push(key, scalar(leaf), class);
+        }
+    }
+
+    /// An object that is no node with nodes below it.
+    fn value(&mut self, node: NodeRef<'d>, path: &str, web: Option<&'w WebNode>) {
+        if !self.is_raw(node, path) {
+            self.parts(node, path, web);
+        }
+    }
+
+    fn parts(&mut self, node: NodeRef<'d>, path: &str, web: Option<&'w WebNode>) {
+        let class = node.class();
+        if class == Cls::DV_TEXT && web.is_some_and(|w| w.has_other) {
+            let text = Value::Text(Cow::Borrowed(node.text_at(Attr::VALUE).unwrap_or_default()));
+            self.push(format!("{path}|other"), text, class);
+        } else {
+            self.suffixes(node, path, web.is_some());
+        }
+        match class {
+            Cls::DV_PROPORTION => self.quotient(node, path),
+            Cls::PARTICIPATION => {
+                node.get(Attr::PERFORMER).into_iter().for_each(|p| self.parts(p, path, None));
+                let mode = node.text_along(&[Attr::MODE, Attr::VALUE]);
+                mode.into_iter().for_each(|m| self.push(format!("{path}|mode"), Value::Text(Cow::Borrowed(m)), class));
+            }
+            Cls::REFERENCE_RANGE => node.get(Attr::RANGE).into_iter().for_each(|r| self.parts(r, path, None)),
+            _ => {}
+        }
+        for child in node.children() {
+            let Some(attr) = child.attr().filter(|a| !IDENTITY.contains(a) || !class.is_a(Cls::LOCATABLE)) else { continue };
+            let is_told = suffix::of(class).any(|s| s.path.first() == Some(&attr));
+            let is_inline =
+                matches!((class, attr), (Cls::PARTICIPATION, Attr::PERFORMER | Attr::MODE | Attr::FUNCTION) | (Cls::REFERENCE_RANGE, Attr::RANGE));
+            if !is_told && !is_inline {
+                self.attribute(class, attr, child, path);
+            }
+        }
+    }
+
+    fn quotient(&mut self, node: NodeRef<'_>, path: &str) {
+        let number = |attr| node.text_at(attr).and_then(|t| t.parse::<f64>().ok());
+        if let (Some(numerator), Some(denominator)) = (number(Attr::NUMERATOR), number(Attr::DENOMINATOR).filter(|d| *d != 0.0)) {
+            self.push(path.to_owned(), Value::Number(Cow::Owned((numerator / denominator).to_string())), Cls::DV_PROPORTION);
+        }
+    }
+}
+
+/// True when a flag of an interval says no more than its limits.
+fn follows(interval: NodeRef<'_>, flag: Option<Attr>, leaf: NodeRef<'_>) -> bool {
+    let (limit, is_unbounded) = match flag {
+        Some(Attr::LOWER_UNBOUNDED) => (Attr::LOWER, true),
+        Some(Attr::UPPER_UNBOUNDED) => (Attr::UPPER, true),
+        Some(Attr::LOWER_INCLUDED) => (Attr::LOWER, false),
+        _ => (Attr::UPPER, false),
+    };
+    let is_there = interval.get(limit).is_some();
+    (leaf.text() == "true") == (is_there != is_unbounded)
+}
+
+fn scalar(leaf: NodeRef<'_>) -> Value<'_> {
+    match leaf.kind() {
+        Kind::Number => Value::Number(Cow::Borrowed(leaf.text())),
+        Kind::Boolean => Value::Boolean(leaf.text() == "true"),
+        _ => Value::Text(Cow::Borrowed(leaf.text())),
+    }
+}
+
+fn is_locatable(attr: Attr) -> bool {
+    matches!(attr, Attr::UID | Attr::LINKS | Attr::FEEDER_AUDIT)
+}
+
+/// True when an object has the id that a step names.
+fn is_meant(object: NodeRef<'_>, step: &Step) -> bool {
+    if object.attr() != Some(step.attr) || step.id.is_empty() || !object.class().is_a(Cls::LOCATABLE) {
+        return object.attr() == Some(step.attr) && (step.id.is_empty() || !object.class().is_a(Cls::LOCATABLE));
+    }
+    let id = object.text_at(Attr::ARCHETYPE_NODE_ID).unwrap_or_default();
+    let archetype = object.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE]);
+    id == step.id || archetype == Some(step.id.as_str())
+}
+
+/// True when a step of a node means an object; where siblings share the id, the name decides.
+fn fits(object: NodeRef<'_>, step: &Step, web: &WebNode, kid: &WebNode) -> bool {
+    if !is_meant(object, step) || !(object.class().is_a(step.class) || step.class == Cls::ANY || step.class.is_a(Cls::DATA_VALUE)) {
+        return false;
+    }
+    let name = plain_name(object.text_along(&[Attr::NAME, Attr::VALUE]).unwrap_or_default());
+    let code = object.text_along(&[Attr::NAME, Attr::DEFINING_CODE, Attr::CODE_STRING]);
+    let claims = |s: &Step| match &s.name_code {
+        Some(own) if code.is_some() => code == Some(own.as_str()),
+        _ => s.label.as_deref() == Some(name),
+    };
+    let rivals = || {
+        let others = web.children.iter().filter(|k| !std::ptr::eq(*k, kid)).flat_map(|k| &k.steps);
+        others.filter(|s| s.attr == step.attr && s.id == step.id && !step.id.is_empty() && (s.label != step.label || s.name_code != step.name_code))
+    };
+    match step.constrained_name() {
+        Some(_) => claims(step) || rivals().next().is_none(),
+        None => claims(step) || !rivals().any(|s| s.constrained_name().is_some() && claims(s)),
+    }
+}
+
+fn is_value_of(object: NodeRef<'_>, kid: &WebNode) -> bool {
+    let class = object.class();
+    let fits_parameter = || {
+        let parameter = read::parameter(Some(kid));
+        let limit = object.get(Attr::LOWER).or_else(|| object.get(Attr::UPPER));
+        parameter.zip(limit).is_none_or(|(p, l)| l.class().is_a(p))
+    };
+    let is_text = class == Cls::DV_TEXT && kid.has_other;
+    (class.is_a(kid.class) && (class != Cls::DV_INTERVAL || fits_parameter())) || is_text || kid.class == Cls::ANY
+}
