@@ -1,5 +1,5 @@
 // AQL and GDL as languages: what an editor asks, without any data.
-import { Repository as Engine, convert as converted, describeGuide as described, diagnose as diagnosed, format as formatted, testGuide as tested, tryGuide as tried } from "aqlite-wasm";
+import { Repository as Engine, convert as converted, describeGuide as described, diagnose as diagnosed, format as formatted, printGuide as printed, testGuide as tested, tryGuide as tried } from "aqlite-wasm";
 import { guarded } from "./errors";
 import type { Completions, Diagnostic, Explanation, GuideDescription, GuideRun, GuideTest, Hover, Parsed } from "./types";
 
@@ -53,9 +53,14 @@ export function convert(magnitude: number, from: string, to: string): number | u
   return guarded(() => converted(magnitude, text(from, "unit"), text(to, "unit")));
 }
 
-/** A guide (GDL1 or GDL2) as people read it: what it asks of a record, what a form for it needs, its rules. */
-export function describeGuide(guide: string, language = "en"): GuideDescription {
-  return guarded(() => JSON.parse(described(text(guide, "guide"), language)) as GuideDescription);
+/** A guide (GDL1 or GDL2) as people read it: what it asks of a record at a moment, what a form for it needs, its rules, its problems. */
+export function describeGuide(guide: string, language = "en", { now = new Date() }: { now?: Date } = {}): GuideDescription {
+  return guarded(() => JSON.parse(described(text(guide, "guide"), language, now.toISOString())) as GuideDescription);
+}
+
+/** A guide as GDL2 in JSON (GDL1 is translated), or as ODIN. */
+export function printGuide(guide: string, syntax: "json" | "odin" = "json"): string {
+  return guarded(() => printed(text(guide, "guide"), syntax));
 }
 
 /** Runs a guide on the values of a form, literals by variable: `{ gt0003: "80,kg" }`. */
