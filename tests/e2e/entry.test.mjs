@@ -1,0 +1,59 @@
+// The entry module of the worker around an instance that aborts: a stand-in for the wasm, which aborts on request.
+import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { gzipSync } from "node:zlib";
+import { build } from "esbuild";
+import { root } from "./server.mjs";
+
+const folder = join(root, "target/e2e/entry");
+
+/** The entry module, bundled with the stand-in. */
+async function entry() {
+  mkdirSync(folder, { recursive: true });
+  const standIn = join(folder, "stand-in.mjs");
+  writeFileSync(standIn, `
+    const state = { criticalError: false, instanceId: 0 };
+    export const __worker_init_state = () => state;
+    export const __wbg_reset_state = () => { globalThis.resets = (globalThis.resets ?? 0) + 1; };
+    export async function fetch(request) {
+      const body = await request.text();
+      if (body === "abort") throw new WebAssembly.RuntimeError("unreachable");
+      return new Response(JSON.stringify({ body, encoding: request.headers.get("content-encoding") }));
+    }
+    export async function scheduled() {}
+  `);
+  const outfile = join(folder, "entry.mjs");
+  globalThis.addEventListener ??= () => {};
+  await build({ entryPoints: [join(root, "worker/entry.js")], bundle: true, format: "esm", outfile, alias: { "aqlite-worker": standIn }, logLevel: "error" });
+  return (await import(pathToFileURL(outfile))).default;
+}
+
+const post = (body, headers = {}) => new Request("http://127.0.0.1/v1/ehr/secret", { method: "POST", body, headers });
+
+test("an abort is answered with an id that the log has too, and the next request finds a new instance", async () => {
+  const worker = await entry();
+  const told = [];
+  const error = console.error;
+  console.error = (line) => told.push(JSON.parse(line));
+  try {
+    const answer = await worker.fetch(post("abort", { "x-request-id": "my-id.1" }), {}, {});
+    assert.equal(answer.status, 500);
+    assert.equal(answer.headers.get("x-request-id"), "my-id.1");
+    assert.equal(answer.headers.get("cache-control"), "no-store");
+    assert.deepEqual((await answer.json()).errors, []);
+    const odd = await worker.fetch(post("abort", { "x-request-id": "a b" }), {}, {});
+    assert.match(odd.headers.get("x-request-id"), /^[0-9a-f-]{36}$/);
+  } finally {
+    console.error = error;
+  }
+  assert.deepEqual([told.length, told[0].request_id, told[0].status, told[0].method], [2, "my-id.1", 500, "POST"]);
+  assert.ok(!JSON.stringify(told).includes("secret"), "a path is in the log");
+  const before = globalThis.resets;
+  const next = await (await worker.fetch(post("hello"), {}, {})).json();
+  assert.deepEqual([next.body, globalThis.resets], ["hello", before + 1]);
+  const expanded = await (await worker.fetch(post(gzipSync("hello"), { "content-encoding": "GZip" }), {}, {})).json();
+  assert.deepEqual(expanded, { body: "hello", encoding: null });
+});
