@@ -1,8 +1,9 @@
 //! Shapes: the skeletons that fragments share.
 
+use crate::rm::Token;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::id::is_archetype_id;
-use crate::rm::json::{self, quote_into};
+use crate::rm::json::{self, Scanner, quote_into};
 use crate::rm::tree::{Kind, NodeRef};
 use hashbrown::HashMap;
 use sha2::{Digest, Sha256};
@@ -199,48 +200,102 @@ impl Shapes {
     /// # Errors
     /// When the text is not a skeleton, or names classes or attributes that this release does not know.
     pub fn read(&self, text: &str) -> Result<Arc<Shape>, String> {
-        let mut key = Key::default();
-        let value: serde_json::Value = serde_json::from_str(text).map_err(|e| format!("the skeleton of a shape is broken: {e}"))?;
-        let root = value.get("_type").and_then(|t| t.as_str()).and_then(Cls::parse).ok_or("the skeleton of a shape has no class")?;
-        key_of_json(&value, None, root, &mut key)?;
-        Ok(self.intern(key.bytes()))
+        let mut skeleton = Skeleton { scan: Scanner::new(text), key: Key::default() };
+        skeleton.value(None, Cls::ANY, DEEPEST)?;
+        if skeleton.token()? != Token::End {
+            return Err(broken());
+        }
+        Ok(self.intern(skeleton.key.bytes()))
     }
 }
 
-fn key_of_json(value: &serde_json::Value, attr: Option<Attr>, declared: Cls, key: &mut Key) -> Result<(), String> {
-    use serde_json::Value;
-    match value {
-        Value::Object(members) if members.contains_key("_parts") => key.parts(attr, declared),
-        Value::Object(members) if members.contains_key("_slot") => {
-            let kind = match members.get("_slot").and_then(Value::as_str) {
-                Some("number") => Kind::Number,
-                Some("boolean") => Kind::Boolean,
-                _ => Kind::Text,
-            };
-            key.slot(attr, declared, kind);
+/// Objects and lists that may lie inside one another: more than a document may have.
+const DEEPEST: usize = 1_000;
+
+/// Reads the text of a skeleton.
+struct Skeleton<'a> {
+    scan: Scanner<'a>,
+    key: Key,
+}
+
+impl<'a> Skeleton<'a> {
+    fn value(&mut self, attr: Option<Attr>, declared: Cls, depth: usize) -> Result<(), String> {
+        let depth = depth.checked_sub(1).ok_or_else(broken)?;
+        match self.token()? {
+            Token::ObjectStart => return self.object(attr, declared, depth),
+            Token::ArrayStart => return self.list(attr, declared, depth),
+            Token::String(text) => self.key.constant(attr, declared, Kind::Text, &text),
+            Token::Number(text) => self.key.constant(attr, declared, Kind::Number, text),
+            Token::Boolean(flag) => self.key.constant(attr, declared, Kind::Boolean, if flag { "true" } else { "false" }),
+            _ => return Err(broken()),
         }
-        Value::Object(members) => {
-            let class = members.get("_type").and_then(Value::as_str).and_then(Cls::parse).ok_or("an object of a skeleton has no class")?;
-            key.open(attr, class, Kind::Object);
-            for (name, member) in members.iter().filter(|(n, _)| *n != "_type") {
-                let def = class.attr_named(name).ok_or_else(|| format!("{class} has no attribute {name}"))?;
-                key_of_json(member, Some(def.attr), def.ty, key)?;
-            }
-            key.close();
-        }
-        Value::Array(elements) => {
-            key.open(attr, declared, Kind::List);
-            for element in elements {
-                key_of_json(element, attr, declared, key)?;
-            }
-            key.close();
-        }
-        Value::String(text) => key.constant(attr, declared, Kind::Text, text),
-        Value::Number(number) => key.constant(attr, declared, Kind::Number, &number.to_string()),
-        Value::Bool(flag) => key.constant(attr, declared, Kind::Boolean, if *flag { "true" } else { "false" }),
-        Value::Null => return Err("a skeleton has no null".to_owned()),
+        Ok(())
     }
-    Ok(())
+
+    /// An object, or what stands for a slot or a run of parts.
+    fn object(&mut self, attr: Option<Attr>, declared: Cls, depth: usize) -> Result<(), String> {
+        let (first, value) = (self.scan.key().map_err(|_| broken())?, self.token()?);
+        match (&*first, value) {
+            ("_parts", Token::Number(_)) => self.key.parts(attr, declared),
+            ("_slot", Token::String(kind)) => self.key.slot(attr, declared, slot_kind(&kind)),
+            ("_type", Token::String(name)) => {
+                let class = Cls::parse(&name).ok_or_else(|| format!("there is no class {name}"))?;
+                return self.members(attr, class, depth);
+            }
+            _ => return Err(broken()),
+        }
+        if self.goes_on(&Token::ObjectEnd)? { Err(broken()) } else { Ok(()) }
+    }
+
+    fn members(&mut self, attr: Option<Attr>, class: Cls, depth: usize) -> Result<(), String> {
+        self.key.open(attr, class, Kind::Object);
+        while self.goes_on(&Token::ObjectEnd)? {
+            let name = self.scan.key().map_err(|_| broken())?;
+            let def = class.attr_named(&name).ok_or_else(|| format!("{class} has no attribute {name}"))?;
+            self.value(Some(def.attr), def.ty, depth)?;
+        }
+        self.key.close();
+        Ok(())
+    }
+
+    fn list(&mut self, attr: Option<Attr>, declared: Cls, depth: usize) -> Result<(), String> {
+        self.key.open(attr, declared, Kind::List);
+        if self.scan.peek() == Some(b']') {
+            self.token()?;
+        } else {
+            self.value(attr, declared, depth)?;
+            while self.goes_on(&Token::ArrayEnd)? {
+                self.value(attr, declared, depth)?;
+            }
+        }
+        self.key.close();
+        Ok(())
+    }
+
+    fn token(&mut self) -> Result<Token<'a>, String> {
+        self.scan.next_token().map_err(|_| broken())
+    }
+
+    /// True before another member or element, false behind the last one.
+    fn goes_on(&mut self, end: &Token<'_>) -> Result<bool, String> {
+        match self.token()? {
+            Token::Comma => Ok(true),
+            token if token == *end => Ok(false),
+            _ => Err(broken()),
+        }
+    }
+}
+
+fn broken() -> String {
+    String::from("the skeleton of a shape is broken")
+}
+
+fn slot_kind(name: &str) -> Kind {
+    match name {
+        "number" => Kind::Number,
+        "boolean" => Kind::Boolean,
+        _ => Kind::Text,
+    }
 }
 
 /// A skeleton as bytes: cheap to build, to hash and to compare.
@@ -370,4 +425,30 @@ fn hexadecimal<'a>(bytes: impl Iterator<Item = &'a u8>) -> String {
         let _ = write!(out, "{byte:02x}");
         out
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::{NothingKnown, pack};
+
+    #[test]
+    fn a_skeleton_is_read_back_as_the_shape_that_wrote_it() {
+        let text = r#"{"_type":"ELEMENT","name":{"_type":"DV_TEXT","value":"a \"b\""},"archetype_node_id":"at0001","value":{"_type":"DV_QUANTITY","magnitude":1.50,"units":"kg"}}"#;
+        let tree = json::read(text, Cls::ELEMENT).unwrap();
+        let packed = pack(tree.root().unwrap(), &NothingKnown, &Shapes::new());
+        for shape in packed.shapes() {
+            assert_eq!(*Shapes::new().read(&shape.to_text()).unwrap(), *shape);
+        }
+    }
+
+    #[test]
+    fn what_is_no_skeleton_is_refused() {
+        let deep = format!("{}{}", r#"{"_type":"CLUSTER","items":["#.repeat(2_000), "]}".repeat(2_000));
+        let broken =
+            ["", "{", "[]{", r#"{"_type":"NOTHING"}"#, r#"{"_type":"ELEMENT","colour":1}"#, r#"{"_slot":"text","_slot":"text"}"#, "null", &deep];
+        for text in broken {
+            assert!(Shapes::new().read(text).is_err(), "{text}");
+        }
+    }
 }
