@@ -22,7 +22,7 @@ const GUIDE = {
         id: "gt0002",
         model_id: "openEHR-EHR-OBSERVATION.blood_pressure.v2",
         type: "INPUT",
-        elements: Object.fromEntries(["gt0010", "gt0011", "gt0012", "gt0013", "gt0014", "gt0015"].map((id) => [id, { id, path: `/data[at0001]/events[at0006]/data[at0003]/items[${id}]` }])),
+        elements: Object.fromEntries(["gt0010", "gt0011", "gt0012", "gt0013", "gt0014", "gt0015"].map((id) => [id, { id, path: `/data[at0001]/events[at0006]/data[at0003]/items[${id.replace("gt", "at")}]` }])),
       },
       gt0003: { id: "gt0003", model_id: "openEHR-EHR-EVALUATION.kinds.v1", type: "OUTPUT", elements: { gt0030: { id: "gt0030", path: "/data[at0001]/items[at0002]" } } },
     },
