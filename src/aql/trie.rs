@@ -178,7 +178,14 @@ fn identity(own: Option<&Predicate>, all: &[Option<&Predicate>]) -> Option<StepK
 
 /// True when a step with these identifying parts is the node with this key.
 fn covers(key: &StepKey, wanted: &StepKey) -> bool {
-    key.len() == wanted.len() && key.iter().all(|(id, name)| wanted.iter().any(|(i, n)| i == id && (name.is_none() || n == name)))
+    let as_key = |(id, name): &(Option<String>, Option<String>)| {
+        let unnamed = (id.clone(), None);
+        if id.is_some() && key.contains(&unnamed) { unnamed } else { (id.clone(), name.clone()) }
+    };
+    let mut own: StepKey = wanted.iter().map(as_key).collect();
+    own.sort();
+    own.dedup();
+    own == *key
 }
 
 /// The identifying parts (node id, name) of each disjunct; a disjunct without any gives `(None, None)`.

@@ -87,8 +87,10 @@ impl Texts<'_> {
         Ok(Texts { corpus, from, to })
     }
 
+    /// Queries also compare with how the system begins.
     fn get(&self, path: &str) -> Result<String, String> {
-        self.corpus.text(path).map(|text| text.replace(&self.from, &self.to))
+        let begin = |system: &str| format!("'{}.'", system.split('.').next().unwrap_or_default());
+        self.corpus.text(path).map(|text| text.replace(&self.from, &self.to).replace(&begin(&self.from), &begin(&self.to)))
     }
 }
 
