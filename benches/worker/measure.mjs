@@ -208,7 +208,9 @@ async function queries(ehr) {
   await inTurns({ empty_read: () => expect(200, "GET", "/empty/read"), query });
 }
 
+/** Each guide on all EHRs in one request; the slowest is told. */
 async function population(ids) {
+  let slowest = Infinity;
   for (const name of readdirSync(join(folder, "guides"))) {
     const guide_id = name.replace(/\.json$/, "");
     let answer;
@@ -216,10 +218,10 @@ async function population(ids) {
       answer = await send("POST", `${V1}/gdl/query`, JSON.stringify({ guide_id, ehr_ids: ids }));
     });
     note(`${guide_id} on ${ids.length} EHRs: ${answer.status} in ${time.toFixed(2)} s ${answer.status === 200 ? "" : answer.text.slice(0, 300)}`);
-    if (answer.status !== 200) continue;
-    tell("population.ehrs", ids.length);
-    tell("population.rate", (ids.length / time).toFixed(0));
+    slowest = answer.status === 200 ? Math.min(slowest, ids.length / time) : 0;
   }
+  tell("population.ehrs", ids.length);
+  tell("population.rate", slowest.toFixed(0));
 }
 
 try {

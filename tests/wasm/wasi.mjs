@@ -1,9 +1,12 @@
 // Runs a test binary of target wasm32-wasip1 in Node: `node wasi.mjs FILE [ARGUMENT…]`. The core's own unit tests run so, inside wasm.
+// The folder that AQLITE_CORPUS names is open to it by its own name: below the root of the machine, reading a large file ends Node 20.
 import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
 import { WASI } from "node:wasi";
 
 const [file, ...args] = process.argv.slice(2);
 const env = { ...process.env, RUST_TEST_THREADS: "1" };
-const wasi = new WASI({ version: "preview1", args: [file, ...args], env, preopens: { "/": "/", ".": process.cwd() }, returnOnExit: true });
+const corpus = resolve(process.env.AQLITE_CORPUS ?? ".");
+const wasi = new WASI({ version: "preview1", args: [file, ...args], env, preopens: { "/": "/", [corpus]: corpus, ".": process.cwd() }, returnOnExit: true });
 const { instance } = await WebAssembly.instantiate(await readFile(file), wasi.getImportObject());
 process.exit(wasi.start(instance));

@@ -35,7 +35,8 @@ pub fn run_task(args: &[String]) -> Result<(), String> {
 /// What needs no host but Node.
 fn core(options: &Options, compositions: &str, measured: &mut Measured) -> Result<(), String> {
     let asked = |what: &str| format!("{what}={compositions}");
-    let guides = corpus(options.given("corpus")).map_or("guides".to_owned(), |corpus| format!("guides={corpus}"));
+    let corpus = corpus(options.given("corpus")).unwrap_or_default();
+    let guides = format!("guides={corpus}");
     let wasm = [asked("questions"), "ehr".to_owned(), "steps".to_owned(), guides.clone()];
     let mut native = vec!["steps".to_owned(), guides, asked("population"), "ehr".to_owned(), "questions=10000".to_owned()];
     native.extend([asked("uneven"), asked("beside")]);
@@ -45,12 +46,12 @@ fn core(options: &Options, compositions: &str, measured: &mut Measured) -> Resul
     let hold = ["--hold", compositions];
     if !options.has("native") {
         target(WASI)?;
-        measured.take(&program(IN_WASM, "aqlite-bench", &wasm)?);
-        measured.take(&program(IN_WASM, "aqlite-memory", &hold)?);
+        measured.take(&program(IN_WASM, "aqlite-bench", &wasm, &corpus)?);
+        measured.take(&program(IN_WASM, "aqlite-memory", &hold, &corpus)?);
     }
-    measured.take(&program(NATIVE, "aqlite-memory", &[""; 0])?);
-    measured.take(&program(NATIVE, "aqlite-memory", &hold)?);
-    measured.take(&program(NATIVE, "aqlite-bench", &native)?);
+    measured.take(&program(NATIVE, "aqlite-memory", &[""; 0], &corpus)?);
+    measured.take(&program(NATIVE, "aqlite-memory", &hold, &corpus)?);
+    measured.take(&program(NATIVE, "aqlite-bench", &native, &corpus)?);
     Ok(())
 }
 
@@ -83,10 +84,10 @@ const IN_WASM: bool = true;
 
 /// Runs a program of the benchmark, in wasm with the vector instructions that every host of aqlite has; gives the lines that
 /// say something measured.
-fn program(in_wasm: bool, name: &str, args: &[impl AsRef<str>]) -> Result<Vec<String>, String> {
+fn program(in_wasm: bool, name: &str, args: &[impl AsRef<str>], corpus: &str) -> Result<Vec<String>, String> {
     let place: &[&str] = if in_wasm { &["--profile", "wasm", "--target", WASI] } else { &["--release"] };
     let mut bench = cargo(&[&["run", "--quiet", "--package", "aqlite-bench", "--bin", name], place, &["--"]].concat());
-    bench.args(args.iter().map(AsRef::as_ref));
+    bench.args(args.iter().map(AsRef::as_ref)).env("AQLITE_CORPUS", corpus);
     if in_wasm {
         bench.env("CARGO_TARGET_WASM32_WASIP1_RUNNER", "node --no-warnings tests/wasm/wasi.mjs");
         bench.env("CARGO_TARGET_WASM32_WASIP1_RUSTFLAGS", "-Ctarget-feature=+simd128");
@@ -102,8 +103,8 @@ fn is_measure(line: &str) -> bool {
 /// The corpus whose guides are run: the named one, that of `AQLITE_CORPUS`, or none.
 fn corpus(named: Option<&str>) -> Option<String> {
     let named = named.map(str::to_owned).or_else(|| std::env::var("AQLITE_CORPUS").ok())?;
-    let path = root().join(named);
-    path.is_dir().then(|| path.to_string_lossy().into_owned())
+    let path = root().join(named).canonicalize().ok()?;
+    Some(path.to_string_lossy().into_owned())
 }
 
 /// The layouts of SQLite: key and heading.
