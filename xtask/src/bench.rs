@@ -8,28 +8,33 @@ use crate::tools::{WASI, browser, npm_packages, target};
 use crate::{bundle, readme, sample};
 
 pub fn run_task(args: &[String]) -> Result<(), String> {
-    let options = Options::read(args, &["compositions", "corpus"], &["readme", "native", "million", "worker", "page"])?;
+    let options = Options::read(args, &["compositions", "corpus", "from"], &["readme", "native", "million", "worker", "page"])?;
     let compositions = options.value("compositions", "100000");
     let mut measured = Measured::about(compositions);
-    let (part, tables) = if options.has("worker") {
-        worker(compositions, &mut measured)?;
-        ("bench worker", String::new())
-    } else if options.has("page") {
-        page(&options, compositions, &mut measured)?;
-        ("bench page", String::new())
-    } else {
-        core(&options, compositions, &mut measured)?;
-        ("bench", tables(compositions, &measured))
-    };
+    let part = ["worker", "page"].into_iter().find(|part| options.has(part));
+    match (options.given("from"), part) {
+        (Some(file), _) => measured.take(&kept(file)?),
+        (None, Some("worker")) => worker(compositions, &mut measured)?,
+        (None, Some(_)) => page(&options, compositions, &mut measured)?,
+        (None, None) => core(&options, compositions, &mut measured)?,
+    }
+    let tables = if part.is_none() { tables(compositions, &measured) } else { String::new() };
+    let part = part.map_or("bench".to_owned(), |part| format!("bench {part}"));
     let shown = measured.figures()?;
     println!("\n{tables}{}\n{} goals reached, {} missed", shown.text, shown.reached, shown.missed);
     if options.has("readme") {
         if part == "bench" {
-            readme::write("README.md", part, &tables)?;
+            readme::write("README.md", &part, &tables)?;
         }
-        readme::write("docs/benchmark.md", part, &shown.text)?;
+        readme::write("docs/benchmark.md", &part, &shown.text)?;
     }
     Ok(())
+}
+
+/// What an earlier run printed.
+fn kept(file: &str) -> Result<Vec<String>, String> {
+    let text = std::fs::read_to_string(file).map_err(|e| format!("{file}: {e}"))?;
+    Ok(text.lines().map(str::to_owned).collect())
 }
 
 /// What needs no host but Node.

@@ -44,9 +44,10 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "bench",
-        usage: "bench [--compositions 100000] [--corpus DIR] [--native] [--million] [--readme]
+        usage: "bench [--compositions 100000] [--corpus DIR] [--native] [--million] [--readme] [--from FILE]
       questions and steps, native and in wasm, beside SQLite over JSON text, over JSONB and over one row a node, and which goals
-      are reached; --million: a million compositions too; --readme: the tables go into README.md and docs/benchmark.md
+      are reached; --million: a million compositions too; --readme: the tables go into README.md and docs/benchmark.md; --from: what an
+      earlier run printed is shown, nothing is measured
   bench --worker [--compositions 100000] [--readme]
       the worker in workerd beside an empty handler: commits, reads, a bulk import, a guide on a population
   bench --page [--compositions 100000] [--corpus DIR] [--readme]
