@@ -143,6 +143,18 @@ async def contributions(client, ehr_id, composition, latest):
     return made.versions[1]
 
 
+async def flat(client, ehr_id, template_id):
+    """Simplified formats: the web template, an example, and a composition there and back."""
+    assert (await client.get_web_template(template_id))["tree"]["id"]
+    example = await client.get_template_example(template_id, detail_level="required", format="FLAT")
+    made = await client.create_composition(ehr_id, example, template_id=template_id, format="FLAT")
+    assert made.uid.endswith("::1"), made
+    got = await client.get_composition(ehr_id, made.uid, format="FLAT")
+    assert got.composition and not any(key == "_type" for key in got.composition), got.composition
+    updated = await client.update_composition(ehr_id, made.uid.split("::")[0], made.uid, example, template_id=template_id, format="FLAT")
+    assert updated.uid.endswith("::2"), updated
+
+
 def folder_of(name, *folders):
     return {
         "_type": "FOLDER",
@@ -214,6 +226,7 @@ async def round_of(kind, base, folder):
         await statuses(client, ehr_id)
         latest = await compositions(client, ehr_id, sample)
         latest = await contributions(client, ehr_id, sample, latest)
+        await flat(client, ehr_id, template_id)
         await directories(client, ehr_id)
         name = await queries(client, ehr_id, latest)
         if client.admin_prefix is not None:
