@@ -64,3 +64,6 @@ pub(crate) fn keys<'p>(document: NodeRef<'_>, web: &WebTemplate, paths: impl Ite
 fn shown(key: &str) -> String {
     key.chars().take(200).collect()
 }
+
+#[cfg(test)]
+mod tests;
