@@ -7,7 +7,7 @@ pub use derived::Container;
 use super::column::{Column, Dictionary, Leaf, push};
 use super::pack::{FragmentView, Packed, Part, pack, write_json};
 use super::rule::NothingKnown;
-use super::shape::{ItemKind, Shape, Shapes};
+use super::shape::{Item, ItemKind, Shape, Shapes};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json::quote_into;
 use crate::rm::tree::{Kind, Tree};
@@ -435,6 +435,15 @@ impl Batch {
         }
     }
 
+    /// The point in time that a slot of a fragment holds, where it is one: microseconds since 0001-01-01T00:00Z.
+    pub fn point(&self, fragment: Fragment, item: u32) -> Option<i64> {
+        let table = self.table(fragment.table)?;
+        match table.shape.item(item)?.kind {
+            ItemKind::Slot(_, slot) => table.column(slot)?.point(fragment.row),
+            _ => None,
+        }
+    }
+
     /// Appends the text of a leaf item of a fragment as it was sent.
     pub fn write_leaf(&self, fragment: Fragment, item: u32, out: &mut String) {
         let Some(table) = self.table(fragment.table) else { return };
@@ -516,11 +525,14 @@ fn ehr_tree(ehr: &EhrRow) -> Tree {
 
 impl Table {
     fn new(shape: Arc<Shape>, root_id: Option<u32>) -> Table {
-        let kind = |index: &u32| match shape.item(*index).map(|i| i.kind) {
-            Some(ItemKind::Slot(kind, _)) => kind,
-            _ => Kind::Text,
+        let column = |index: &u32| match shape.item(*index) {
+            Some(item) if item.attr == Some(Attr::VALUE) && shape.item(item.parent).is_some_and(|p| p.class == Cls::DV_DATE_TIME) => {
+                Column::of_moments()
+            }
+            Some(Item { kind: ItemKind::Slot(kind, _), .. }) => Column::new(*kind),
+            _ => Column::new(Kind::Text),
         };
-        let columns = shape.slots().iter().map(|i| Column::new(kind(i))).collect();
+        let columns = shape.slots().iter().map(column).collect();
         let runs = shape.parts().iter().map(|_| Run::default()).collect();
         Table { shape, root_id, docs: Vec::new(), places: Vec::new(), columns, runs }
     }

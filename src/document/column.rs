@@ -3,6 +3,7 @@
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::hash::BuildHasher;
 
+use crate::rm::time::{Temporal, TemporalKind};
 use crate::rm::tree::Kind;
 
 /// The values of one slot, one a fragment.
@@ -12,6 +13,8 @@ pub enum Column {
     Number(NumberColumn),
     /// Texts, codes, identifiers, dates: as numbers of words of the batch.
     Text(Vec<u32>),
+    /// Date-times: texts that have a place in time too.
+    Moment(MomentColumn),
     /// Booleans.
     Boolean(Vec<bool>),
 }
@@ -46,6 +49,17 @@ pub struct Dictionary {
     hasher: DefaultHashBuilder,
 }
 
+/// Date-times as sent, and where each lies.
+#[derive(Clone, Debug, Default)]
+pub struct MomentColumn {
+    ids: Vec<u32>,
+    /// Microseconds since 0001-01-01T00:00Z; [`NO_POINT`] for what is partial, finer or no date-time.
+    points: Vec<i64>,
+}
+
+/// Says that a text is no point in time of whole microseconds.
+const NO_POINT: i64 = i64::MIN;
+
 const ODD: u8 = u8::MAX;
 const POWERS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
 
@@ -58,10 +72,36 @@ impl Column {
         }
     }
 
+    /// A column of date-times.
+    pub(super) fn of_moments() -> Column {
+        Column::Moment(MomentColumn::default())
+    }
+
+    /// The number of the word in each row, of a column of texts.
+    pub fn ids(&self) -> Option<&[u32]> {
+        match self {
+            Column::Text(ids) | Column::Moment(MomentColumn { ids, .. }) => Some(ids),
+            _ => None,
+        }
+    }
+
+    /// The point in time in a row, where the column is of date-times and the row's is one: microseconds since 0001-01-01T00:00Z.
+    pub fn point(&self, row: u32) -> Option<i64> {
+        match self {
+            Column::Moment(moments) => moments.points.get(row as usize).copied().filter(|point| *point != NO_POINT),
+            _ => None,
+        }
+    }
+
     pub(super) fn push(&mut self, text: &str, words: &mut Dictionary) {
         match self {
             Column::Number(numbers) => numbers.push(text),
             Column::Text(ids) => push(ids, words.number_of(text)),
+            Column::Moment(moments) => {
+                let point = Temporal::parse(TemporalKind::DateTime, text).filter(|t| *t == Temporal::at(t.earliest));
+                push(&mut moments.ids, words.number_of(text));
+                push(&mut moments.points, point.map_or(NO_POINT, |t| t.earliest));
+            }
             Column::Boolean(flags) => push(flags, text == "true"),
         }
     }
@@ -70,8 +110,8 @@ impl Column {
     pub(super) fn leaf<'b>(&self, row: u32, words: &'b Dictionary) -> Option<Leaf<'b>> {
         match self {
             Column::Number(numbers) => numbers.values.get(row as usize).copied().map(Leaf::Number),
-            Column::Text(ids) => ids.get(row as usize).map(|id| Leaf::Text(words.word(*id))),
             Column::Boolean(flags) => flags.get(row as usize).copied().map(Leaf::Boolean),
+            _ => self.ids()?.get(row as usize).map(|id| Leaf::Text(words.word(*id))),
         }
     }
 
@@ -90,6 +130,7 @@ impl Column {
         match self {
             Column::Number(numbers) => numbers.values.capacity() * 8 + numbers.decimals.capacity() + numbers.odd.len() * 32,
             Column::Text(ids) => ids.capacity() * 4,
+            Column::Moment(moments) => moments.ids.capacity() * 4 + moments.points.capacity() * 8,
             Column::Boolean(flags) => flags.capacity(),
         }
     }

@@ -142,6 +142,21 @@ impl<'b> Block<'b, '_> {
         }
     }
 
+    /// What the values of a path sort by among values of their kind, in the rows of the block; `None` where one has none such.
+    pub fn ranks(&self, path: usize) -> Option<Vec<i64>> {
+        let column = self.column(path)?;
+        let rank = |row: &u32| match column {
+            Column::Number(numbers) => numbers.values().get(*row as usize).map(|number| rank_of(*number)),
+            _ => column.point(*row),
+        };
+        self.rows.iter().map(rank).collect()
+    }
+
+    /// True for a path whose values are numbers, false for one of date-times.
+    pub fn is_of_numbers(&self, path: usize) -> bool {
+        matches!(self.column(path), Some(Column::Number(_)))
+    }
+
     /// A comparison of numbers with a number: the column, and what its values are compared with.
     fn number_test(&self, condition: &Condition) -> Option<(&'b [f64], CompareOp, f64)> {
         let Condition::Compare(Expr::Path(path), op, Expr::Literal(Literal::Number(token))) = condition else { return None };
@@ -160,8 +175,11 @@ impl<'b> Block<'b, '_> {
             };
             found = match (self.table.shape().item(item).map(|i| i.kind), self.column(*path), found) {
                 (Some(ItemKind::Constant(..)), _, found) => found,
-                (_, Some(Column::Text(ids)), Reads::Nothing) => Reads::Words(ids),
-                (_, Some(Column::Text(ids)), Reads::Words(others)) if std::ptr::eq(ids.as_slice(), others) => Reads::Words(others),
+                (_, Some(column), found) => match (column.ids(), found) {
+                    (Some(ids), Reads::Nothing) => Reads::Words(ids),
+                    (Some(ids), Reads::Words(others)) if std::ptr::eq(ids, others) => Reads::Words(others),
+                    _ => return Reads::Anything,
+                },
                 _ => return Reads::Anything,
             };
         }
@@ -171,6 +189,12 @@ impl<'b> Block<'b, '_> {
     fn has_whole(&self, path: usize) -> bool {
         self.over.as_ref().is_some_and(|over| over.wholes.iter().any(|w| w.cells.iter().any(|(column, _)| *column == path)))
     }
+}
+
+/// A whole number in the order of numbers, in which -0 is 0.
+fn rank_of(number: f64) -> i64 {
+    let bits = (number + 0.0).to_bits() as i64;
+    if bits < 0 { bits ^ i64::MAX } else { bits }
 }
 
 impl<'t> Over<'t> {

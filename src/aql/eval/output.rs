@@ -369,7 +369,7 @@ impl Tally {
 }
 
 /// How many rows of a top-k query (ORDER BY and LIMIT) are wanted at most.
-fn best_of(query: &Query) -> Option<usize> {
+pub(super) fn best_of(query: &Query) -> Option<usize> {
     match query.window {
         Some(Window::First { limit, offset }) if !query.order.is_empty() && !query.distinct => {
             Some(usize::try_from(limit.saturating_add(offset)).unwrap_or(usize::MAX))
@@ -434,7 +434,13 @@ fn cell_of(view: View<'_>, node: Node) -> Cell {
 }
 
 fn order_key<'p: 'b, 'b>(judge: Judge<'p, 'b>, key: &'p OrderBy, row: &[Node]) -> SortKey {
-    let of_path = |path: usize| row.get(path).map_or(SortKey::Null, |n| sort_key(judge.view, *n, &judge.view.value(*n)));
+    let of_path = |path: usize| match row.get(path) {
+        Some(node) => match judge.view.batch.point(node.fragment, node.item) {
+            Some(micros) => SortKey::Temporal(Temporal::at(micros)),
+            None => sort_key(judge.view, *node, &judge.view.value(*node)),
+        },
+        None => SortKey::Null,
+    };
     match key {
         OrderBy::Path(path) => of_path(*path),
         OrderBy::Column(column) => match judge.plan.query.select.get(*column).map(|c| &c.value) {

@@ -34,7 +34,7 @@ impl<'b> Scope<'b> {
         Scope::Chosen(chosen.rows)
     }
 
-    /// The rows of a table that take part.
+    /// The rows of a table that take part, in the order of their documents.
     pub fn rows(&self, number: u32, table: &Table) -> Vec<u32> {
         match self {
             Scope::Flagged(flags) => {

@@ -12,18 +12,19 @@ use super::block::{Block, Over, Whole, set_cells};
 use super::condition::Judge;
 use super::expand::{Expander, Rows};
 use super::node::{Node, View};
-use super::output::Output;
+use super::output::{Output, best_of};
 use super::predicate::Tester;
 use super::scope::Scope;
 use super::{Budget, QueryError};
 use crate::aql::facts::{Cells, Expansion, OverRun};
 use crate::aql::plan::{PathSet, Plan};
-use crate::aql::query::{ClassExpr, Predicate};
+use crate::aql::query::{ClassExpr, ColumnValue, Expr, OrderBy, Predicate, Query};
 use crate::aql::trie::Trie;
 use crate::document::{Batch, Doc, Fragment, Table};
 use crate::rm::class::Cls;
 use hashbrown::HashMap;
 use std::cell::Cell;
+use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -62,6 +63,8 @@ struct Search<'s, 'p, 'b> {
     conjuncts: &'s [Conjunct<'p>],
     scope: &'s Scope<'b>,
     scratch: Vec<Node>,
+    /// What leaves rows out that cannot be among the first.
+    first: Option<First>,
     /// The tables with parts elsewhere.
     wholes: Vec<(&'b Table, u32, Rc<Expansion>)>,
     /// Their parts, together by the step that these are instances of.
@@ -106,7 +109,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             && self.plan.tries.iter().all(|t| t.variable == anchor.variable)
             && output.folds(&self.plan.query)
         {
-            self.search(anchor, conjuncts, &scope, &mut Sink::Fold(output))?;
+            self.search(anchor, conjuncts, &scope, None, &mut Sink::Fold(output))?;
             output.folded(u64::from(self.batch.places()));
             return Ok(());
         }
@@ -114,7 +117,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         for at in most_asked_first(&per_anchor) {
             let (Some(anchor), Some(conjuncts)) = (self.anchors.entries.get(at), per_anchor.get(at)) else { continue };
             let mut sink = Sink::Hits(Hits { rows: Vec::new(), nodes: Vec::new(), width: self.plan.width });
-            self.search(anchor, conjuncts, &scope, &mut sink)?;
+            let first = First::of(&self.plan.query, anchor.variable).filter(|_| rest_is_true && per_anchor.len() == 1);
+            self.search(anchor, conjuncts, &scope, first, &mut sink)?;
             if let Sink::Hits(mut hits) = sink {
                 hits.rows.sort_unstable();
                 if found.len() + 1 < per_anchor.len() {
@@ -145,10 +149,17 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     }
 
     /// Gives the rows of one anchor that pass its own conditions to a sink.
-    fn search(&self, anchor: &'p ClassExpr, conjuncts: &[Conjunct<'p>], scope: &Scope<'b>, sink: &mut Sink<'_>) -> Result<(), QueryError> {
+    fn search(
+        &self,
+        anchor: &'p ClassExpr,
+        conjuncts: &[Conjunct<'p>],
+        scope: &Scope<'b>,
+        first: Option<First>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), QueryError> {
         let scratch = vec![Node::NONE; self.plan.width];
         let trie = self.trie_of(anchor);
-        let mut search = Search { anchor, trie, conjuncts, scope, scratch, wholes: Vec::new(), steps: Vec::new() };
+        let mut search = Search { anchor, trie, conjuncts, scope, scratch, first, wholes: Vec::new(), steps: Vec::new() };
         let held = self.batch.root_ids().map(|id| anchor.predicate.as_ref().is_none_or(|p| may_hold(p, Some(id), self.plan.exact)));
         let held: Vec<bool> = held.collect();
         for (number, table) in scope.tables(self.batch) {
@@ -248,6 +259,9 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let judge = self.judge();
         for conjunct in search.conjuncts {
             block.retain(conjunct, judge, &mut search.scratch);
+        }
+        if let Some(first) = &mut search.first {
+            first.retain(&mut block);
         }
         if block.rows.is_empty() {
             return Ok(());
@@ -523,6 +537,57 @@ fn most_asked_first(per_anchor: &[Vec<Conjunct<'_>>]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..per_anchor.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse(per_anchor.get(*at).map_or(0, Vec::len)));
     order
+}
+
+/// Leaves out rows that so many others of the same kind come before in ORDER BY that the window does not reach them.
+struct First {
+    path: usize,
+    descending: bool,
+    wanted: usize,
+    /// The best ranks so far, the worst on top: of numbers, and of points in time.
+    best: [BinaryHeap<i64>; 2],
+}
+
+impl First {
+    /// For a query that orders by a path of a variable before all else and wants its first rows only.
+    fn of(query: &Query, variable: usize) -> Option<First> {
+        let key = query.order.first()?;
+        let path = match key.key {
+            OrderBy::Path(path) => path,
+            OrderBy::Column(column) => match query.select.get(column)?.value {
+                ColumnValue::Expr(Expr::Path(path)) => path,
+                _ => return None,
+            },
+        };
+        let is_plain = query.select.iter().all(|column| matches!(column.value, ColumnValue::Expr(_)));
+        let wanted = best_of(query).filter(|wanted| is_plain && *wanted > 0)?;
+        let own = query.paths.get(path)?.variable == variable;
+        own.then(|| First { path, descending: key.descending, wanted, best: [BinaryHeap::new(), BinaryHeap::new()] })
+    }
+
+    fn retain(&mut self, block: &mut Block<'_, '_>) {
+        let Some(ranks) = block.ranks(self.path) else { return };
+        let best = if block.is_of_numbers(self.path) { self.best.first_mut() } else { self.best.last_mut() };
+        let Some(best) = best else { return };
+        let mut kept = vec![false; ranks.len()];
+        let mut judge = |(rank, kept): (&i64, &mut bool)| {
+            let rank = if self.descending { !rank } else { *rank };
+            *kept = best.len() < self.wanted || best.peek().is_some_and(|worst| rank <= *worst);
+            if *kept {
+                best.push(rank);
+            }
+            if best.len() > self.wanted {
+                best.pop();
+            }
+        };
+        // The later a document, the later its times as a rule.
+        if self.descending {
+            ranks.iter().zip(&mut kept).rev().for_each(&mut judge)
+        } else {
+            ranks.iter().zip(&mut kept).for_each(&mut judge)
+        }
+        block.keep(|i, _| kept.get(i).copied().unwrap_or(true));
+    }
 }
 
 /// A join at work.
