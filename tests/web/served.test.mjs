@@ -60,7 +60,7 @@ test("the server of the page is a source: the same page asks it", async () => {
     await ready(page);
     const made = await page.evaluate(async () => (await fetch("/v1/ehr", { method: "POST", headers: { prefer: "return=minimal" } })).headers.get("location"));
     await page.locator("#source").selectOption("own");
-    await page.locator("#state-text", { hasText: "1 patients · 0 compositions" }).waitFor();
+    await page.locator("#state-text", { hasText: "1 patient · 0 compositions" }).waitFor();
     await run(page, "SELECT e/ehr_id/value AS ehr FROM EHR e");
     assert.equal(made.endsWith((await row(page, 0))[0]), true);
     await page.locator("#source").selectOption("here");
