@@ -52,10 +52,8 @@ impl<R: Repository> Service<R> {
             self.ehr_with_id(ehr_id).await?;
         }
         let mut out = String::new();
-        match after {
-            None if ehr_id.is_none() => self.export_definitions(&mut out).await?,
-            None => {}
-            Some(_) => {}
+        if after.is_none() && ehr_id.is_none() {
+            self.export_definitions(&mut out).await?;
         }
         let found = self.repository.contributions(ehr_id.as_deref(), after, limit).await.map_err(Failure::of_store)?;
         for contribution in &found {

@@ -1,6 +1,12 @@
 // What the tests of the page share: the browser, the built page, and what a person does with it.
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
 import { fileURLToPath } from "node:url";
+import { serve } from "./server.mjs";
+
+const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** Where the page was built to. */
 export const built = fileURLToPath(new URL("../../dist/www", import.meta.url));
@@ -24,6 +30,43 @@ export async function open(browser, address, options = {}) {
   });
   await page.goto(address);
   return page;
+}
+
+/** A fresh page of its own, ready and closed at the end; nothing may have gone wrong on it. */
+export async function visit(browser, address, use, options) {
+  const page = await open(browser, address, options);
+  try {
+    await ready(page);
+    await use(page);
+    assert.deepEqual(page.problems, []);
+  } finally {
+    await page.context().close();
+  }
+}
+
+/** The next text that leaves the module of a worker stands for a trap of the instance. */
+export function trap(worker) {
+  return worker.evaluate(() => {
+    const decode = TextDecoder.prototype.decode;
+    TextDecoder.prototype.decode = function () {
+      TextDecoder.prototype.decode = decode;
+      throw new WebAssembly.RuntimeError("unreachable");
+    };
+  });
+}
+
+/** Nothing stands in anybody's way: axe finds nothing in what is shown. The policy of the page allows no foreign script, so axe comes by the debugger. */
+export async function accessible(page, view) {
+  await page.evaluate(axe);
+  const rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+  const { violations } = await page.evaluate((runOnly) => globalThis.axe.run({ runOnly }), rules);
+  const found = violations.map(({ id, nodes }) => `${view}: ${id} ${nodes.map((node) => `${node.target.join(" ")} ${node.html}`).join("\n")}`);
+  assert.deepEqual(found, []);
+}
+
+/** What is served: the server that BASE_URL names; without it the built page stands on a plain file server. */
+export async function served() {
+  return process.env.BASE_URL ? { address: process.env.BASE_URL, stop: async () => {} } : await serve(built);
 }
 
 /** Waits until sample patients are there and the first query is answered. */

@@ -4,20 +4,17 @@ import { after, before, test } from "node:test";
 import { cp, mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createRequire } from "node:module";
 import { strToU8, zipSync } from "fflate";
-import { browse, built, offlineReady, open, ready, row, run, write } from "./page.mjs";
+import { accessible, browse, built, offlineReady, open, ready, row, run, served, trap, visit, write } from "./page.mjs";
 import { serve } from "./server.mjs";
 
 const COUNT = "SELECT COUNT(e/ehr_id/value) AS n FROM EHR e";
-const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 let server;
 let browser;
 
 before(async () => {
-  // BASE_URL names a running server; without it the built page stands on a plain file server.
-  server = process.env.BASE_URL ? { address: process.env.BASE_URL, stop: async () => {} } : await serve(built);
+  server = await served();
   browser = await browse();
 });
 
@@ -26,17 +23,7 @@ after(async () => {
   await server?.stop();
 });
 
-/** A fresh page of its own, closed at the end; nothing may have gone wrong on it. */
-async function onPage(use, options) {
-  const page = await open(browser, server.address, options);
-  try {
-    await ready(page);
-    await use(page);
-    assert.deepEqual(page.problems, []);
-  } finally {
-    await page.context().close();
-  }
-}
+const onPage = (use, options) => visit(browser, server.address, use, options);
 
 test("the first open answers a query over sample patients", () =>
   onPage(async (page) => {
@@ -425,15 +412,7 @@ test("other patients are made by number, the same ones by the same numbers", () 
 test("an internal error is told politely, and the engine is there again", async () => {
   const page = await open(browser, server.address);
   await ready(page);
-  const [worker] = page.workers();
-  // The next text that leaves the module stands for a trap of the instance.
-  await worker.evaluate(() => {
-    const decode = TextDecoder.prototype.decode;
-    TextDecoder.prototype.decode = function (...parts) {
-      TextDecoder.prototype.decode = decode;
-      throw new WebAssembly.RuntimeError("unreachable");
-    };
-  });
+  await trap(page.workers()[0]);
   await page.click("#run");
   await page.locator("#notice", { hasText: "started again with the same data" }).waitFor();
   await page.locator("#state[data-state=ready]").waitFor();
@@ -446,15 +425,7 @@ for (const scheme of ["light", "dark"]) {
   test(`nothing stands in the way of anybody: axe finds nothing, ${scheme}`, () =>
     onPage(
       async (page) => {
-        // The policy of the page allows no foreign script: this one comes by the debugger.
-        await page.evaluate(axe);
-        const check = async (view) => {
-          const found = await page.evaluate(() => axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
-          assert.deepEqual(
-            found.violations.map(({ id, nodes }) => `${view}: ${id} ${nodes.map((node) => node.target.join(" ")).join(", ")}`),
-            [],
-          );
-        };
+        const check = (view) => accessible(page, view);
         await check("query");
         await page.click("#as-chart");
         await page.locator("#chart-words", { hasText: "median" }).waitFor();

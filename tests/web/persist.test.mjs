@@ -1,7 +1,7 @@
 // What stays: data sets under names in the storage of the browser, through reloads, crashes, undo, and between the realms of an origin.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { browse, built, caller, offlineReady, open, ready, run, row } from "./page.mjs";
+import { browse, built, caller, offlineReady, ready, row, run, trap, visit } from "./page.mjs";
 import { serve } from "./server.mjs";
 
 const COUNT = "SELECT COUNT(*) AS n FROM EHR e CONTAINS COMPOSITION c";
@@ -19,16 +19,7 @@ after(async () => {
 });
 
 /** A fresh origin with a page; `call` speaks to a worker of its own, as the page does to its. */
-async function onOrigin(use) {
-  const page = await open(browser, server.address);
-  try {
-    await ready(page);
-    await use(page, await caller(page));
-    assert.deepEqual(page.problems, []);
-  } finally {
-    await page.context().close();
-  }
-}
+const onOrigin = (use) => visit(browser, server.address, async (page) => use(page, await caller(page)));
 
 const count = async (call) => JSON.parse((await call("query", { q: COUNT, parameters: {} })).text).rows[0][0];
 
@@ -196,14 +187,7 @@ test("a panic is told politely, and the data of the storage is there again", () 
   onOrigin(async (page, call) => {
     await call("add", await composition(call));
     const all = await count(call);
-    // The next text that leaves the module of the page's own worker stands for a trap of the instance.
-    await page.workers()[0].evaluate(() => {
-      const decode = TextDecoder.prototype.decode;
-      TextDecoder.prototype.decode = function () {
-        TextDecoder.prototype.decode = decode;
-        throw new WebAssembly.RuntimeError("unreachable");
-      };
-    });
+    await trap(page.workers()[0]);
     await page.click("#run");
     await page.locator("#notice", { hasText: "started again with the same data" }).waitFor();
     await page.locator("#state[data-state=ready]").waitFor();

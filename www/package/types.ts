@@ -63,7 +63,8 @@ export interface Explanation extends Parsed {
     shapes: number;
     rows: number | null;
     error: string | null;
-    matching: { name: string; variable: string; fragments: number; passes: number; rows: number }[];
+    /** The shapes that a class of FROM may bind: whether its node matches, and what each row is made of (empty: worked out for each). */
+    matching: { name: string; variable: string; fragments: number; passes: boolean; rows: string[][] }[];
   };
 }
 
@@ -142,7 +143,37 @@ export interface DataSet {
   bytes: number;
 }
 
-/** A binding, input, output, rule or term of a guide; see `describeGuide`. */
+/** A variable of a binding. */
+export interface GuideElement {
+  id: string;
+  name: string | null;
+  path: string;
+}
+
+/** A model that a guide reads or makes. */
+export interface GuideBinding {
+  id: string;
+  name: string | null;
+  type: "INPUT" | "OUTPUT" | null;
+  model_id: string;
+  template_id: string | null;
+  elements: GuideElement[];
+  predicates: string[];
+  aql: string | null;
+}
+
+/** What a form needs for one variable. */
+export interface GuideInput {
+  variable: string;
+  name: string;
+  description?: string;
+  binding: string;
+  control: "quantity" | "count" | "ordinal" | "coded_text" | "text" | "boolean" | "date_time" | "proportion" | "duration";
+  units?: string[];
+  options?: { literal: string; text: string }[];
+}
+
+/** A guide in one language; see `describeGuide`. */
 export interface GuideDescription {
   id: string;
   gdl_version: string;
@@ -152,8 +183,8 @@ export interface GuideDescription {
   purpose: string | null;
   use: string | null;
   misuse: string | null;
-  bindings: { id: string; name: string | null; type: string | null; model_id: string; template_id: string | null; elements: { id: string; name: string | null; path: string }[]; predicates: string[]; aql: string | null }[];
-  inputs: { [name: string]: Json }[];
+  bindings: GuideBinding[];
+  inputs: GuideInput[];
   outputs: { variable: string; name: string | null; binding: string; path: string }[];
   pre_conditions: string[];
   default_actions: string[];

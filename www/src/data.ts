@@ -1,12 +1,11 @@
 // The data view: what is in the repository, sample patients by number, files of one's own, and the interface that answers offline.
-import { h } from "./dom";
+import { count, h } from "./dom";
 import { EngineError, type Engine } from "./engine";
 import { dropped, texts, type TextFile } from "./intake";
 import type { Contents, Patient, Progress } from "./protocol";
 import { SetsCard } from "./sets";
 import { Work } from "./work";
 
-const count = new Intl.NumberFormat("en");
 /** Of the files that were added, so many are named; every one that was not is. */
 const LISTED = 20;
 

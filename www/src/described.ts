@@ -1,8 +1,8 @@
 // A template as people read it: words for its nodes, and a query from each.
-import type { DescribedNode } from "./protocol";
+import type { TemplateNode } from "./protocol";
 
 /** The name of a node; one without goes by its attribute, alternatives of a value by their class. */
-export function name(node: DescribedNode): string {
+export function name(node: TemplateNode): string {
   if (node.label) return node.label;
   const attribute = /\/([a-z_]+)$/.exec(node.path ?? "")?.[1];
   const word = attribute && attribute !== "value" ? attribute : node.class.replace(/^DV_/, "").toLowerCase();
@@ -10,14 +10,14 @@ export function name(node: DescribedNode): string {
 }
 
 /** What a node holds, in one line: class, units, choices, limits. */
-export function holds(node: DescribedNode): string {
+export function holds(node: TemplateNode): string {
   const codes = node.codes ?? [];
   const choices = codes.length <= 4 ? codes.map(({ label, code }) => label || code).join(", ") : `${codes.length} codes`;
   return [node.class, (node.units ?? []).join(", "), choices, ...(node.limits ?? [])].filter(Boolean).join(" · ");
 }
 
 /** An ELEMENT with one kind of value is one thing for people: the value, under the name of the element. */
-export function merged(node: DescribedNode): DescribedNode {
+export function merged(node: TemplateNode): TemplateNode {
   const [value, another] = node.children ?? [];
   if (node.class !== "ELEMENT" || !value || another || value.label) return node;
   const { children: _, ...rest } = value;
@@ -27,13 +27,13 @@ export function merged(node: DescribedNode): DescribedNode {
 const ASKED: Record<string, string> = { DV_QUANTITY: "/magnitude", DV_COUNT: "/magnitude", DV_ORDINAL: "/value", DV_SCALE: "/value", DV_PROPORTION: "/numerator", DV_IDENTIFIER: "/id" };
 
 /** The path that a query usually wants of a node: of a value what can be compared. */
-export function asked(node: DescribedNode): string {
+export function asked(node: TemplateNode): string {
   const more = node.class.startsWith("DV_") && !node.class.startsWith("DV_INTERVAL") ? (ASKED[node.class] ?? "/value") : "";
   return `${node.path ?? ""}${more}`;
 }
 
 /** A query for one node in every document of a template. */
-export function query(template: string, root: DescribedNode, node: DescribedNode): string {
+export function query(template: string, root: TemplateNode, node: TemplateNode): string {
   const words = name(node).replaceAll(/[^A-Za-z0-9]+/g, "_").replaceAll(/^_+|_+$/g, "").toLowerCase();
   // Node codes and keywords are no aliases: an ending makes any word one.
   const alias = /^[a-z]/.test(words) ? `${words}_` : "value_";

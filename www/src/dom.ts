@@ -2,6 +2,9 @@
 
 type Child = Node | string | null | undefined;
 
+/** Numbers as people read them: 1,234. */
+export const count = new Intl.NumberFormat("en");
+
 /** Makes an element: attributes by name (`on…` are listeners, `false` and `null` leave one out), then children. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,

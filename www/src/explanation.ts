@@ -1,8 +1,7 @@
 // A query explained: what was read, what it means, how it is run, and what the run touched.
-import { h } from "./dom";
-import type { Explained, ExplainedPart, Place } from "./protocol";
+import { count, h } from "./dom";
+import type { Explained, Part, Place } from "./protocol";
 
-const count = new Intl.NumberFormat("en");
 /** More ways than these are counted, not listed. */
 const LISTED = 40;
 
@@ -13,18 +12,18 @@ function rung(title: string, about: string, open: boolean, ...content: (Node | n
   return h("details", { class: "rung", open }, h("summary", {}, h("strong", {}, title), " ", h("span", { class: "quiet" }, about)), ...content);
 }
 
-function placed({ from, to }: ExplainedPart): Place | null {
+function placed({ from, to }: Part): Place | null {
   return from !== undefined && to !== undefined && to > from ? { from, to } : null;
 }
 
-function part(of: ExplainedPart, show: ShowPlace): HTMLElement {
+function part(of: Part, show: ShowPlace): HTMLElement {
   const place = placed(of);
   const label = place ? h("button", { type: "button", class: "part", onclick: () => show(place) }, of.label) : h("span", { class: "part" }, of.label);
   if (!of.parts?.length) return h("li", {}, label);
   return h("li", {}, label, h("ul", {}, ...of.parts.map((below) => part(below, show))));
 }
 
-function parts(of: ExplainedPart | null, show: ShowPlace): HTMLElement {
+function parts(of: Part | null, show: ShowPlace): HTMLElement {
   if (!of) return h("p", { class: "quiet" }, "Not reached: the query has a problem before this.");
   return h("ul", { class: "parts" }, part(of, show));
 }

@@ -1,5 +1,5 @@
 // The page: draws, listens, and asks the engine for everything else.
-import { byId, copy, debounced, h, rove } from "./dom";
+import { byId, copy, count, debounced, h, rove } from "./dom";
 import { DataView } from "./data";
 import { Editor } from "./editor";
 import { Engine, EngineError } from "./engine";
@@ -18,7 +18,6 @@ declare const WORKER_URL: string;
 const VIEWS = ["query", "templates", "guide", "data"] as const;
 const ISSUES = "https://github.com/aqlite/aqlite/issues/new";
 const apple = /Mac|iP(hone|ad)/.test(navigator.platform);
-const count = new Intl.NumberFormat("en");
 
 /** As many rows as a server gives at most when nobody says how many. */
 const PAGE = 10_000;

@@ -1,4 +1,7 @@
-// What the page and its worker say to each other.
+// What the page and its worker say to each other. What the npm package gives, too, has its types there.
+import type { Completions, Explanation, Hover, Progress, TemplateDescription } from "../package/types";
+
+export type { Completions, Hover, Part, Progress, TemplateDescription, TemplateNode } from "../package/types";
 import type { DescribedGuide, TestedGuide } from "./guide-text";
 
 /** How many sample patients there are, and what they are made from. The same three numbers always give the same patients. */
@@ -56,49 +59,11 @@ export interface Place {
   to: number;
 }
 
-/** A part of an explanation; one that stands in the query has its place. */
-export interface ExplainedPart {
-  label: string;
-  from?: number;
-  to?: number;
-  parts?: ExplainedPart[];
-}
-
 /** A query, rung by rung, and what its run touched. */
-export interface Explained {
-  tokens: (Place & { kind: string })[];
-  syntax: ExplainedPart | null;
-  query: ExplainedPart | null;
-  plan: ExplainedPart | null;
+export interface Explained extends Omit<Explanation, "diagnostics"> {
   diagnostics: Diagnostic[];
-  run?: {
-    batches: number;
-    bytes: number;
-    ehrs: number;
-    documents: number;
-    documents_scanned: number;
-    shapes: number;
-    matching: { name: string; variable: string; fragments: number; passes: boolean; rows: string[][] }[];
-    rows: number | null;
-    error: string | null;
-  };
   /** Time of explaining and running. */
   milliseconds: number;
-}
-
-/** Proposals that replace the text between two offsets, the likeliest first. */
-export interface Completions {
-  from: number;
-  to: number;
-  options: { label: string; kind: string; detail: string; insert: string }[];
-}
-
-/** What a word of a query means. */
-export interface Hover {
-  from: number;
-  to: number;
-  title: string;
-  text: string;
 }
 
 /** A result set as text, with the place of every cell in it. */
@@ -124,28 +89,6 @@ export interface Patient {
   label: string;
 }
 
-/** A node of a template: what can be recorded. What is empty is absent. */
-export interface DescribedNode {
-  /** In AQL form, from the root of the document. */
-  path?: string;
-  label?: string;
-  description?: string;
-  class: string;
-  id?: string;
-  occurrences: string;
-  mandatory: boolean;
-  units?: string[];
-  codes?: { terminology: string; code: string; label: string; value: number | null }[];
-  limits?: string[];
-  children?: DescribedNode[];
-}
-
-/** A template as people read it. */
-export interface Described {
-  languages: string[];
-  tree: DescribedNode;
-}
-
 /** A repository elsewhere. */
 export interface Server {
   /** What stands in front of `/query/aql`. */
@@ -163,7 +106,7 @@ export interface Calls {
   contents: { takes: null; gives: Contents };
   templates: { takes: null; gives: string[] };
   /** A template as people read it, in a language where it has it (empty: its own). */
-  describe: { takes: { template: string; language: string }; gives: Described | null };
+  describe: { takes: { template: string; language: string }; gives: TemplateDescription | null };
   /** The composition in which a cell of a result stands (JSON text); `null` where it stands in none. */
   document: { takes: { q: string; parameters: Record<string, unknown>; row: number; column: number }; gives: string | null };
   /** Every composition behind the rows of a result, once, a line each. */
@@ -214,14 +157,6 @@ export interface Calls {
   export: { takes: null; gives: Blob };
   /** Takes in an export; gives what is wrong with it. */
   import: { takes: string; gives: string[] };
-}
-
-/** How far a long work is. */
-export interface Progress {
-  what: string;
-  done: number;
-  of: number;
-  milliseconds: number;
 }
 
 /** Ends the call with this id as soon as it can. */

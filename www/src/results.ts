@@ -1,5 +1,5 @@
 // The result of a query: as a table, a chart or JSON; saved, or copied as a program.
-import { byId, copy, h, rove, save } from "./dom";
+import { byId, copy, count, h, rove, save } from "./dom";
 import { languages, type Call } from "./code";
 import { Detail } from "./detail";
 import { cellText, csv, ndjson } from "./export";
@@ -15,7 +15,6 @@ type Form = (typeof FORMS)[number];
 
 /** As JSON, more rows than this are not drawn. */
 const DRAWN = 200;
-const count = new Intl.NumberFormat("en");
 
 type Asked = Pick<Call, "q" | "parameters">;
 

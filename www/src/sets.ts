@@ -1,10 +1,8 @@
 // The data sets of this browser: opened, made, named, removed, and saved as a file.
-import { h, saveBlob } from "./dom";
+import { count, h, saveBlob } from "./dom";
 import type { Engine } from "./engine";
 import type { Contents, DataSet } from "./protocol";
 import { Work } from "./work";
-
-const count = new Intl.NumberFormat("en");
 
 function size(bytes: number): string {
   return bytes < 1_000_000 ? `${count.format(Math.ceil(bytes / 1000))} kB` : `${count.format(Math.round(bytes / 1_000_000))} MB`;

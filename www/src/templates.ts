@@ -3,7 +3,7 @@ import { asked, holds, merged, name, query } from "./described";
 import { h, rove } from "./dom";
 import { EngineError, type Engine } from "./engine";
 import { Form } from "./form";
-import type { Described, DescribedNode, Patient } from "./protocol";
+import type { TemplateDescription, TemplateNode, Patient } from "./protocol";
 import type { WebTemplate } from "./web-template";
 
 /** So many places of what is searched for are shown. */
@@ -31,7 +31,7 @@ export class TemplateView {
   readonly #territory = h("input", { id: "form-territory", value: new Intl.Locale(navigator.language).region ?? "GB", size: 3, maxlength: 2, autocomplete: "off" });
   readonly #outcome = h("div", { id: "form-outcome", class: "told", "aria-live": "polite" });
   readonly #panes: Record<string, HTMLElement>;
-  #described: Described | undefined;
+  #described: TemplateDescription | undefined;
   #entered: Form | undefined;
   /** The template on screen. */
   #shown = "";
@@ -149,9 +149,9 @@ export class TemplateView {
     else this.#tree.replaceChildren(...this.#found(tree, wanted));
   }
 
-  #found(tree: DescribedNode, wanted: string): HTMLElement[] {
+  #found(tree: TemplateNode, wanted: string): HTMLElement[] {
     const found: HTMLElement[] = [];
-    const look = (whole: DescribedNode, above: string) => {
+    const look = (whole: TemplateNode, above: string) => {
       const node = merged(whole);
       const place = above ? `${above} › ${name(node)}` : name(node);
       const text = `${name(node)} ${node.id ?? ""} ${node.description ?? ""}`.toLowerCase();
@@ -162,7 +162,7 @@ export class TemplateView {
     return found.length > 0 ? found : [h("p", { class: "quiet" }, "No node is called that.")];
   }
 
-  #branch(whole: DescribedNode, open: boolean): HTMLElement {
+  #branch(whole: TemplateNode, open: boolean): HTMLElement {
     const node = merged(whole);
     const below = node.children ?? [];
     if (below.length === 0) return h("div", { class: "branch" }, this.#line(node), this.#ask(node));
@@ -180,7 +180,7 @@ export class TemplateView {
   }
 
   /** The button that makes a query of a node; it stands beside the line, for a line that opens is a button itself. */
-  #ask(node: DescribedNode): HTMLElement | null {
+  #ask(node: TemplateNode): HTMLElement | null {
     if (!node.path) return null;
     const ask = () => {
       if (this.#described) this.#host.ask(query(this.#shown, this.#described.tree, node));
@@ -188,7 +188,7 @@ export class TemplateView {
     return h("button", { type: "button", class: "link ask", "aria-label": `Query ${name(node)}`, onclick: ask }, "Query");
   }
 
-  #line(node: DescribedNode): HTMLElement {
+  #line(node: TemplateNode): HTMLElement {
     const line = h(
       "span",
       { class: "node", draggable: "true", title: [node.description, `c${asked(node)}`].filter(Boolean).join("\n") },

@@ -1,8 +1,6 @@
 // Something that takes long: how far it is, in a bar and in words, and a way out.
-import { h } from "./dom";
+import { count, h } from "./dom";
 import type { Progress } from "./protocol";
-
-const count = new Intl.NumberFormat("en");
 
 /** Progress in words: what, how far, how fast. */
 export function told({ what, done, of, milliseconds }: Progress): string {

@@ -4,7 +4,7 @@ import type { DescribedGuide, TestedGuide } from "./guide-text";
 import { indexResult } from "./json";
 import { Local, type Watch } from "./local";
 import { refusal, Refusal, Remote } from "./remote";
-import type { Calls, Cancel, Completions, Described, Diagnostic, Explained, Failure, Hover, Patient, Reply, Request, Result } from "./protocol";
+import type { Calls, Cancel, Completions, TemplateDescription, Diagnostic, Explained, Failure, Hover, Patient, Reply, Request, Result } from "./protocol";
 
 declare const WASM_URL: string;
 
@@ -94,7 +94,7 @@ const handlers: Handlers = {
     const listed = JSON.parse(await rest(local, "GET", "definition/template")) as { template_id: string }[];
     return listed.map(({ template_id }) => template_id);
   },
-  describe: ({ template, language }, local) => JSON.parse((remote?.labels ?? local.repository).describe(template, language)) as Described | null,
+  describe: ({ template, language }, local) => JSON.parse((remote?.labels ?? local.repository).describe(template, language)) as TemplateDescription | null,
   document: async ({ q, parameters, row, column }, local) => {
     const asked = documentQuery(q, column, row);
     if (asked === undefined) return null;
