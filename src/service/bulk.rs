@@ -194,12 +194,10 @@ impl<R: Repository> Service<R> {
         let object = uid.as_ref().map_or_else(|| call.new_uuid(), |uid| uuid_of(uid));
         let mut set = match &*kind {
             "ehr_status" => self.bulk_ehr(call, &ehr_id, object, value)?,
-            kind => {
+            "composition" => self.bulk_composition(call, &ehr_id, object, value).await?,
+            _ => {
                 let owner = self.bulk_owner(ehr_id, ehrs).await?;
-                match kind {
-                    "composition" => self.bulk_composition(call, &owner, object, value).await?,
-                    _ => self.change_set(call, &owner, Sent::read(value, Format::Json)?).await?,
-                }
+                self.change_set(call, &owner, Sent::read(value, Format::Json)?).await?
             }
         };
         set.contribution_uid = set.contribution_uid.or(uid);
@@ -221,13 +219,15 @@ impl<R: Repository> Service<R> {
         Ok(ChangeSet { creates_ehr: true, ..ChangeSet::of(ehr_id, change) })
     }
 
-    async fn bulk_composition(&self, call: &Call<'_>, owner: &Owner, object_id: String, value: &str) -> Result<ChangeSet, Failure> {
-        owner.must_allow(COMPOSITION.kind)?;
+    /// The EHR is not asked for: the database refuses the commit where there is none, or where it allows no modification.
+    async fn bulk_composition(&self, call: &Call<'_>, ehr_id: &str, object_id: String, value: &str) -> Result<ChangeSet, Failure> {
         let content = self.check_composition(call, read_text(value, Format::Json, Cls::COMPOSITION, COMPOSITION.name)?).await?;
         let uid = VersionUid { object_id, system_id: self.config.system_id.clone(), number: 1 };
         let audit = Audit::of_headers(call.request, CREATION)?;
         let change = Change { kind: COMPOSITION.kind, uid, preceding: None, audit, content: Some(content), extra: None, tags: Vec::new() };
-        Ok(ChangeSet::of(owner.id(), change))
+        let template = change.content.as_ref().and_then(|content| content.template_id.as_deref());
+        let grounds = template.and_then(|id| self.library.latest(id)).map(|(grounds, _)| grounds);
+        Ok(ChangeSet { grounds, ..ChangeSet::of(ehr_id, change) })
     }
 
     /// The EHR of a line, which may be made by a line before it.

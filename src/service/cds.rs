@@ -73,8 +73,8 @@ impl<R: Repository> Service<R> {
         }
         let q = "SELECT e/ehr_id/value FROM EHR e WHERE e/ehr_status/subject/external_ref/id/value=$patient";
         let parameters = Parameters::from([(String::from("patient"), Parameter::Text(request.patient.clone()))]);
-        let found = self.rows(call, q, &parameters, own).await?;
-        match found.rows.as_slice() {
+        let found = self.rows(call, &[q], &parameters, own).await.map_err(|(_, failure)| failure)?;
+        match found.first().map_or(&[][..], |found| &found.rows) {
             [] => Err(no_ehr()),
             [row] => match row.first() {
                 Some(Cell::Text(id)) => Ok(id.clone()),

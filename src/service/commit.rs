@@ -13,7 +13,7 @@ use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::json::quote_into;
 use crate::rm::tree::{NodeRef, Tree};
-use crate::store::repository::{Commit, Ehr, EhrFlags, Repository, StoreError, TagList, Version, Which};
+use crate::store::repository::{Commit, Ehr, EhrFlags, Grounds, Repository, StoreError, TagList, Version, Which};
 
 /// One version to be.
 pub(crate) struct Change {
@@ -47,6 +47,8 @@ pub(crate) struct ChangeSet {
     pub conditional: bool,
     /// The versions, in order.
     pub changes: Vec<Change>,
+    /// What is taken for granted about EHR and template.
+    pub grounds: Option<Grounds>,
 }
 
 /// What a commit made.
@@ -78,6 +80,7 @@ impl ChangeSet {
             audit: change.audit.clone(),
             conditional: false,
             changes: vec![change],
+            grounds: None,
         }
     }
 }
@@ -125,6 +128,7 @@ impl<R: Repository> Service<R> {
             time_committed: time,
             versions,
             status: status.filter(|_| !set.creates_ehr),
+            grounds: set.grounds,
             access: self.config.log.then(|| call.trail.commits(&set.ehr_id, &object, call.status_of_change(created, deleted))),
         };
         Ok((commit, trees))

@@ -63,7 +63,7 @@ impl<R: Repository> Service<R> {
             changes.push(change.map_err(|f| f.within(&format!("versions[{index}]")))?);
         }
         let ehr_id = owner.id().to_owned();
-        Ok(ChangeSet { ehr_id, creates_ehr: false, contribution_uid: sent.uid, audit: sent.audit, conditional: false, changes })
+        Ok(ChangeSet { ehr_id, creates_ehr: false, contribution_uid: sent.uid, audit: sent.audit, conditional: false, changes, grounds: None })
     }
 
     /// One member of a contribution, checked.

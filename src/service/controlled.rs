@@ -2,9 +2,9 @@
 //! deleted in one way; each change goes through a CONTRIBUTION.
 
 use super::call::{Call, Changed};
-use super::commit::{Change, ChangeSet};
+use super::commit::{Change, ChangeSet, Committed};
 use super::committal::{Audit, CREATION, DELETED, MODIFICATION};
-use super::content::{Checked, check_plain};
+use super::content::{Checked, check_plain, named_template};
 use super::error::Failure;
 use super::http::Response;
 use super::ids::{Target, VersionUid, is_uuid};
@@ -16,7 +16,11 @@ use crate::diag::Finding;
 use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::tree::{NodeRef, Tree};
-use crate::store::repository::{Repository, Version, Which};
+use crate::store::repository::{Repository, TagList, Version, Which};
+use std::cell::OnceCell;
+
+/// The uids of a new object and of its contribution, drawn once a request.
+type NewUids = OnceCell<[String; 2]>;
 
 /// A kind of document that has addresses of its own.
 #[derive(PartialEq, Eq, Debug)]
@@ -64,15 +68,43 @@ impl<R: Repository> Service<R> {
     /// POST …/{composition|directory|person|…}
     pub(super) async fn create(&self, call: &Call<'_>, what: &Controlled) -> Result<Response, Failure> {
         call.can_answer()?;
+        let uids = OnceCell::new();
+        if let Some(answer) = self.create_unasked(call, what, &uids).await {
+            return answer;
+        }
         let body = self.read_document(call, what, None).await;
         let owner = self.owner_with_grounds(call, body.as_ref().ok()).await?;
         owner.must_allow(what.kind)?;
         let content = self.check(call, what, body?).await?;
-        let uid = VersionUid { object_id: call.new_uuid(), system_id: self.config.system_id.clone(), number: 1 };
+        let set = self.first(call, owner.id(), what, content, &uids)?;
+        self.write(call, what, set).await
+    }
+
+    /// The same without a question before: what it would tell is known, and the database refuses the commit where that is so no
+    /// more. Nothing where this does not succeed; then the long way finds what is to be told.
+    async fn create_unasked(&self, call: &Call<'_>, what: &Controlled, uids: &NewUids) -> Option<Result<Response, Failure>> {
+        let body = self.read_document(call, what, None).await.ok()?;
+        let template = named_template(&body).filter(|_| !call.demographic && is_uuid(call.param(0)))?;
+        let (grounds, compiled) = self.library.latest(template)?;
+        call.templates.borrow_mut().insert(template.to_owned(), Some(compiled));
+        let content = self.check(call, what, body).await.ok()?;
+        let set = self.first(call, &call.param(0).to_ascii_lowercase(), what, content, uids).ok()?;
+        let written = Written::of(&set)?;
+        match self.commit(call, ChangeSet { grounds: Some(grounds), ..set }).await {
+            Ok(committed) => Some(self.told(call, what, written, &committed).await),
+            Err(failure) if failure.status < 500 => None,
+            Err(failure) => Some(Err(failure)),
+        }
+    }
+
+    /// The change set that creates a document.
+    fn first(&self, call: &Call<'_>, owner: &str, what: &Controlled, content: Checked, uids: &NewUids) -> Result<ChangeSet, Failure> {
         let audit = Audit::of_headers(call.request, CREATION)?;
+        let [object_id, contribution] = uids.get_or_init(|| [call.new_uuid(), call.new_uuid()]).clone();
+        let uid = VersionUid { object_id, system_id: self.config.system_id.clone(), number: 1 };
         let tags = tag::of_headers(call, &uid)?;
         let change = Change { kind: what.kind, uid, preceding: None, audit, content: Some(content), extra: None, tags };
-        self.write(call, &owner, what, change).await
+        Ok(ChangeSet { contribution_uid: Some(contribution), ..ChangeSet::of(owner, change) })
     }
 
     /// GET …/{composition|person|…}/{object or version uid}, GET …/{ehr_status|directory}[/{version uid}]
@@ -118,7 +150,8 @@ impl<R: Repository> Service<R> {
             return Err(Failure::invalid(call.dialect, what.name, &[finding]));
         }
         let audit = Audit::of_headers(call.request, MODIFICATION)?;
-        self.write(call, &owner, what, self.following(call, latest, audit, Some(content))?).await
+        let change = self.following(call, latest, audit, Some(content))?;
+        self.write(call, what, ChangeSet { conditional: true, ..ChangeSet::of(owner.id(), change) }).await
     }
 
     /// DELETE …/{composition|person|…}/{version uid}, DELETE …/directory
@@ -135,7 +168,8 @@ impl<R: Repository> Service<R> {
             return Err(Failure::bad(format!("the {} is deleted already", what.name)));
         }
         let audit = Audit::of_headers(call.request, DELETED)?;
-        self.write(call, &owner, what, self.following(call, latest, audit, None)?).await
+        let change = self.following(call, latest, audit, None)?;
+        self.write(call, what, ChangeSet { conditional: what.single, ..ChangeSet::of(owner.id(), change) }).await
     }
 
     /// The version that the path names.
@@ -206,20 +240,39 @@ impl<R: Repository> Service<R> {
         self.repository.version(owner, object, which).await.map_err(Failure::of_store)
     }
 
-    async fn write(&self, call: &Call<'_>, owner: &Owner, what: &Controlled, change: Change) -> Result<Response, Failure> {
-        let uid = change.uid.to_string();
-        let (created, object) = (change.preceding.is_none(), change.uid.object_id.clone());
-        let tags = change.tags.clone();
-        let conditional = !created && (what.single || change.content.is_some());
-        let committed = self.commit(call, ChangeSet { conditional, ..ChangeSet::of(owner.id(), change) }).await?;
+    /// Commits a change set of one version and answers.
+    async fn write(&self, call: &Call<'_>, what: &Controlled, set: ChangeSet) -> Result<Response, Failure> {
+        let written = Written::of(&set).ok_or_else(|| Failure::bad("there is nothing to change"))?;
+        let committed = self.commit(call, set).await?;
+        self.told(call, what, written, &committed).await
+    }
+
+    async fn told(&self, call: &Call<'_>, what: &Controlled, written: Written, committed: &Committed) -> Result<Response, Failure> {
+        let Written { owner, uid, created, tags } = written;
         let shown = match committed.data().filter(|_| call.prefer.returns == Return::Representation) {
-            Some(data) => self.shown(call, owner.id(), data).await?,
+            Some(data) => self.shown(call, &owner, data).await?,
             None => None,
         };
-        let path = address(call, owner.id(), what, &uid);
-        let uri = matches!(owner, Owner::Ehr(_)).then(|| format!("ehr:/{}/{object}", owner.id()));
+        let uri = (!owner.is_empty()).then(|| format!("ehr:/{owner}/{}", uid.object_id));
+        let uid = uid.to_string();
+        let path = address(call, &owner, what, &uid);
         let response = call.changed(&Changed { created, path, uri, uid: &uid, time: &committed.time, node: committed.data(), shown })?;
         Ok(tag::with_headers(response, &tags))
+    }
+}
+
+/// What the answer to a change tells besides the document.
+struct Written {
+    owner: String,
+    uid: VersionUid,
+    created: bool,
+    tags: Vec<TagList>,
+}
+
+impl Written {
+    fn of(set: &ChangeSet) -> Option<Written> {
+        let change = set.changes.first()?;
+        Some(Written { owner: set.ehr_id.clone(), uid: change.uid.clone(), created: change.preceding.is_none(), tags: change.tags.clone() })
     }
 }
 

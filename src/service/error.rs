@@ -94,6 +94,8 @@ impl Failure {
             | StoreError::SubjectExists
             | StoreError::UidExists(_)
             | StoreError::DirectoryExists
+            | StoreError::NotModifiable
+            | StoreError::TemplateChanged
             | StoreError::DefinitionExists
             | StoreError::TemplateInUse => Failure::new(409, message),
             StoreError::Stale { latest } if latest.is_empty() => Failure::new(409, "the preceding version does not exist"),

@@ -153,33 +153,41 @@ impl<R: Repository> Service<R> {
 
     /// Asks the queries of the bindings once for every EHR that may be found by queries.
     pub(super) async fn population<'g>(&self, call: &Call<'_>, guide: &'g CompiledGuide, asked: &Asked) -> Result<Asking<'g>, Failure> {
-        let members = self.rows(call, "SELECT e/ehr_id/value FROM EHR e", &Parameters::new(), None).await?;
-        let members = members.rows.iter().filter_map(|row| if let Some(Cell::Text(id)) = row.first() { Some(id.clone()) } else { None });
-        let mut asking = Asking { members: members.collect(), population: Population::new(guide, asked.now), times: Vec::new() };
-        for (index, query) in asking.population.queries().to_vec().iter().enumerate() {
-            let started = call.clock();
-            let result = self.rows(call, &query.population_aql, &Parameters::new(), None).await;
-            let result = result.map_err(|failure| failure.within(&format!("guide {}, binding {}", guide.guide().id, query.id)))?;
-            asking.population.take(index, result.rows.iter().map(Vec::as_slice));
-            asking.times.push(call.clock() - started);
-        }
-        Ok(asking)
+        let mut population = Population::new(guide, asked.now);
+        let started = call.clock();
+        let texts: Vec<&str> = population.queries().iter().map(|query| query.population_aql.as_str()).chain([MEMBERS]).collect();
+        let mut results =
+            self.rows(call, &texts, &Parameters::new(), None).await.map_err(|(index, failure)| match population.queries().get(index) {
+                Some(query) => failure.within(&format!("guide {}, binding {}", guide.guide().id, query.id)),
+                None => failure,
+            })?;
+        let found = results.pop().unwrap_or_default();
+        let members = found.rows.iter().filter_map(|row| if let Some(Cell::Text(id)) = row.first() { Some(id.clone()) } else { None }).collect();
+        results.iter().enumerate().for_each(|(index, result)| population.take(index, result.rows.iter().map(Vec::as_slice)));
+        let time = (call.clock() - started) / i64::try_from(results.len().max(1)).unwrap_or(1);
+        Ok(Asking { members, times: vec![time; results.len()], population })
     }
 
     pub(super) async fn run_on(&self, call: &Call<'_>, guide: &CompiledGuide, asked: &Asked, ehr_id: &str) -> Result<EhrRun, Failure> {
         let ehr = self.ehr_with_id(ehr_id).await?;
         let mut instances: Vec<Vec<Instance>> = vec![Vec::new(); guide.guide().bindings.len()];
         let mut executed = Vec::new();
-        for query in guide.queries_at(asked.now) {
-            let started = call.clock();
-            let parameters = Parameters::from([(String::from("ehr_id"), Parameter::Text(ehr.ehr_id.clone()))]);
-            let result = self.rows(call, &query.aql, &parameters, Some(&ehr.ehr_id)).await.map_err(|f| f.within(&format!("binding {}", query.id)))?;
+        let queries = guide.queries_at(asked.now);
+        let started = call.clock();
+        let texts: Vec<&str> = queries.iter().map(|query| query.aql.as_str()).collect();
+        let parameters = Parameters::from([(String::from("ehr_id"), Parameter::Text(ehr.ehr_id.clone()))]);
+        let results = self.rows(call, &texts, &parameters, Some(&ehr.ehr_id)).await.map_err(|(index, failure)| match queries.get(index) {
+            Some(query) => failure.within(&format!("binding {}", query.id)),
+            None => failure,
+        })?;
+        let time = millis(call.clock() - started) / queries.len().max(1) as f64;
+        for (query, result) in queries.into_iter().zip(results) {
             let rows = result.rows.iter().map(|row| row.iter().map(|cell| value_of_cell(cell, UTC)).collect());
             if let Some(place) = instances.get_mut(query.binding) {
                 *place = query.instances(rows, asked.now);
             }
             let aql = query.aql.replace("$ehr_id", &format!("'{}'", ehr.ehr_id));
-            executed.push((query, aql, millis(call.clock() - started)));
+            executed.push((query, aql, time));
         }
         Ok(asked.run(guide, ehr.ehr_id, &instances, executed))
     }
@@ -226,6 +234,8 @@ fn guide_text(body: &str) -> Result<String, Failure> {
     }
 }
 
+/// Asks for the EHRs that queries find.
+const MEMBERS: &str = "SELECT e/ehr_id/value FROM EHR e";
 /// Up to so many EHRs are asked one by one.
 const ONE_BY_ONE: usize = 4;
 

@@ -5,7 +5,7 @@ use super::call::Call;
 use super::error::Failure;
 use super::ids::select_version;
 use crate::gdl::{self, CompiledGuide};
-use crate::store::repository::{Definition, DefinitionKind, Repository};
+use crate::store::repository::{Definition, DefinitionKind, Grounds, Repository};
 use crate::template::{Template, WebTemplate};
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -16,6 +16,8 @@ use std::rc::Rc;
 pub(crate) struct Library {
     templates: RefCell<HashMap<Key, Rc<Compiled>>>,
     guides: RefCell<HashMap<Key, Rc<CompiledGuide>>>,
+    /// By name: the latest version of a template, and on what grounds it was that when it was last asked for.
+    latest: RefCell<HashMap<String, (Grounds, Rc<Compiled>)>>,
 }
 
 type Key = (String, String, String);
@@ -50,7 +52,13 @@ impl Library {
     /// Forgets everything.
     pub fn clear(&self) {
         self.templates.borrow_mut().clear();
+        self.latest.borrow_mut().clear();
         self.guides.borrow_mut().clear();
+    }
+
+    /// The latest version of a template as far as is known, and on what grounds.
+    pub fn latest(&self, template: &str) -> Option<(Grounds, Rc<Compiled>)> {
+        self.latest.borrow().get(template).cloned()
     }
 
     /// A guide, compiled.
@@ -86,6 +94,17 @@ impl<R: Repository> Service<R> {
 
     /// The latest of these versions of a template, compiled.
     pub(crate) async fn latest_of(&self, id: &str, stored: &[Definition]) -> Result<Option<Rc<Compiled>>, Failure> {
+        let latest = self.compiled(id, stored).await?;
+        let mut known = self.library.latest.borrow_mut();
+        match &latest {
+            Some(compiled) => drop(known.insert(id.to_owned(), (Grounds::of(id, stored), Rc::clone(compiled)))),
+            None => drop(known.remove(id)),
+        }
+        drop(known);
+        Ok(latest)
+    }
+
+    async fn compiled(&self, id: &str, stored: &[Definition]) -> Result<Option<Rc<Compiled>>, Failure> {
         let version = select_version(stored.iter().map(|d| d.version.as_str()), None);
         let Some(latest) = stored.iter().find(|d| Some(d.version.as_str()) == version) else { return Ok(None) };
         let key = key(latest);

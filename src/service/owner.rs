@@ -7,7 +7,7 @@ use super::error::Failure;
 use super::ids::is_uuid;
 use crate::document::ObjectKind;
 use crate::rm::tree::Tree;
-use crate::store::repository::{Ehr, Repository};
+use crate::store::repository::{Ehr, Repository, StoreError};
 
 /// The owner of versioned objects.
 pub(crate) enum Owner {
@@ -39,9 +39,7 @@ impl Owner {
     /// An EHR may forbid changes of all but its EHR_STATUS.
     pub fn must_allow(&self, kind: ObjectKind) -> Result<(), Failure> {
         match self {
-            Owner::Ehr(ehr) if !ehr.is_modifiable && kind != ObjectKind::EhrStatus => {
-                Err(Failure::new(409, "the EHR does not allow modification: its EHR_STATUS says is_modifiable = false"))
-            }
+            Owner::Ehr(ehr) if !ehr.is_modifiable && kind != ObjectKind::EhrStatus => Err(Failure::of_store(StoreError::NotModifiable)),
             _ => Ok(()),
         }
     }

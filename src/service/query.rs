@@ -123,13 +123,47 @@ impl<R: Repository> Service<R> {
         self.ehr_with_id(asked.ehr.as_deref()?).await.err()
     }
 
-    /// Runs a query of the service's own, such as that of a guide, over the whole of its rows.
-    pub(crate) async fn rows(&self, call: &Call<'_>, q: &str, parameters: &Parameters, ehr: Option<&str>) -> Result<ResultSet, Failure> {
+    /// Runs queries of the service's own, such as those of a guide, of one EHR or of all, over one scan and the whole of their
+    /// rows. A failure says which of them failed.
+    pub(crate) async fn rows(
+        &self,
+        call: &Call<'_>,
+        queries: &[&str],
+        parameters: &Parameters,
+        ehr: Option<&str>,
+    ) -> Result<Vec<ResultSet>, (usize, Failure)> {
+        let plans = queries.iter().enumerate().map(|(i, q)| self.own_plan(q, parameters, ehr).map_err(|failure| (i, failure)));
+        let plans = plans.collect::<Result<Vec<Plan>, (usize, Failure)>>()?;
+        let Some(scan) = plans.iter().map(|plan| plan.scan().clone()).reduce(|all, one| all.with(&one)) else { return Ok(Vec::new()) };
+        let now = iso(call.now);
+        let stopped = self.deadline(call);
+        let mut runs: Vec<Run<'_>> = plans.iter().map(|plan| Run::new(plan, &now, Budget::default(), &stopped)).collect();
+        let mut sink = |batch: &Batch| runs.iter_mut().filter_map(|run| run.push(batch).then_some(())).count() > 0;
+        self.repository.scan(&scan, &mut sink).await.map_err(|error| (0, Failure::of_store(error)))?;
+        runs.into_iter().enumerate().map(|(i, run)| run.finish().map_err(|error| (i, self.given_up(&error)))).collect()
+    }
+
+    fn own_plan(&self, q: &str, parameters: &Parameters, ehr: Option<&str>) -> Result<Plan, Failure> {
         let (ast, diagnostics) = aql::parse(q);
         let ast = ast.ok_or_else(|| Failure::in_text(400, "query", q, &diagnostics))?;
         let query = aql::check(&ast, parameters, &CheckOptions::default()).map_err(|d| Failure::in_text(400, "query", q, &d))?;
-        let plan = aql::plan(query, ehr, self.config.exact_archetypes).map_err(|d| Failure::in_text(400, "query", q, &d))?;
-        Ok(self.run(call, Prepared { plan, default_page: None, lasts: false }).await?.result)
+        aql::plan(query, ehr, self.config.exact_archetypes).map_err(|d| Failure::in_text(400, "query", q, &d))
+    }
+
+    /// Tells whether the time of a query is over.
+    fn deadline(&self, call: &Call<'_>) -> impl Fn() -> bool {
+        let deadline = call.now.saturating_add(self.config.limits.query_time);
+        move || call.clock() > deadline
+    }
+
+    fn given_up(&self, error: &QueryError) -> Failure {
+        let seconds = self.config.limits.query_time / 1_000_000;
+        match error {
+            QueryError::TooManyRows(_) => Failure::bad(error.to_string()),
+            QueryError::Stopped => {
+                Failure::new(408, format!("the query took longer than {seconds} s; narrow it by an EHR, an archetype or a template"))
+            }
+        }
     }
 
     async fn prepare(&self, call: &Call<'_>, asked: &Asked, q: &str) -> Result<Prepared, Failure> {
@@ -196,8 +230,7 @@ impl<R: Repository> Service<R> {
     async fn run(&self, call: &Call<'_>, prepared: Prepared) -> Result<Answer, Failure> {
         let Prepared { plan, default_page, .. } = prepared;
         let now = iso(call.now);
-        let deadline = call.now.saturating_add(self.config.limits.query_time);
-        let stopped = || call.clock() > deadline;
+        let stopped = self.deadline(call);
         let mut run = Run::new(&plan, &now, Budget::default(), &stopped);
         let mut of_ehr = None;
         let mut sink = |batch: &Batch| {
@@ -205,16 +238,7 @@ impl<R: Repository> Service<R> {
             run.push(batch)
         };
         let revision = self.repository.scan(plan.scan(), &mut sink).await.map_err(Failure::of_store)?;
-        let mut result = run.finish().map_err(|error| match error {
-            QueryError::TooManyRows(_) => Failure::bad(error.to_string()),
-            QueryError::Stopped => Failure::new(
-                408,
-                format!(
-                    "the query took longer than {} s; narrow it by an EHR, an archetype or a template",
-                    self.config.limits.query_time / 1_000_000
-                ),
-            ),
-        })?;
+        let mut result = run.finish().map_err(|error| self.given_up(&error))?;
         let page = default_page.and_then(|rows| usize::try_from(rows).ok()).unwrap_or(usize::MAX);
         let more = result.rows.len() > page;
         result.rows.truncate(page);

@@ -191,6 +191,7 @@ impl<R: Repository> Service<R> {
             versions: read,
             status,
             access,
+            grounds: None,
         })
     }
 

@@ -168,7 +168,8 @@ impl Journal {
             is_modifiable,
         });
         let status = read_flags(fields)?;
-        let mut commit = Commit { new_ehr, ehr_id, contribution_uid, contribution, time_committed, versions: Vec::new(), status, access: None };
+        let (versions, access, grounds) = (Vec::new(), None, None);
+        let mut commit = Commit { new_ehr, ehr_id, contribution_uid, contribution, time_committed, versions, status, access, grounds };
         while let Some(kind) = fields.0.next() {
             let version = self.read_version(kind, fields, &commit)?;
             commit.versions.push(version);

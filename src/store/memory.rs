@@ -4,8 +4,8 @@ use super::by_name;
 use super::conflict::{self, Head};
 use super::journal::{Change, Journal};
 use super::repository::{
-    Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, EhrFlags, ItemTag, Repository, Sink, StoreError, TagList, Version,
-    Which,
+    Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, EhrFlags, Grounds, ItemTag, Repository, Sink, StoreError, TagList,
+    Version, Which,
 };
 use super::scan::Scan;
 use crate::document::{Batch, Doc, DocRow, DocState, EhrRow, Fragment, NothingKnown, ObjectKind, Shapes, pack};
@@ -275,6 +275,7 @@ impl State {
         } else if !commit.ehr_id.is_empty() && self.ehr(&commit.ehr_id).is_none() {
             return Err(StoreError::NoSuchEhr);
         }
+        self.check_grounds(commit)?;
         self.check_subject(&commit.ehr_id, commit.new_ehr.as_ref().and_then(|e| e.subject.as_ref()))?;
         self.check_subject(&commit.ehr_id, commit.status.as_ref().and_then(|s| s.subject.as_ref()))?;
         if self.contribution(&commit.contribution_uid).is_some() {
@@ -282,6 +283,16 @@ impl State {
         }
         conflict::check_chain(&commit.versions, &|object| self.head(object))?;
         conflict::check_directory(&commit.versions, || self.directories(&commit.ehr_id))
+    }
+
+    fn check_grounds(&self, commit: &Commit) -> Result<(), StoreError> {
+        let Some(grounds) = &commit.grounds else { return Ok(()) };
+        let stored = self.definitions.iter().filter(|((kind, name, _), _)| *kind == DefinitionKind::Template && *name == grounds.template);
+        match self.ehr(&commit.ehr_id) {
+            Some(ehr) if !ehr.is_modifiable => Err(StoreError::NotModifiable),
+            _ if Grounds::of(&grounds.template, stored.map(|(_, definition)| definition)) != *grounds => Err(StoreError::TemplateChanged),
+            _ => Ok(()),
+        }
     }
 
     fn check_subject(&self, ehr_id: &str, subject: Option<&(String, String)>) -> Result<(), StoreError> {

@@ -126,6 +126,27 @@ pub struct Commit {
     pub status: Option<EhrFlags>,
     /// A line for the access log, which is written with the change set or not at all.
     pub access: Option<Access>,
+    /// What its maker took for granted.
+    pub grounds: Option<Grounds>,
+}
+
+/// What the maker of a commit knew from before and did not ask for again: that the EHR allows modification, and what is stored
+/// of the template. Where it is otherwise, nothing is written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Grounds {
+    /// COMPOSITION.archetype_details.template_id.value.
+    pub template: String,
+    /// Version and time of storing of each definition of this name, in the order of these texts.
+    pub stored: Vec<String>,
+}
+
+impl Grounds {
+    /// The grounds that these definitions of a template are.
+    pub fn of<'d>(template: &str, stored: impl IntoIterator<Item = &'d Definition>) -> Grounds {
+        let mut stored: Vec<String> = stored.into_iter().map(|d| format!("{} {}", d.version, d.created)).collect();
+        stored.sort_unstable();
+        Grounds { template: template.to_owned(), stored }
+    }
 }
 
 /// A line of the access log: who did what, when, to which EHR. No clinical value stands in it.
@@ -248,6 +269,10 @@ pub enum StoreError {
     SubjectExists,
     /// There is no such EHR.
     NoSuchEhr,
+    /// The EHR does not allow modification, which the commit took for granted.
+    NotModifiable,
+    /// The definitions of a template are others than the commit took for granted.
+    TemplateChanged,
     /// There is no such contribution to go on behind.
     NoSuchContribution,
     /// The preceding version is not the latest one (or, for a first version, the object exists): the latest version uid.
@@ -273,6 +298,8 @@ impl fmt::Display for StoreError {
             StoreError::EhrExists => f.write_str("an EHR with this ehr_id exists"),
             StoreError::SubjectExists => f.write_str("an EHR with this subject exists"),
             StoreError::NoSuchEhr => f.write_str("there is no EHR with this ehr_id"),
+            StoreError::NotModifiable => f.write_str("the EHR does not allow modification: its EHR_STATUS says is_modifiable = false"),
+            StoreError::TemplateChanged => f.write_str("the template was changed while the document was checked against it: send it again"),
             StoreError::NoSuchContribution => f.write_str("there is no such contribution any more: start anew"),
             StoreError::Stale { latest } => write!(f, "the latest version is {latest}"),
             StoreError::UidExists(uid) => write!(f, "the uid {uid} is in use"),

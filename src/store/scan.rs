@@ -23,6 +23,34 @@ pub struct Scan {
     pub archetypes: Vec<ArchetypeGroup>,
 }
 
+impl Scan {
+    /// What both ask for, of the same EHR or of all: whoever asked for less may be sent more.
+    #[must_use]
+    pub fn with(mut self, other: &Scan) -> Scan {
+        let composition = ObjectKind::Composition;
+        self.archetypes = match (self.kinds.contains(&composition), other.kinds.contains(&composition)) {
+            (true, true) => either(&self.archetypes, &other.archetypes),
+            (true, false) => self.archetypes,
+            (false, _) => other.archetypes.clone(),
+        };
+        let more: Vec<ObjectKind> = other.kinds.iter().filter(|kind| !self.kinds.contains(kind)).copied().collect();
+        self.kinds.extend(more);
+        self.all_versions |= other.all_versions;
+        self.whole_ehrs |= other.whole_ehrs;
+        self.empty_ehrs |= other.empty_ehrs;
+        self.unqueryable |= other.unqueryable;
+        self
+    }
+}
+
+/// A document holds an archetype of each group of one list or of the other only if it holds one of this group.
+fn either(one: &[ArchetypeGroup], other: &[ArchetypeGroup]) -> Vec<ArchetypeGroup> {
+    let (Some(ArchetypeGroup(one)), Some(ArchetypeGroup(other))) = (one.first(), other.first()) else { return Vec::new() };
+    let mut ids = one.clone();
+    ids.extend(other.iter().filter(|id| !one.contains(id)).cloned());
+    vec![ArchetypeGroup(ids)]
+}
+
 /// Archetype ids of which a document must hold one, compared by specialisation (see `rm::id`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ArchetypeGroup(pub Vec<String>);
@@ -38,5 +66,29 @@ impl Default for Scan {
             unqueryable: false,
             archetypes: Vec::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_scans_together_ask_for_what_either_asks_for() {
+        let group = |ids: &[&str]| ArchetypeGroup(ids.iter().map(|id| (*id).to_owned()).collect());
+        let scan = |groups: &[&[&str]]| Scan {
+            kinds: vec![ObjectKind::Composition],
+            whole_ehrs: false,
+            empty_ehrs: false,
+            archetypes: groups.iter().map(|ids| group(ids)).collect(),
+            ..Scan::default()
+        };
+        let (pulse, pressure) = (scan(&[&["pulse"], &["encounter"]]), scan(&[&["pressure", "pulse"]]));
+        assert_eq!(pulse.clone().with(&pressure).archetypes, [group(&["pulse", "pressure"])]);
+        assert!(pulse.clone().with(&scan(&[])).archetypes.is_empty());
+        let ehrs = Scan { kinds: Vec::new(), empty_ehrs: true, whole_ehrs: true, ..scan(&[]) };
+        let both = ehrs.with(&pulse);
+        assert_eq!((both.archetypes, both.kinds), (pulse.archetypes, vec![ObjectKind::Composition]));
+        assert!(both.empty_ehrs && both.whole_ehrs && !both.all_versions);
     }
 }

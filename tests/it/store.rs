@@ -6,7 +6,9 @@ use aqlite::rm::class::Cls;
 use aqlite::rm::json;
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::block_on;
-use aqlite::store::repository::{Access, AccessFilter, Commit, Definition, DefinitionKind, Ehr, EhrFlags, Repository, StoreError, Version, Which};
+use aqlite::store::repository::{
+    Access, AccessFilter, Commit, Definition, DefinitionKind, Ehr, EhrFlags, Grounds, Repository, StoreError, Version, Which,
+};
 use aqlite::store::scan::Scan;
 
 macro_rules! suite {
@@ -31,6 +33,7 @@ suite! {
     a_deleted_object_keeps_its_past
     a_stale_writer_changes_nothing
     a_contribution_is_all_or_nothing
+    what_a_commit_takes_for_granted_must_be_so
     an_object_belongs_to_one_ehr
     an_ehr_has_one_directory
     a_status_changes_the_flags_of_its_ehr
@@ -153,6 +156,7 @@ pub fn commit(versions: Vec<Version>) -> Commit {
         versions,
         status: None,
         access: None,
+        grounds: None,
     }
 }
 
@@ -305,6 +309,30 @@ fn a_contribution_is_all_or_nothing<R: Repository>(store: &R) {
     assert_eq!(refused(store.commit(reused)), StoreError::UidExists("c-b-1".into()));
     assert!(done(store.versions(EHR, "d")).is_empty());
     assert!(matches!(refused(store.commit(Commit { versions: Vec::new(), ..Draft::composition("e", 1).commit() })), StoreError::Failed(_)));
+}
+
+fn what_a_commit_takes_for_granted_must_be_so<R: Repository>(store: &R) {
+    let small = |version: &str| definition("small", version);
+    let on = |stored: &[&str], object: &'static str| {
+        let definitions: Vec<Definition> = stored.iter().map(|version| small(version)).collect();
+        Commit { grounds: Some(Grounds::of("small", &definitions)), ..Draft::composition(object, 1).commit() }
+    };
+    done(store.define(DefinitionKind::Template, small("1.0.0")));
+    done(store.define(DefinitionKind::Template, definition("smaller", "1.0.0")));
+    done(store.define(DefinitionKind::Query, small("3.0.0")));
+    assert_eq!(refused(store.commit(on(&["1.0.0"], "a"))), StoreError::NoSuchEhr);
+    done(store.commit(creation(EHR, None)));
+    done(store.commit(on(&["1.0.0"], "a")));
+    done(store.define(DefinitionKind::Template, small("1.1.0")));
+    assert_eq!(refused(store.commit(on(&["1.0.0"], "b"))), StoreError::TemplateChanged);
+    done(store.commit(on(&["1.1.0", "1.0.0"], "b")));
+    done(store.undefine(DefinitionKind::Template, "small", "1.0.0"));
+    let many = block_on(store.commit_all(vec![on(&["1.1.0"], "c"), on(&["1.0.0"], "d"), on(&["1.1.0"], "e")])).expect("ready");
+    assert_eq!(many, [Ok(()), Err(StoreError::TemplateChanged), Ok(())]);
+    let flags = EhrFlags { subject: None, is_queryable: true, is_modifiable: false };
+    done(store.commit(Commit { status: Some(flags), ..Draft::of(ObjectKind::EhrStatus, &format!("status-{EHR}"), 2).commit() }));
+    assert_eq!(refused(store.commit(on(&["1.1.0"], "f"))), StoreError::NotModifiable);
+    assert_eq!(done(store.objects(EHR, ObjectKind::Composition, 0, 9)), ["a", "b", "c", "e"]);
 }
 
 fn an_object_belongs_to_one_ehr<R: Repository>(store: &R) {

@@ -15,9 +15,12 @@ use std::sync::Arc;
 const CREATE_EHR: &str = "INSERT INTO ehr (ehr_id, system_id, time_created, subject_id, subject_namespace, is_queryable, is_modifiable)
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 const FLAG_EHR: &str = "UPDATE ehr SET subject_id = ?2, subject_namespace = ?3, is_queryable = ?4, is_modifiable = ?5 WHERE ehr_id = ?1";
-/// No EHR: `ehr` would be NULL, which fails.
+/// No EHR, or not what the commit takes for granted (`?5` a template, `?6` what is stored of it): `ehr` would be NULL, which
+/// fails.
 const CONTRIBUTE: &str = "INSERT INTO contribution (uid, ehr, shapes, document)
-    VALUES (?1, (SELECT id FROM ehr WHERE ehr_id = ?2), ?3, ?4)";
+    VALUES (?1, (SELECT id FROM ehr WHERE ehr_id = ?2 AND (?5 IS NULL OR (is_modifiable AND ?6 =
+      (SELECT group_concat(stored, '/') FROM (SELECT version || ' ' || created AS stored FROM definition WHERE kind = 1 AND name = ?5 ORDER BY 1))))),
+      ?3, ?4)";
 /// The version that is about to be written gets the next id; it becomes the successor of the latest one.
 const SUPERSEDE: &str = "UPDATE version SET successor = (SELECT max(id) + 1 FROM version)
     WHERE object = ?1 AND number = ?2 AND system = ?3 AND successor IS NULL";
@@ -45,18 +48,28 @@ impl<S: Sql> SqlRepository<S> {
         }
     }
 
-    /// Several commits in one transaction; when a guard fails, each in one of its own.
+    /// Several commits in one transaction; when a guard fails, its halves in one each, and so on.
     pub(super) async fn write_commits(&self, commits: &[Commit]) -> Vec<Result<(), StoreError>> {
-        if let Ok(batch) = self.statements(commits).await
-            && self.sql.batch(batch).await.is_ok()
-        {
-            return commits.iter().map(|_| Ok(())).collect();
-        }
-        let mut outcomes = Vec::new();
-        for commit in commits {
-            outcomes.push(self.write_commit(commit).await);
+        let (mut outcomes, mut rest) = (Vec::new(), vec![commits]);
+        while let Some(part) = rest.pop() {
+            match part {
+                [] => {}
+                [only] => outcomes.push(self.write_commit(only).await),
+                part if self.write_together(part).await => outcomes.extend(part.iter().map(|_| Ok(()))),
+                part => {
+                    let (first, second) = part.split_at(part.len() / 2);
+                    rest.extend([second, first]);
+                }
+            }
         }
         outcomes
+    }
+
+    async fn write_together(&self, commits: &[Commit]) -> bool {
+        match self.statements(commits).await {
+            Ok(batch) => self.sql.batch(batch).await.is_ok(),
+            Err(_) => false,
+        }
     }
 
     /// The statements of change sets, in order.
@@ -91,7 +104,7 @@ impl<S: Sql> SqlRepository<S> {
         match constraint {
             "UNIQUE ehr.ehr_id" => StoreError::EhrExists,
             "UNIQUE ehr.subject_id, ehr.subject_namespace" => self.subject_reason(commit).await,
-            "NULL contribution.ehr" => StoreError::NoSuchEhr,
+            "NULL contribution.ehr" => self.grounds_reason(commit).await,
             "UNIQUE contribution.uid" => StoreError::UidExists(commit.contribution_uid.clone()),
             "UNIQUE version.ehr" => self.chain_reason(commit).await.unwrap_or(StoreError::DirectoryExists),
             "NULL version.ehr" | "UNIQUE version.object, version.number" => {
@@ -99,6 +112,16 @@ impl<S: Sql> SqlRepository<S> {
                 self.chain_reason(commit).await.unwrap_or_else(raced)
             }
             other => SqlError::Constraint(other.to_owned()).into(),
+        }
+    }
+
+    /// What a commit took for granted, in the order in which it would have been asked for.
+    async fn grounds_reason(&self, commit: &Commit) -> StoreError {
+        match self.read_ehr(Statement::new(EHR).bind(commit.ehr_id.as_str())).await {
+            Ok(None) => StoreError::NoSuchEhr,
+            Ok(Some(ehr)) if !ehr.is_modifiable => StoreError::NotModifiable,
+            Ok(Some(_)) => StoreError::TemplateChanged,
+            Err(error) => error,
         }
     }
 
@@ -214,7 +237,8 @@ fn contribute(commit: &Commit, packed: Option<(String, String)>, batch: &mut Vec
     let (text, shapes) = packed.map_or_else(|| (commit.contribution.clone(), None), |(text, shapes)| (text, Some(shapes)));
     let text = Large::of(text);
     let insert = Statement::new(CONTRIBUTE).bind(commit.contribution_uid.as_str()).bind(commit.ehr_id.as_str()).bind(shapes);
-    batch.push(insert.bind(text.first.as_str()));
+    let (template, stored) = commit.grounds.as_ref().map(|g| (g.template.as_str(), g.stored.join("/"))).unzip();
+    batch.push(insert.bind(text.first.as_str()).bind(template).bind(stored));
     batch.extend(text.write_rest(&format!("c/{}", commit.contribution_uid)));
 }
 
@@ -238,7 +262,7 @@ fn add_version(commit: &Commit, version: &Version, profile: u64, packed: (String
         .bind(version.template_id.as_deref())
         .bind(profile)
         .bind(shapes)
-        .bind(version.packed.unpack().root().map(stored_digest))
+        .bind(stored_digest(&version.packed))
         .bind(document.chunks())
         .bind(document.first.as_str());
     batch.push(insert);
