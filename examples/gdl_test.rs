@@ -1,9 +1,10 @@
 //! Runs the fixtures of guides: `gdl_test DIR [--now ISO] [--junit FILE] [--lint]`.
 //!
 //! Every `*.yml` below the folder is a fixture, every `*.gdl2.json`, `*.json` and `*.gdl` may be a guide. A fixture belongs to the
-//! guide file of its own name (`X.test.yml`, `X.fixture.yml` → `X.gdl2.json`), else to the guide whose id it names. `--now` is
-//! the time of evaluation of fixtures that fix none; by default the clock. `--lint` tells the problems of the guides too. The
-//! program fails when a case does.
+//! guide file of its own name (`X.test.yml`, `X.fixture.yml` → `X.gdl2.json`), else to the guide whose id it names, if need be in
+//! other punctuation. `--now` is
+//! the time of evaluation of fixtures that fix none; by default the clock. `--lint` tells the problems of the guides too. For a
+//! case that fails it says what would let it pass, where it finds that out. The program fails when a case does.
 
 use aqlite::diag::{Diagnostic, LineIndex, Severity};
 use aqlite::gdl::suite::{Case, Suite};
@@ -76,6 +77,12 @@ struct Guides {
     compiled: Vec<CompiledGuide>,
     by_stem: BTreeMap<String, usize>,
     by_id: BTreeMap<String, usize>,
+    by_letters: BTreeMap<String, usize>,
+}
+
+/// The letters and digits of an id.
+fn letters(id: &str) -> String {
+    id.chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
 /// The name of a file without its endings: `BMI.v1` of `BMI.v1.gdl2.json` and of `BMI.v1.test.yml`.
@@ -88,7 +95,7 @@ fn stem(file: &Path) -> String {
 impl Guides {
     /// Reads the guides among files, and tells what is wrong with them.
     fn read(files: &[PathBuf], lint: bool) -> Guides {
-        let mut guides = Guides { compiled: Vec::new(), by_stem: BTreeMap::new(), by_id: BTreeMap::new() };
+        let mut guides = Guides { compiled: Vec::new(), by_stem: BTreeMap::new(), by_id: BTreeMap::new(), by_letters: BTreeMap::new() };
         for file in files.iter().filter(|f| f.extension().is_some_and(|e| e == "json" || e == "gdl")) {
             let Ok(text) = std::fs::read_to_string(file) else { continue };
             let tell = |problems: &[Diagnostic]| {
@@ -107,6 +114,7 @@ impl Guides {
             let index = guides.compiled.len();
             guides.by_stem.entry(stem(file)).or_insert(index);
             guides.by_id.entry(guide.id.clone()).or_insert(index);
+            guides.by_letters.entry(letters(&guide.id)).or_insert(index);
             let compiled = guide.compile();
             if lint {
                 tell(&compiled.problems);
@@ -117,7 +125,8 @@ impl Guides {
     }
 
     fn of(&self, file: &Path, suite: &Suite) -> Option<&CompiledGuide> {
-        self.by_stem.get(&stem(file)).or_else(|| self.by_id.get(&suite.guide_id)).and_then(|i| self.compiled.get(*i))
+        let found = self.by_stem.get(&stem(file)).or_else(|| self.by_id.get(&suite.guide_id));
+        found.or_else(|| self.by_letters.get(&letters(&suite.guide_id))).and_then(|i| self.compiled.get(*i))
     }
 }
 
@@ -175,6 +184,7 @@ impl CaseResult {
         let mut problems = outcome.differences;
         if !problems.is_empty() {
             problems.push(format!("rules fired: {}", outcome.run.fired.join(" ")));
+            problems.extend(suite.cause(case, guide, now));
             problems.extend(outcome.run.notes.iter().map(|n| format!("{} `{}`: {}", n.place, n.statement, n.reason)));
         }
         CaseResult { name: case.id.clone(), seconds, problems }

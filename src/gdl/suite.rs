@@ -17,13 +17,13 @@
 //!
 //! Only the listed outputs are compared; no listed output means that no rule may set any.
 
-use super::compile::CompiledGuide;
+use super::compile::{CompiledGuide, Op};
 use super::expr::ast::{Action, Expr, Operator, Variable};
 use super::fixture::{differences, instances, literal};
 use super::guide::Direction;
 use super::item::{Item, Kind};
 use super::run::{Options, Run, RunInput};
-use super::time::Moment;
+use super::time::{Moment, TimeUnit};
 use super::value::Value;
 use super::yaml;
 use crate::diag::{Diagnostic, Span};
@@ -113,13 +113,34 @@ impl Suite {
         Outcome { differences: differences(guide, &run, &expected), run }
     }
 
-    /// What is probably wrong with the fixture: the wrong guide, variables that it does not have or cannot set, units and
-    /// codes that it does not know.
+    /// What would let a case pass that does not: another time (the guide reads the clock, and the fixture fixes no time), or the ways
+    /// of an engine that fixtures were made with. `None` when nothing of that is the cause.
+    pub fn cause(&self, case: &Case, guide: &CompiledGuide, now: Moment) -> Option<String> {
+        let passes = |now: Moment, options: Options| self.run(case, guide, now, options).differences.is_empty();
+        let unrounded = Options { round_on_store: false, ..Options::default() };
+        let made_up = Options { as_published: true, ..Options::default() };
+        if passes(now, unrounded) {
+            return Some(String::from("it passes where quantities are not rounded when they are stored"));
+        }
+        if passes(now, made_up) || passes(now, Options { as_published: true, ..unrounded }) {
+            return Some(String::from("it passes where missing values are made up, as published"));
+        }
+        let earlier = |months: f64| now.plus(-months, TimeUnit::Month).filter(|then| passes(*then, Options::default()));
+        let then = self.now.is_none().then(|| (1..=80).map(f64::from).find_map(|quarters| earlier(3.0 * quarters)))??;
+        Some(format!("it passes at {}: the guide reads the clock, and the fixture fixes no `current_datetime`", then.text()))
+    }
+
+    /// What is probably wrong with the fixture: the wrong guide, no time for a guide that reads the clock, variables that the guide does
+    /// not have or cannot set, units and codes that it does not know.
     pub fn lint(&self, guide: &CompiledGuide) -> Vec<Diagnostic> {
         let mut lint = Lint { guide, known: Known::of(guide), problems: Vec::new() };
         let id = &guide.guide().id;
         if *id != self.guide_id {
             lint.tell("GDL0510", self.guide_span, format!("the fixture is for `{}`, the guide is `{id}`", self.guide_id), "mend `guidelines`");
+        }
+        if self.now.is_none() && guide.ops.iter().any(|op| matches!(op, Op::Now(_) | Op::Today(_))) {
+            let message = String::from("the guide reads the clock, and the fixture fixes no time: what passes today may fail tomorrow");
+            lint.tell("GDL0516", self.guide_span, message, "add `current_datetime: 2025-11-11T12:00:00+01:00`");
         }
         for case in &self.cases {
             lint.givens(&case.input, false);

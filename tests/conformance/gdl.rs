@@ -1,5 +1,5 @@
 //! Suites `gdl.parse` (every published guide is read and compiled), `gdl.print` (written again it is the same guide), `gdl.cases`
-//! (published fixtures agree), `gdl.strict` (so they do where nothing is made up), `gdl.output` (every result is a valid value of the
+//! (published fixtures agree), `gdl.strict` (so they do where nothing is made up), `gdl.fired` (by the same rules), `gdl.output` (every result is a valid value of the
 //! Reference Model), `gdl.fixtures` (the fixture files themselves are read and give the same verdicts).
 
 use crate::corpus::{Corpus, text_of};
@@ -98,52 +98,49 @@ fn compiled(text: &str) -> Result<CompiledGuide, String> {
 }
 
 /// The published fixtures whose verdict is normative, run as the engine runs that made them.
-///
-/// Rules fired that are not those of the independent verdict are printed. The known ones (`ECOG_performance_status`, whose
-/// input labels carry broken line ends): that engine compares the labels of ordinals, here value and code decide.
 pub fn cases(corpus: &Corpus) -> Vec<Case> {
-    agreeing(corpus, true)
+    normative(corpus, &|guide, case, options| no_difference(guide, case, Options { as_published: true, ..options }))
 }
 
 /// The same where no value is made up: the default of the evaluator.
 pub fn strict(corpus: &Corpus) -> Vec<Case> {
-    agreeing(corpus, false)
+    normative(corpus, &no_difference)
 }
 
-fn agreeing(corpus: &Corpus, as_published: bool) -> Vec<Case> {
+/// The rules that fire in them are those of the independent verdict, in its order, where there is one.
+pub fn fired(corpus: &Corpus) -> Vec<Case> {
+    normative(corpus, &|guide, case, options| {
+        let expected = case.get("oracle").and_then(|o| o.get("fired")).and_then(Value::as_array).ok_or("the verdict names no rules")?;
+        let expected: Vec<&str> = expected.iter().filter_map(Value::as_str).collect();
+        let (_, fired) = agreement(guide, case, Options { as_published: true, ..options })?;
+        if fired == expected { Ok(()) } else { Err(format!("fired {}, the verdict has {}", fired.join(" "), expected.join(" "))) }
+    })
+}
+
+fn no_difference(guide: &CompiledGuide, case: &Value, options: Options) -> Result<(), String> {
+    let (differences, fired) = agreement(guide, case, options)?;
+    if differences.is_empty() { Ok(()) } else { Err(format!("{}; fired {}", differences.join("; "), fired.join(" "))) }
+}
+
+/// A check of one case with its guide.
+type Check<'a> = &'a dyn Fn(&CompiledGuide, &Value, Options) -> Result<(), String>;
+
+/// The cases with a verdict that counts, each checked under the options that its verdict was given for.
+fn normative(corpus: &Corpus, check: Check<'_>) -> Vec<Case> {
     let mut guides: HashMap<String, Result<CompiledGuide, String>> = HashMap::new();
-    let (mut other_rules, mut compared) = (Vec::new(), 0);
-    let cases: Vec<Case> = corpus
-        .json_lines("gdl/cases.jsonl")
-        .iter()
-        .map(|case| {
-            let id = text_of(case, "id");
-            let verdict = case.get("oracle").map_or("agree", |o| text_of(o, "verdict"));
-            let file = format!("gdl/{}", text_of(case, "guide"));
-            if !matches!(verdict, "agree" | "agree_label" | "agree_unrounded") {
-                return Case::skipped(id, format!("no verdict: {verdict}"));
-            }
-            let guide = guides.entry(file.clone()).or_insert_with(|| corpus.text(&file).and_then(|t| compiled(&t)));
-            Case::check(id, || {
-                let (differences, fired) = agreement(
-                    guide.as_ref().map_err(Clone::clone)?,
-                    case,
-                    Options { round_on_store: verdict != "agree_unrounded", as_published, ..Options::default() },
-                )?;
-                if let Some(expected) = case.get("oracle").and_then(|o| o.get("fired")).and_then(Value::as_array) {
-                    compared += 1;
-                    let expected: Vec<&str> = expected.iter().filter_map(Value::as_str).collect();
-                    if expected != fired {
-                        other_rules.push(format!("{id}: fired {}, the verdict has {}", fired.join(" "), expected.join(" ")));
-                    }
-                }
-                if differences.is_empty() { Ok(()) } else { Err(format!("{}; fired {}", differences.join("; "), fired.join(" "))) }
-            })
-        })
-        .collect();
-    println!("  the rules fired are those of the independent verdict in {} of {compared} normative cases", compared - other_rules.len());
-    other_rules.iter().for_each(|line| println!("    {line}"));
-    cases
+    let cases = corpus.json_lines("gdl/cases.jsonl");
+    let checked = cases.iter().map(|case| {
+        let id = text_of(case, "id");
+        let verdict = case.get("oracle").map_or("agree", |o| text_of(o, "verdict"));
+        if !matches!(verdict, "agree" | "agree_label" | "agree_unrounded") {
+            return Case::skipped(id, format!("no verdict: {verdict}"));
+        }
+        let file = format!("gdl/{}", text_of(case, "guide"));
+        let guide = guides.entry(file.clone()).or_insert_with(|| corpus.text(&file).and_then(|t| compiled(&t)));
+        let options = Options { round_on_store: verdict != "agree_unrounded", ..Options::default() };
+        Case::check(id, || check(guide.as_ref().map_err(Clone::clone)?, case, options))
+    });
+    checked.collect()
 }
 
 /// Each fixture file, read as it is: the same cases with the same differences as in `gdl.cases`.

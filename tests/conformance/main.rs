@@ -63,6 +63,7 @@ const SUITES: &[(&str, Suite)] = &[
     ("gdl.print", gdl::print),
     ("gdl.cases", gdl::cases),
     ("gdl.strict", gdl::strict),
+    ("gdl.fired", gdl::fired),
     ("gdl.output", gdl::output),
     ("gdl.fixtures", gdl::fixtures),
     ("rm.cnf", rm_cnf::run),

@@ -131,14 +131,43 @@ fn fixtures_are_run_and_checked() {
     let guide = gdl::parse(GUIDE).unwrap().compile();
     let suite = Suite::read(FIXTURE).unwrap();
     let found: Vec<(usize, &str)> = suite.lint(&guide).iter().map(|d| (FIXTURE[..d.span.start].matches('\n').count() + 1, d.code)).collect();
-    assert_eq!(found, [(8, "GDL0513"), (9, "GDL0511"), (10, "GDL0512"), (14, "GDL0514")]);
+    assert_eq!(found, [(2, "GDL0516"), (8, "GDL0513"), (9, "GDL0511"), (10, "GDL0512"), (14, "GDL0514")]);
     let told = describe::test(GUIDE, FIXTURE, Moment::parse("2024-01-01T00:00:00Z", 0).unwrap()).unwrap();
     assert_eq!(told["cases"][0]["passed"], false);
     assert_eq!(told["cases"][0]["differences"][0], "gt0030: expected `2|local::at0031|Bad|`, found nothing");
     assert_eq!((&told["cases"][1]["passed"], &told["cases"][1]["line"]), (&json!(true), &json!(15)));
+    let at_a_time = Suite::read(&format!("current_datetime: 2024-01-01T00:00:00Z\n{FIXTURE}")).unwrap();
+    assert_eq!(at_a_time.lint(&guide)[0].code, "GDL0513");
     let other = Suite::read(&FIXTURE.replace("Form.v1", "Other.v1")).unwrap();
     assert_eq!(other.lint(&guide)[0].code, "GDL0510");
     for (text, code) in [("a: b", "GDL0502"), ("guidelines:\n  1: x\n", "GDL0502"), ("a: [", "GDL0501")] {
         assert_eq!(Suite::read(text).unwrap_err().code, code, "{text}");
     }
+}
+
+#[test]
+fn what_would_let_a_case_pass_is_told() {
+    let guide = r#"{"id": "Cause.v1", "definition": {"data_bindings": {
+        "gt0002": {"model_id": "openEHR-EHR-OBSERVATION.in.v1", "type": "INPUT", "elements": {
+            "gt0003": {"path": "/data[at0001]/items[at0003]"}, "gt0004": {"path": "/data[at0001]/items[at0004]"}}},
+        "gt0005": {"model_id": "openEHR-EHR-OBSERVATION.out.v1", "type": "OUTPUT", "elements": {
+            "gt0006": {"path": "/data[at0001]/items[at0006]"}, "gt0007": {"path": "/data[at0001]/items[at0007]"}}}},
+      "rules": {"gt0010": {"priority": 2, "when": ["$gt0003!=null"], "then": ["$gt0006.magnitude=floor(($currentDateTime-$gt0003)/1,a)"]},
+        "gt0011": {"priority": 1, "when": [], "then": ["$gt0007.precision=1", "$gt0007.unit='1'", "$gt0007.magnitude=$gt0004.magnitude", "$gt0006.magnitude=$gt0007.magnitude*10"]}}}}"#;
+    let guide = gdl::parse(guide).unwrap().compile();
+    let now = Moment::parse("2025-06-01T00:00:00Z", 0).unwrap();
+    let cause = |time: &str, input: &str, expected: &str| {
+        let text = format!(
+            "{time}guidelines:\n  1: Cause.v1\ntest_cases:\n  - id: a\n    input:\n      1:\n        {input}\n    expected_output:\n      1:\n        {expected}\n"
+        );
+        let suite = Suite::read(&text).unwrap();
+        assert!(!suite.run(&suite.cases[0], &guide, now, gdl::Options::default()).differences.is_empty(), "{text}");
+        suite.cause(&suite.cases[0], &guide, now).unwrap_or_default()
+    };
+    let born = "gt0003: 1990-01-01T00:00:00Z";
+    assert!(cause("", born, "gt0006: 30").starts_with("it passes at 2020-12-01T00:00:00Z"));
+    assert_eq!(cause("current_datetime: 2025-06-01T00:00:00Z\n", born, "gt0006: 30"), "");
+    assert_eq!(cause("", "gt0004: '2.26,1'", "gt0006: '22.6'"), "it passes where quantities are not rounded when they are stored");
+    assert_eq!(cause("", born, "gt0007: '0.0,1'"), "it passes where missing values are made up, as published");
+    assert_eq!(cause("", "gt0004: '2.26,1'", "gt0006: 5"), "");
 }

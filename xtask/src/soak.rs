@@ -112,7 +112,7 @@ fn seeds(target: &str, corpus: Option<&Path>) -> Vec<PathBuf> {
         "json" => &["rm/composition_json", "rm/ehr_status", "rm/folder", "rm/contribution", "rm/invalid_composition"],
         "xml" => &["rm/composition_xml", "rm/version"],
         "opt" => &["rm/opt", "rm/opt_variants", "rm/opt_invalid", "rm/reference/xsd/v1_Release-1.0.2v2/components/AOM2/examples"],
-        "gdl" => &["gdl/guides", "gdl/gdl1"],
+        "gdl" => &["gdl/guides", "gdl/gdl1", "gdl/fixtures"],
         "flat" => &["rm/flat/ehrbase", "rm/flat/better-care", "rm/structured", "rm/better_compat/flat", "rm/better_compat/structured"],
         _ => &[],
     };
