@@ -46,7 +46,7 @@ pub(super) struct Candidate {
 }
 
 /// The filled columns of a row, and their items.
-pub(super) type Cells = Box<[(usize, u32)]>;
+pub(super) type Cells = Rc<[(usize, u32)]>;
 
 /// What a step gives in every fragment of a shape.
 pub(super) enum Expansion {

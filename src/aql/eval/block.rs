@@ -8,34 +8,35 @@ use crate::aql::facts::Cells;
 use crate::aql::query::{CompareOp, Condition, Expr, Literal};
 use crate::document::{Column, Fragment, ItemKind, Table};
 use hashbrown::HashMap;
+use std::rc::Rc;
 
 /// Rows of which each has the same cells, in a fragment of its own.
-pub(super) struct Block<'b, 't> {
+pub(super) struct Block<'b> {
     /// The table of the fragments, and its number.
     pub table: &'b Table,
     pub number: u32,
-    pub cells: &'t Cells,
+    pub cells: Cells,
     /// The fragments.
     pub rows: Vec<u32>,
     /// Of the template's rows the how manieth.
     pub order: u32,
     /// For parts of a run: what has them.
-    pub over: Option<Over<'t>>,
+    pub over: Option<Over<'b>>,
 }
 
 /// The fragments that have the parts of a block.
-pub(super) struct Over<'t> {
+pub(super) struct Over<'b> {
     /// What they have in common, by number.
-    pub wholes: &'t [Whole<'t>],
+    pub wholes: Rc<[Whole<'b>]>,
     /// For each row of the block: the number of what is common, and the row in its table.
     pub of: Vec<(u32, u32)>,
 }
 
 /// A table with parts of its fragments elsewhere.
-pub(super) struct Whole<'t> {
-    pub table: &'t Table,
+pub(super) struct Whole<'b> {
+    pub table: &'b Table,
     pub number: u32,
-    pub cells: &'t Cells,
+    pub cells: Cells,
 }
 
 /// What of a block a conjunct depends on.
@@ -48,7 +49,7 @@ enum Reads<'b> {
     Anything,
 }
 
-impl<'b> Block<'b, '_> {
+impl<'b> Block<'b> {
     /// Keeps the rows for which a conjunct is true.
     pub fn retain<'p: 'b>(&mut self, conjunct: &Conjunct<'p>, judge: Judge<'p, 'b>, scratch: &mut [Node]) {
         if let Some((values, op, limit)) = self.number_test(conjunct.condition) {
@@ -79,16 +80,22 @@ impl<'b> Block<'b, '_> {
     }
 
     /// Keeps rows by their number in the block and their fragment.
-    pub fn keep(&mut self, wanted: impl Fn(usize, u32) -> bool) {
-        if let Some(over) = &mut self.over {
-            let mut kept = self.rows.iter().enumerate().map(|(i, row)| wanted(i, *row));
-            over.of.retain(|_| kept.next().unwrap_or(false));
-        }
+    pub fn keep(&mut self, mut wanted: impl FnMut(usize, u32) -> bool) {
         let mut i = 0;
-        self.rows.retain(|row| {
+        let mut next = |row: &u32| {
             i += 1;
             wanted(i - 1, *row)
-        });
+        };
+        match &mut self.over {
+            None => self.rows.retain(next),
+            Some(over) => {
+                let kept: Vec<bool> = self.rows.iter().map(&mut next).collect();
+                let mut of_row = kept.iter();
+                self.rows.retain(|_| of_row.next() == Some(&true));
+                let mut of_whole = kept.iter();
+                over.of.retain(|_| of_whole.next() == Some(&true));
+            }
+        }
     }
 
     fn is_true<'p: 'b>(&self, i: usize, conjunct: &Conjunct<'p>, judge: Judge<'p, 'b>, scratch: &mut [Node]) -> bool {
@@ -100,10 +107,10 @@ impl<'b> Block<'b, '_> {
     pub fn fill(&self, i: usize, scratch: &mut [Node]) {
         scratch.fill(Node::NONE);
         if let Some((whole, (_, row))) = self.over.as_ref().and_then(|over| over.whole(i)) {
-            set_cells(scratch, whole.cells, Fragment { table: whole.number, row });
+            set_cells(scratch, &whole.cells, Fragment { table: whole.number, row });
         }
         if let Some(row) = self.rows.get(i) {
-            set_cells(scratch, self.cells, Fragment { table: self.number, row: *row });
+            set_cells(scratch, &self.cells, Fragment { table: self.number, row: *row });
         }
     }
 
@@ -142,14 +149,19 @@ impl<'b> Block<'b, '_> {
         }
     }
 
-    /// What the values of a path sort by among values of their kind, in the rows of the block; `None` where one has none such.
-    pub fn ranks(&self, path: usize) -> Option<Vec<i64>> {
-        let column = self.column(path)?;
-        let rank = |row: &u32| match column {
-            Column::Number(numbers) => numbers.values().get(*row as usize).map(|number| rank_of(*number)),
-            _ => column.point(*row),
-        };
-        self.rows.iter().map(rank).collect()
+    /// Appends what the values of a path sort by among values of their kind; false, and nothing, where a row has none such.
+    pub fn add_ranks(&self, path: usize, ranks: &mut Vec<i64>) -> bool {
+        let start = ranks.len();
+        match self.column(path) {
+            Some(Column::Number(numbers)) => ranks.extend(self.rows.iter().map_while(|row| numbers.values().get(*row as usize)).map(|n| rank_of(*n))),
+            Some(column) => ranks.extend(self.rows.iter().map_while(|row| column.point(*row))),
+            None => return false,
+        }
+        let all = ranks.len() - start == self.rows.len();
+        if !all {
+            ranks.truncate(start);
+        }
+        all
     }
 
     /// True for a path whose values are numbers, false for one of date-times.
@@ -197,15 +209,15 @@ fn rank_of(number: f64) -> i64 {
     if bits < 0 { bits ^ i64::MAX } else { bits }
 }
 
-impl<'t> Over<'t> {
-    fn whole(&self, i: usize) -> Option<(&'t Whole<'t>, (u32, u32))> {
+impl<'b> Over<'b> {
+    fn whole(&self, i: usize) -> Option<(&Whole<'b>, (u32, u32))> {
         let of = *self.of.get(i)?;
         Some((self.wholes.get(of.0 as usize)?, of))
     }
 }
 
 /// Writes the cells of a fragment into a row.
-pub(super) fn set_cells(row: &mut [Node], cells: &Cells, fragment: Fragment) {
+pub(super) fn set_cells(row: &mut [Node], cells: &[(usize, u32)], fragment: Fragment) {
     for (column, item) in cells {
         if let Some(cell) = row.get_mut(*column) {
             *cell = Node { fragment, item: *item };

@@ -8,6 +8,7 @@ mod bind;
 mod block;
 mod condition;
 mod expand;
+mod first;
 mod function;
 mod node;
 mod output;

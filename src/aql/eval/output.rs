@@ -82,6 +82,17 @@ impl Output {
         self.rows.len() + self.groups.len()
     }
 
+    /// Makes room for so many rows more, as far as they are held.
+    pub fn reserve(&mut self, plan: &Plan, rows: usize) {
+        let wanted = best_of(&plan.query);
+        let rows = wanted.map_or(rows, |wanted| rows.min(most_held(wanted)));
+        if !self.grouped {
+            self.rows.reserve(rows);
+            self.keys.reserve(rows * plan.query.order.len());
+            self.nodes.reserve(wanted.map_or(0, |_| rows * plan.width));
+        }
+    }
+
     /// True when more rows cannot change the answer: they come in final order and the window is full.
     pub fn is_full(&self, query: &Query, in_order: bool) -> bool {
         let plain = !self.grouped && !query.distinct && query.order.is_empty() && in_order;
@@ -102,7 +113,7 @@ impl Output {
                 let nodes = (self.nodes.len() / row.len().max(1)) as u32;
                 self.nodes.extend_from_slice(row);
                 self.push(query, Vec::new(), nodes, keys, order);
-                if self.rows.len() >= wanted.saturating_mul(2).max(1024) {
+                if self.rows.len() >= most_held(wanted) {
                     self.shed(judge.plan, wanted);
                 }
             }
@@ -150,6 +161,10 @@ impl Output {
 
     /// Sorts the rows: by ORDER BY (NULL last for ASC, first for DESC), then in default order.
     fn sort(&mut self, query: &Query) {
+        // They come in commit order, mostly that of their times: then there is nothing left to do.
+        if query.order.first().is_some_and(|key| key.descending) {
+            self.rows.reverse();
+        }
         let keys = |row: &OutRow| nth(&self.keys, row.keys, query.order.len());
         self.rows.sort_unstable_by(|a, b| compare_rows(keys(a), keys(b), &query.order).then(a.order.cmp(&b.order)));
     }
@@ -160,7 +175,7 @@ impl Output {
     }
 
     /// Takes all rows of a block into the one group.
-    pub fn fold<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, block: &Block<'b, '_>, scratch: &mut [Node]) {
+    pub fn fold<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, block: &Block<'b>, scratch: &mut [Node]) {
         let start = self.taken;
         let query = &judge.plan.query;
         for (column, tally) in query.select.iter().zip(self.only_sums(query)) {
@@ -279,7 +294,7 @@ fn order_at(start: u64, (place, order): (u32, u64)) -> Order {
 
 impl Tally {
     /// Adds all rows of a block: whole columns where the aggregate is of numbers, else row by row.
-    fn add_block(&mut self, aggregate: &Aggregate, view: View<'_>, block: &Block<'_, '_>, start: u64, scratch: &mut [Node]) {
+    fn add_block(&mut self, aggregate: &Aggregate, view: View<'_>, block: &Block<'_>, start: u64, scratch: &mut [Node]) {
         let numbers = match aggregate {
             Aggregate::Sum(path) | Aggregate::Avg(path) | Aggregate::Min(path) | Aggregate::Max(path) => block.numbers(*path),
             _ => None,
@@ -302,7 +317,7 @@ impl Tally {
         }
     }
 
-    fn add_at(&mut self, aggregate: &Aggregate, view: View<'_>, block: &Block<'_, '_>, i: usize, start: u64, scratch: &mut [Node]) {
+    fn add_at(&mut self, aggregate: &Aggregate, view: View<'_>, block: &Block<'_>, i: usize, start: u64, scratch: &mut [Node]) {
         block.fill(i, scratch);
         self.add(aggregate, view, scratch, order_at(start, block.place(i)));
     }
@@ -366,6 +381,11 @@ impl Tally {
             _ => SortKey::Null,
         }
     }
+}
+
+/// Of a query that wants so many rows, so many are held before the others are left out.
+fn most_held(wanted: usize) -> usize {
+    wanted.saturating_mul(2).max(1024)
 }
 
 /// How many rows of a top-k query (ORDER BY and LIMIT) are wanted at most.

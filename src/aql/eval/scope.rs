@@ -4,15 +4,15 @@ use super::anchors::Anchors;
 use super::bind::is_current;
 use crate::aql::plan::Plan;
 use crate::document::{Batch, Doc, Fragment, Table};
-use hashbrown::HashMap;
+use crate::rm::class::Cls;
 use std::borrow::Cow;
 
 /// The fragments that take part.
 pub(super) enum Scope<'b> {
     /// All of the documents for which a flag stands.
     Flagged(Cow<'b, [bool]>),
-    /// These rows of tables.
-    Chosen(HashMap<u32, Vec<u32>>),
+    /// These, by table.
+    Chosen(Vec<Fragment>),
 }
 
 impl<'b> Scope<'b> {
@@ -23,15 +23,16 @@ impl<'b> Scope<'b> {
                 |passes: &mut dyn FnMut(&Doc) -> bool| batch.docs().iter().zip(batch.live()).map(|(doc, live)| *live && passes(doc)).collect();
             return Scope::Flagged(passes.map_or(Cow::Borrowed(batch.live()), |passes| Cow::Owned(filtered(passes))));
         };
-        let mut chosen = Chosen { anchors, batch, rows: HashMap::new() };
         let mut passes = passes;
         let documents = batch.ehr_number(ehr).map_or(&[][..], |number| batch.docs_of(number));
+        let mut chosen = Chosen { anchors, batch, fragments: Vec::with_capacity(documents.len()), classes: Vec::new() };
         for doc in documents.iter().filter_map(|d| batch.doc(*d)) {
             if is_current(doc) && passes.as_mut().is_none_or(|passes| passes(doc)) {
                 doc.data.into_iter().for_each(|data| chosen.take(data));
             }
         }
-        Scope::Chosen(chosen.rows)
+        chosen.fragments.sort_unstable();
+        Scope::Chosen(chosen.fragments)
     }
 
     /// The rows of a table that take part, in the order of their documents.
@@ -41,7 +42,10 @@ impl<'b> Scope<'b> {
                 let flagged = |(row, doc): (u32, &u32)| (flags.get(*doc as usize) == Some(&true)).then_some(row);
                 (0..).zip(table.docs()).filter_map(flagged).collect()
             }
-            Scope::Chosen(rows) => rows.get(&number).cloned().unwrap_or_default(),
+            Scope::Chosen(fragments) => {
+                let from = fragments.partition_point(|f| f.table < number);
+                fragments.iter().skip(from).take_while(|f| f.table == number).map(|f| f.row).collect()
+            }
         }
     }
 
@@ -49,10 +53,9 @@ impl<'b> Scope<'b> {
     pub fn tables(&self, batch: &'b Batch) -> Vec<(u32, &'b Table)> {
         match self {
             Scope::Flagged(_) => (0..).zip(batch.tables()).collect(),
-            Scope::Chosen(rows) => {
-                let mut numbers: Vec<u32> = rows.keys().copied().collect();
-                numbers.sort_unstable();
-                numbers.into_iter().filter_map(|number| Some((number, batch.table(number)?))).collect()
+            Scope::Chosen(fragments) => {
+                let tables = fragments.chunk_by(|a, b| a.table == b.table).filter_map(<[Fragment]>::first);
+                tables.filter_map(|f| Some((f.table, batch.table(f.table)?))).collect()
             }
         }
     }
@@ -73,20 +76,32 @@ impl<'b> Scope<'b> {
 struct Chosen<'a, 'b> {
     anchors: &'a Anchors<'a>,
     batch: &'b Batch,
-    rows: HashMap<u32, Vec<u32>>,
+    fragments: Vec<Fragment>,
+    /// Of the classes met so far: whether an anchor may be one, and whether one may be below.
+    classes: Vec<(Cls, bool, bool)>,
 }
 
 impl Chosen<'_, '_> {
     fn take(&mut self, fragment: Fragment) {
         let Some(shape) = self.batch.table(fragment.table).map(Table::shape) else { return };
-        let class = shape.class();
-        if self.anchors.entries.iter().any(|anchor| class.is_a(anchor.class)) {
-            self.rows.entry(fragment.table).or_default().push(fragment.row);
+        let (is_anchor, may_hold) = self.may_be(shape.class());
+        if is_anchor {
+            self.fragments.push(fragment);
         }
-        if self.anchors.entries.iter().any(|anchor| class.may_contain(anchor.class)) {
+        if may_hold {
             for run in 0..shape.parts().len() as u32 {
                 self.batch.parts(fragment, run).iter().for_each(|part| self.take(*part));
             }
         }
+    }
+
+    fn may_be(&mut self, class: Cls) -> (bool, bool) {
+        if let Some((_, is_anchor, may_hold)) = self.classes.iter().find(|(known, ..)| *known == class) {
+            return (*is_anchor, *may_hold);
+        }
+        let entries = &self.anchors.entries;
+        let found = (entries.iter().any(|anchor| class.is_a(anchor.class)), entries.iter().any(|anchor| class.may_contain(anchor.class)));
+        self.classes.push((class, found.0, found.1));
+        found
     }
 }

@@ -11,20 +11,20 @@ use super::bind::may_hold;
 use super::block::{Block, Over, Whole, set_cells};
 use super::condition::Judge;
 use super::expand::{Expander, Rows};
+use super::first::First;
 use super::node::{Node, View};
-use super::output::{Output, best_of};
+use super::output::Output;
 use super::predicate::Tester;
 use super::scope::Scope;
 use super::{Budget, QueryError};
 use crate::aql::facts::{Cells, Expansion, OverRun};
 use crate::aql::plan::{PathSet, Plan};
-use crate::aql::query::{ClassExpr, ColumnValue, Expr, OrderBy, Predicate, Query};
+use crate::aql::query::{ClassExpr, Predicate};
 use crate::aql::trie::Trie;
 use crate::document::{Batch, Doc, Fragment, Table};
 use crate::rm::class::Cls;
 use hashbrown::HashMap;
 use std::cell::Cell;
-use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -64,7 +64,7 @@ struct Search<'s, 'p, 'b> {
     scope: &'s Scope<'b>,
     scratch: Vec<Node>,
     /// What leaves rows out that cannot be among the first.
-    first: Option<First>,
+    first: Option<First<'b>>,
     /// The tables with parts elsewhere.
     wholes: Vec<(&'b Table, u32, Rc<Expansion>)>,
     /// Their parts, together by the step that these are instances of.
@@ -154,31 +154,37 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         anchor: &'p ClassExpr,
         conjuncts: &[Conjunct<'p>],
         scope: &Scope<'b>,
-        first: Option<First>,
+        first: Option<First<'b>>,
         sink: &mut Sink<'_>,
     ) -> Result<(), QueryError> {
         let scratch = vec![Node::NONE; self.plan.width];
         let trie = self.trie_of(anchor);
         let mut search = Search { anchor, trie, conjuncts, scope, scratch, first, wholes: Vec::new(), steps: Vec::new() };
-        let held = self.batch.root_ids().map(|id| anchor.predicate.as_ref().is_none_or(|p| may_hold(p, Some(id), self.plan.exact)));
-        let held: Vec<bool> = held.collect();
+        let held = |predicate: &Predicate| self.batch.root_ids().map(|id| may_hold(predicate, Some(id), self.plan.exact)).collect();
+        let held: Vec<bool> = anchor.predicate.as_ref().map_or(Vec::new(), held);
         for (number, table) in scope.tables(self.batch) {
             let may_pass = table.root_id().is_none_or(|id| held.get(id as usize) != Some(&false));
             if may_pass && table.shape().class().is_a(anchor.class) && !table.is_empty() {
                 self.search_table(&mut search, number, table, sink)?;
             }
         }
-        self.search_parts(&mut search, sink)
+        self.search_parts(&mut search, sink)?;
+        let mut held = search.first.take().into_iter().flat_map(First::release);
+        held.try_for_each(|block| self.pass(&mut search, &block, sink))
     }
 
     fn search_table(&self, search: &mut Search<'_, 'p, 'b>, number: u32, table: &'b Table, sink: &mut Sink<'_>) -> Result<(), QueryError> {
         let root = |row: u32| Node::root(Fragment { table: number, row });
         let passes = |row: u32, view: View<'_>| search.anchor.predicate.as_ref().is_none_or(|p| Tester { plan: self.plan, view }.holds(p, root(row)));
-        let known = self.plan.facts.of(table.shape()).passes(search.anchor.variable, || {
+        let find = || {
             let differs = Cell::new(false);
             let first = passes(0, self.view().watched(&differs));
             (!differs.get()).then_some(first)
-        });
+        };
+        let known = match search.anchor.predicate {
+            Some(_) => self.plan.facts.of(table.shape()).passes(search.anchor.variable, find),
+            None => Some(true),
+        };
         if known == Some(false) {
             return Ok(());
         }
@@ -187,21 +193,20 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             rows.retain(|row| passes(*row, self.view()));
         }
         let Some(trie) = search.trie else {
-            let nothing: Cells = Box::new([]);
-            return self.give(search, Block { table, number, cells: &nothing, rows, order: 0, over: None }, sink);
+            return self.give(search, Block { table, number, cells: Rc::new([]), rows, order: 0, over: None }, sink);
         };
         let expansion = self.expander(self.view()).expansion(trie, root(0));
         match expansion.as_deref() {
             Some(Expansion::Rows(templates)) => {
                 for (order, cells) in (0..).zip(templates) {
-                    self.give(search, Block { table, number, cells, rows: rows.clone(), order, over: None }, sink)?;
+                    self.give(search, Block { table, number, cells: Rc::clone(cells), rows: rows.clone(), order, over: None }, sink)?;
                 }
                 Ok(())
             }
             Some(Expansion::Run(over)) => {
                 let (without, walked) = self.collect_parts(search, trie, over, number, &rows);
                 walked.into_iter().try_for_each(|row| self.walk(search, trie, root(row), table, sink))?;
-                self.give(search, Block { table, number, cells: &over.without, rows: without, order: 0, over: None }, sink)?;
+                self.give(search, Block { table, number, cells: Rc::clone(&over.without), rows: without, order: 0, over: None }, sink)?;
                 search.wholes.extend(expansion.clone().map(|e| (table, number, e)));
                 Ok(())
             }
@@ -234,25 +239,25 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
 
     fn search_parts(&self, search: &mut Search<'_, 'p, 'b>, sink: &mut Sink<'_>) -> Result<(), QueryError> {
         let wholes = std::mem::take(&mut search.wholes);
-        let wholes: Vec<Whole<'_>> = wholes
+        let wholes: Rc<[Whole<'b>]> = wholes
             .iter()
             .filter_map(|(table, number, expansion)| match &**expansion {
-                Expansion::Run(over) => Some(Whole { table, number: *number, cells: &over.with }),
+                Expansion::Run(over) => Some(Whole { table, number: *number, cells: Rc::clone(&over.with) }),
                 _ => None,
             })
             .collect();
         for Parts { table: number, expansion, rows, of } in std::mem::take(&mut search.steps).into_iter().flat_map(|step| step.parts) {
             let (Some(table), Expansion::Rows(templates)) = (self.batch.table(number), &*expansion) else { continue };
             for (order, cells) in (0..).zip(templates) {
-                let over = Some(Over { wholes: &wholes, of: of.clone() });
-                self.give(search, Block { table, number, cells, rows: rows.clone(), order, over }, sink)?;
+                let over = Some(Over { wholes: Rc::clone(&wholes), of: of.clone() });
+                self.give(search, Block { table, number, cells: Rc::clone(cells), rows: rows.clone(), order, over }, sink)?;
             }
         }
         Ok(())
     }
 
-    /// Gives what passes of a block.
-    fn give(&self, search: &mut Search<'_, 'p, 'b>, mut block: Block<'b, '_>, sink: &mut Sink<'_>) -> Result<(), QueryError> {
+    /// Gives what passes of a block; later, where only the first rows are wanted.
+    fn give(&self, search: &mut Search<'_, 'p, 'b>, mut block: Block<'b>, sink: &mut Sink<'_>) -> Result<(), QueryError> {
         if (self.stopped)() {
             return Err(QueryError::Stopped);
         }
@@ -260,15 +265,19 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         for conjunct in search.conjuncts {
             block.retain(conjunct, judge, &mut search.scratch);
         }
-        if let Some(first) = &mut search.first {
-            first.retain(&mut block);
-        }
+        let block = if let Some(first) = &mut search.first { first.hold(block) } else { Some(block) };
+        block.map_or(Ok(()), |block| self.pass(search, &block, sink))
+    }
+
+    /// Gives the rows of a block to a sink.
+    fn pass(&self, search: &mut Search<'_, 'p, 'b>, block: &Block<'b>, sink: &mut Sink<'_>) -> Result<(), QueryError> {
         if block.rows.is_empty() {
             return Ok(());
         }
         match sink {
-            Sink::Fold(output) => output.fold(judge, &block, &mut search.scratch),
+            Sink::Fold(output) => output.fold(self.judge(), block, &mut search.scratch),
             Sink::Hits(hits) => {
+                hits.reserve(block.rows.len());
                 for i in 0..block.rows.len() {
                     block.fill(i, &mut search.scratch);
                     hits.push(block.place(i), block.doc(i), &search.scratch);
@@ -315,6 +324,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let mut join = Join { hits, rest_is_true, above: self.above(), doc: None, row: vec![Node::NONE; self.plan.width], choices: 0 };
         if let [only] = hits {
             let mut at = 0;
+            output.reserve(self.plan, only.rows.len());
             while let Some((.., doc, _)) = only.rows.get(at) {
                 let range = only.fragment_at(at);
                 at = range.end;
@@ -539,57 +549,6 @@ fn most_asked_first(per_anchor: &[Vec<Conjunct<'_>>]) -> Vec<usize> {
     order
 }
 
-/// Leaves out rows that so many others of the same kind come before in ORDER BY that the window does not reach them.
-struct First {
-    path: usize,
-    descending: bool,
-    wanted: usize,
-    /// The best ranks so far, the worst on top: of numbers, and of points in time.
-    best: [BinaryHeap<i64>; 2],
-}
-
-impl First {
-    /// For a query that orders by a path of a variable before all else and wants its first rows only.
-    fn of(query: &Query, variable: usize) -> Option<First> {
-        let key = query.order.first()?;
-        let path = match key.key {
-            OrderBy::Path(path) => path,
-            OrderBy::Column(column) => match query.select.get(column)?.value {
-                ColumnValue::Expr(Expr::Path(path)) => path,
-                _ => return None,
-            },
-        };
-        let is_plain = query.select.iter().all(|column| matches!(column.value, ColumnValue::Expr(_)));
-        let wanted = best_of(query).filter(|wanted| is_plain && *wanted > 0)?;
-        let own = query.paths.get(path)?.variable == variable;
-        own.then(|| First { path, descending: key.descending, wanted, best: [BinaryHeap::new(), BinaryHeap::new()] })
-    }
-
-    fn retain(&mut self, block: &mut Block<'_, '_>) {
-        let Some(ranks) = block.ranks(self.path) else { return };
-        let best = if block.is_of_numbers(self.path) { self.best.first_mut() } else { self.best.last_mut() };
-        let Some(best) = best else { return };
-        let mut kept = vec![false; ranks.len()];
-        let mut judge = |(rank, kept): (&i64, &mut bool)| {
-            let rank = if self.descending { !rank } else { *rank };
-            *kept = best.len() < self.wanted || best.peek().is_some_and(|worst| rank <= *worst);
-            if *kept {
-                best.push(rank);
-            }
-            if best.len() > self.wanted {
-                best.pop();
-            }
-        };
-        // The later a document, the later its times as a rule.
-        if self.descending {
-            ranks.iter().zip(&mut kept).rev().for_each(&mut judge)
-        } else {
-            ranks.iter().zip(&mut kept).for_each(&mut judge)
-        }
-        block.keep(|i, _| kept.get(i).copied().unwrap_or(true));
-    }
-}
-
 /// A join at work.
 struct Join<'h, 'p> {
     hits: &'h [Hits],
@@ -638,6 +597,11 @@ fn chosen(fragments: &[Vec<Range<usize>>], choice: usize) -> Vec<Range<usize>> {
 }
 
 impl Hits {
+    fn reserve(&mut self, rows: usize) {
+        self.rows.reserve(rows);
+        self.nodes.reserve(rows * self.width);
+    }
+
     fn push(&mut self, (place, order): (u32, u64), doc: u32, nodes: &[Node]) {
         let start = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
         self.rows.push((place, order, doc, start));

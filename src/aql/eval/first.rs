@@ -1,0 +1,72 @@
+//! The first rows of an order: those that cannot be among them are left out before they are made.
+
+use super::block::Block;
+use super::output::best_of;
+use crate::aql::query::{ColumnValue, Expr, OrderBy, Query};
+
+/// Holds blocks back until all are known, then leaves out the rows that so many others of the same kind come before in
+/// ORDER BY that the window does not reach them.
+pub(super) struct First<'b> {
+    path: usize,
+    descending: bool,
+    wanted: usize,
+    blocks: Vec<Block<'b>>,
+    /// What their rows sort by, the best least, block by block.
+    ranks: Vec<i64>,
+}
+
+impl<'b> First<'b> {
+    /// For a query that orders by a path of a variable before all else and wants its first rows only.
+    pub fn of(query: &Query, variable: usize) -> Option<First<'b>> {
+        let key = query.order.first()?;
+        let path = match key.key {
+            OrderBy::Path(path) => path,
+            OrderBy::Column(column) => match query.select.get(column)?.value {
+                ColumnValue::Expr(Expr::Path(path)) => path,
+                _ => return None,
+            },
+        };
+        let is_plain = query.select.iter().all(|column| matches!(column.value, ColumnValue::Expr(_)));
+        let wanted = best_of(query).filter(|wanted| is_plain && *wanted > 0)?;
+        let own = query.paths.get(path)?.variable == variable;
+        own.then(|| First { path, descending: key.descending, wanted, blocks: Vec::new(), ranks: Vec::new() })
+    }
+
+    /// Holds a block back; gives it back where rows of it have no place among their kind.
+    pub fn hold(&mut self, block: Block<'b>) -> Option<Block<'b>> {
+        let start = self.ranks.len();
+        if !block.add_ranks(self.path, &mut self.ranks) {
+            return Some(block);
+        }
+        if self.descending {
+            self.ranks.iter_mut().skip(start).for_each(|rank| *rank = !*rank);
+        }
+        self.blocks.push(block);
+        None
+    }
+
+    /// The blocks with the rows that are left.
+    pub fn release(self) -> impl Iterator<Item = Block<'b>> {
+        let (numbers, points) = (self.worst(true), self.worst(false));
+        let mut ranks = self.ranks.into_iter();
+        self.blocks.into_iter().map(move |mut block| {
+            let worst = if block.is_of_numbers(self.path) { numbers } else { points };
+            block.keep(|_, _| ranks.next().is_some_and(|rank| rank <= worst));
+            block
+        })
+    }
+
+    /// The rank of the last row that the window may reach, of numbers or of points in time.
+    fn worst(&self, of_numbers: bool) -> i64 {
+        let mut start = 0;
+        let mut own = Vec::new();
+        for block in &self.blocks {
+            let end = start + block.rows.len();
+            if block.is_of_numbers(self.path) == of_numbers {
+                own.extend_from_slice(self.ranks.get(start..end).unwrap_or_default());
+            }
+            start = end;
+        }
+        if own.len() > self.wanted { *own.select_nth_unstable(self.wanted - 1).1 } else { i64::MAX }
+    }
+}
