@@ -204,12 +204,13 @@ static GROUPS: [&CodeGroup; 20] = [
 /// The English rubric of a code that documents commonly carry: categories, settings, null flavours, states and transitions,
 /// functions of events, relationships. Code 532 is given as a state of an instruction.
 pub fn rubric(code: &str) -> Option<&'static str> {
-    RUBRICS.split('|').filter_map(|entry| entry.split_once(' ')).find(|(known, _)| *known == code).map(|(_, rubric)| rubric)
+    RUBRICS.split('|').find_map(|entry| entry.strip_prefix(code)?.strip_prefix(' '))
 }
 
 /// The code of a group that has this English rubric, in any spelling of case.
 pub fn code_of(group: &CodeGroup, text: &str) -> Option<&'static str> {
-    group.codes().find(|code| rubric(code).is_some_and(|r| r.eq_ignore_ascii_case(text)))
+    let is_code = text.bytes().all(|b| b.is_ascii_digit());
+    group.codes().filter(|_| !is_code).find(|code| rubric(code).is_some_and(|r| r.eq_ignore_ascii_case(text)))
 }
 
 static RUBRICS: &str = "253 unknown|431 persistent|451 episodic|433 event|815 report|532 completed|271 no information|272 masked|273 not applicable|\

@@ -131,7 +131,7 @@ impl Draft {
 
     /// The finished document; a leaf alone keeps the attribute at which it will stand.
     pub fn into_tree(self, attr: Option<Attr>) -> Tree {
-        let mut tree = Tree::new();
+        let mut tree = Tree::with_capacity(4096);
         self.push(&mut tree, None, attr);
         tree
     }

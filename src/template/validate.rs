@@ -16,7 +16,8 @@ use std::fmt::Write;
 ///
 /// Codes: `TPL0501` existence, `TPL0502` cardinality, `TPL0503` occurrences, `TPL0504` class, `TPL0505` not in the
 /// template, `TPL0506` value, `TPL0507` code, `TPL0508` unit, `TPL0509` ordinal, `TPL0510` transition, `TPL0511` another
-/// template, `TPL0512` text of a code, `TPL0513` runtime name (both only warnings in another language than the template's).
+/// template, `TPL0512` text of a code, `TPL0513` runtime name (both only warnings in another language than the template's, and the text of a
+/// careflow step always, since its code decides).
 pub fn validate(document: NodeRef<'_>, template: &Template) -> Vec<Finding> {
     let language = document.text_along(&[Attr::LANGUAGE, Attr::CODE_STRING]).unwrap_or(&template.language);
     let mut check = Check { template, language, path: String::new(), label: None, findings: Vec::new() };
@@ -63,6 +64,9 @@ fn step_into<'a>(node: NodeRef<'a>, step: &str) -> Option<NodeRef<'a>> {
     let (name, index) = step.split_once('[').unwrap_or((step, "0]"));
     node.values(Attr::parse(name)?).nth(index.trim_end_matches(']').parse().ok()?)
 }
+
+/// How far an alternative is from a value: its errors, then whether it is of another class.
+type Weight = (usize, bool);
 
 /// The state of one walk.
 pub(super) struct Check<'a> {
@@ -222,24 +226,20 @@ impl<'a> Check<'a> {
             return self.no_alternative(value, attribute);
         }
         let before = self.findings.len();
-        let mut best: Option<Vec<Finding>> = None;
+        let mut all: Vec<(Weight, Vec<Finding>)> = Vec::new();
         for node in &fitting {
             self.chosen(value, Some(node));
             let found = self.findings.split_off(before);
-            let weight = |list: &[Finding]| list.iter().filter(|f| f.severity == Severity::Error).count();
-            let is_exact = node.class == Some(value.class());
-            if best.as_ref().is_none_or(|b| weight(&found) < weight(b) || (is_exact && weight(&found) == weight(b) && weight(b) > 0)) {
-                best = Some(found);
-            }
-            if best.as_ref().is_some_and(|b| weight(b) == 0) {
+            let errors = found.iter().filter(|f| f.severity == Severity::Error).count();
+            all.push(((errors, node.class != Some(value.class())), found));
+            if errors == 0 {
                 break;
             }
         }
-        let best = best.unwrap_or_default();
-        let is_transition = value.class() == Cls::ISM_TRANSITION && best.iter().any(|f| f.severity == Severity::Error);
-        self.findings.extend(best);
-        if is_transition {
-            self.transition(value);
+        let Some(best) = all.iter().min_by_key(|(weight, _)| *weight) else { return };
+        match value.class() {
+            Cls::ISM_TRANSITION if best.0.0 > 0 => self.transition(value, &all),
+            _ => self.findings.extend(best.1.iter().cloned()),
         }
     }
 
@@ -261,19 +261,29 @@ impl<'a> Check<'a> {
         self.report(Finding::error("TPL0504", "", message).expected(names.join(" or ")).found(found));
     }
 
-    /// The state and step of an action must be a pair that the template lists.
-    fn transition(&mut self, value: NodeRef<'a>) {
+    /// The state and the careflow step of an action must be a pair that the template lists. Where no transition is told, the step is only
+    /// the clinical label of the state (RM, ISM_TRANSITION): each must then stand in the template, and another pair is a warning.
+    fn transition(&mut self, value: NodeRef<'a>, alternatives: &[(Weight, Vec<Finding>)]) {
+        let is_wrong = |found: &[Finding], path: &str| found.iter().any(|f| f.severity == Severity::Error && f.path.starts_with(path));
+        let step = format!("{}/careflow_step", self.path);
+        let of_step = alternatives.iter().filter(|(_, found)| !is_wrong(found, &step)).min_by_key(|(weight, _)| *weight);
+        let Some((_, told)) = of_step.or(alternatives.iter().min_by_key(|(weight, _)| *weight)) else { return };
+        let mut told = told.clone();
+        let told_by = [Attr::TRANSITION, Attr::CURRENT_STATE].into_iter().find_map(|attr| value.get(attr));
+        if told_by.is_some_and(|by| by.attr() == Some(Attr::CURRENT_STATE)) {
+            let is_listed = |f: &Finding| alternatives.iter().any(|(_, found)| !is_wrong(found, &f.path));
+            told.iter_mut().filter(|f| is_listed(f)).for_each(|f| f.severity = Severity::Warning);
+        }
+        let severity = if told.iter().any(|f| f.severity == Severity::Error) { Severity::Error } else { Severity::Warning };
+        self.findings.extend(told);
         let code = |attr| value.text_along(&[attr, Attr::DEFINING_CODE, Attr::CODE_STRING]);
-        let text = |attr| value.text_along(&[attr, Attr::VALUE]).unwrap_or_default();
-        let terminology = value.text_along(&[Attr::CURRENT_STATE, Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE]).unwrap_or_default();
-        let state = code(Attr::CURRENT_STATE).unwrap_or_default();
-        let message = format!("No valid transition found for ism transition[{}/{terminology}/{state}]", text(Attr::CURRENT_STATE));
-        let step = code(Attr::CAREFLOW_STEP).unwrap_or("no step");
-        self.report(
-            Finding::error("TPL0510", "", message)
-                .expected("a pair of state and careflow step that the template lists")
-                .found(format!("{state} with {step}")),
-        );
+        let along = |attrs: &[Attr]| told_by.and_then(|by| by.text_along(attrs)).unwrap_or_default();
+        let terminology = along(&[Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE]);
+        let by = format!("{}/{terminology}/{}", along(&[Attr::VALUE]), along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]));
+        let finding = Finding::error("TPL0510", "", format!("No valid transition found for ism transition[{by}]"))
+            .expected("a pair of state and careflow step that the template lists")
+            .found(format!("{} with {}", code(Attr::CURRENT_STATE).unwrap_or_default(), code(Attr::CAREFLOW_STEP).unwrap_or("no step")));
+        self.report(Finding { severity, ..finding });
     }
 
     /// The text of a local code, against the term of the archetype.
@@ -284,9 +294,11 @@ impl<'a> Check<'a> {
         let Some(code) = text.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]) else { return };
         let terms = self.template.roots.get(node.root).and_then(|r| r.terms.get(self.language)).and_then(|t| t.get(code));
         let Some(term) = terms.filter(|t| text.text_at(Attr::VALUE).is_some_and(|v| v.trim() != t.text.trim())) else { return };
-        self.by_language(
-            Finding::error("TPL0512", "", format!("the text of code {code} is not the one of the template")).expected(term.text.as_str()),
-        );
+        let finding = Finding::warning("TPL0512", "", format!("the text of code {code} is not the one of the template")).expected(term.text.as_str());
+        match text.attr() {
+            Some(Attr::CAREFLOW_STEP) => self.report(finding),
+            _ => self.by_language(finding),
+        }
     }
 }
 

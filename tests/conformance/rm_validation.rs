@@ -4,7 +4,9 @@ use crate::corpus::{Corpus, text_of};
 use crate::report::Case;
 use crate::rm_json::told;
 use aqlite::diag::{Finding, Severity};
-use aqlite::rm::class::Cls;
+use aqlite::rm::class::{Attr, Cls};
+use aqlite::rm::id::is_archetype_id;
+use aqlite::rm::tree::NodeRef;
 use aqlite::rm::{self, json, xml};
 use aqlite::template::flat::{self, Shape};
 use aqlite::template::{Template, WebTemplate, validate};
@@ -32,7 +34,7 @@ fn one(corpus: &Corpus, case: &Value) -> Case {
     })
 }
 
-/// Why the document is refused; empty when it is accepted.
+/// Why the document is refused, the paths by node id as the messages looked for have them; empty when it is accepted.
 fn problems(corpus: &Corpus, case: &Value) -> Result<Vec<Finding>, String> {
     let text = corpus.text(&format!("rm/{}", text_of(case, "opt")))?;
     let template = Template::parse(&text).map_err(|errors| errors.iter().map(|e| e.one_line(&text)).collect::<Vec<_>>().join("; "))?;
@@ -50,7 +52,21 @@ fn problems(corpus: &Corpus, case: &Value) -> Result<Vec<Finding>, String> {
     let mut findings = rm::validate::validate(root);
     findings.extend(validate(root, &template));
     findings.retain(|f| f.severity == Severity::Error);
+    findings.iter_mut().for_each(|f| f.path = by_ids(root, &f.path));
     Ok(findings)
+}
+
+/// A path with the archetype id of each member of a list that has one, in place of its index.
+fn by_ids(root: NodeRef<'_>, path: &str) -> String {
+    let (mut at, mut out) = (Some(root), String::new());
+    for step in path.split('/').skip(1) {
+        let (name, index) = step.split_once('[').unwrap_or((step, "0]"));
+        let index = index.trim_end_matches(']').parse().unwrap_or_default();
+        at = at.and_then(|node| node.values(Attr::parse(name)?).nth(index));
+        let id = at.and_then(|node| node.text_at(Attr::ARCHETYPE_NODE_ID)).filter(|id| is_archetype_id(id));
+        out += &id.map_or(format!("/{step}"), |id| format!("/{name}[{id}]"));
+    }
+    out
 }
 
 /// The message holds the substrings that clients of other repositories look for.

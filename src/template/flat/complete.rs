@@ -75,13 +75,13 @@ impl<'r> Reader<'r, '_> {
 
     /// True when a word is a suffix of a class.
     pub fn is_suffix(&self, class: Cls, name: &str) -> bool {
-        suffix::of(class).any(|s| s.name == name) || (class == Cls::DV_DURATION && PARTS.iter().any(|(n, _, _)| *n == name)) || name == "other"
+        suffix::named(class, name).is_some() || (class == Cls::DV_DURATION && PARTS.iter().any(|(n, _, _)| *n == name)) || name == "other"
     }
 
     /// Puts the value of a suffix where it belongs.
     pub fn suffix(&mut self, draft: &mut Draft, name: &str, index: u32, value: &Value<'_>, web: Option<&'r WebNode>) {
         let class = draft.class();
-        let found = suffix::of(class).find(|s| s.name == name).filter(|_| index == 0);
+        let found = suffix::named(class, name).filter(|_| index == 0);
         let text = value.text();
         match (class, name, found) {
             (_, "_type" | "raw", _) => {}
@@ -373,40 +373,35 @@ impl<'r> Reader<'r, '_> {
         if draft.get(Attr::RANGE).is_some() {
             return;
         }
-        let limits = Form { parts: Default::default(), values: form.values.clone() };
         let mut interval = Draft::object(Cls::DV_INTERVAL);
         for (attr, name) in [(Attr::LOWER, "lower"), (Attr::UPPER, "upper")] {
-            let made = form.first(name).and_then(|f| self.below(name, None, |r| r.value(like.unwrap_or(Cls::DV_ORDERED), f, None, attr)));
+            let form = self.one(name, form.instances(name));
+            let made = form.and_then(|f| self.below(name, None, |r| r.value(like.unwrap_or(Cls::DV_ORDERED), f, None, attr)));
             made.into_iter().for_each(|m| interval.put(attr, m));
         }
-        for ((name, index), value) in &limits.values {
-            self.suffix(&mut interval, name, *index, value, None);
+        for given in &form.values {
+            self.suffix(&mut interval, &given.suffix, given.index, &given.value, None);
         }
         complete_interval(&mut interval);
         draft.put(Attr::RANGE, interval);
     }
 
     fn complete_participation(&mut self, draft: &mut Draft, form: &Form<'_>) {
-        let party = Form {
-            parts: Default::default(),
-            values: form.values.iter().filter(|((n, _), _)| is_party(n)).map(|(k, v)| (k.clone(), v.clone())).collect(),
-        };
         if draft.get(Attr::PERFORMER).is_none() {
             let relationship = form.first("relationship").or_else(|| form.first("_relationship"));
             let class = if relationship.is_some() { Cls::PARTY_RELATED } else { Cls::PARTY_IDENTIFIED };
             let mut performer = Draft::object(class);
-            for ((name, index), value) in &party.values {
-                self.suffix(&mut performer, name, *index, value, None);
+            for given in form.values.iter().filter(|given| is_party(&given.suffix)) {
+                self.suffix(&mut performer, &given.suffix, given.index, &given.value, None);
             }
-            if let Some(identifiers) = form.parts.get("_identifier") {
-                let def = Cls::PARTY_IDENTIFIED.attr(Attr::IDENTIFIERS);
-                def.into_iter().for_each(|def| self.attribute(&mut performer, "_identifier", def, identifiers, None));
+            if let Some(def) = Cls::PARTY_IDENTIFIED.attr(Attr::IDENTIFIERS) {
+                self.attribute(&mut performer, "_identifier", def, form.instances("_identifier"), None);
             }
             if let Some(form) = relationship {
                 let made = self.below("relationship", None, |r| r.value(Cls::DV_CODED_TEXT, form, None, Attr::RELATIONSHIP));
                 made.into_iter().for_each(|m| performer.put(Attr::RELATIONSHIP, m));
             }
-            self.complete_party(&mut performer, &party);
+            self.complete_party(&mut performer, form);
             draft.put(Attr::PERFORMER, performer);
         }
         if draft.get(Attr::FUNCTION).is_none() {
@@ -416,7 +411,7 @@ impl<'r> Reader<'r, '_> {
 
     /// Identifiers by number, and what a reference needs.
     pub fn complete_party(&mut self, draft: &mut Draft, form: &Form<'_>) {
-        let mut numbers: Vec<u32> = form.values.keys().filter(|(n, _)| n.starts_with("identifiers_")).map(|(_, i)| *i).collect();
+        let mut numbers: Vec<u32> = form.values.iter().filter(|given| given.suffix.starts_with("identifiers_")).map(|given| given.index).collect();
         numbers.sort_unstable();
         numbers.dedup();
         for number in numbers {

@@ -1,7 +1,6 @@
 //! What stands under `ctx`: defaults for what the body leaves open.
 
 use super::form::{Form, Value};
-use std::borrow::Cow;
 
 /// The keys, without leading underscores.
 pub(super) const KEYS: [&str; 31] = [
@@ -50,15 +49,15 @@ impl<'f, 'a> Context<'f, 'a> {
 
     /// The keys that are none.
     pub fn unknown(&self) -> Vec<&'f str> {
-        let all = self.form.into_iter().flat_map(|f| f.parts.keys()).map(|k| k.as_ref());
+        let all = self.form.into_iter().flat_map(Form::segments).map(|(key, _)| key);
         all.filter(|k| !KEYS.contains(&k.strip_prefix('_').unwrap_or(k))).collect()
     }
 
     /// An instance of a key.
     pub fn part(&self, key: &str, index: u32) -> Option<&'f Form<'a>> {
         let form = self.form?;
-        let parts = form.parts.get(key).or_else(|| form.parts.get(&Cow::Owned::<str>(format!("_{key}"))));
-        parts?.get(&index)
+        let found = |key: &str| form.instances(key).iter().find(|part| part.index == index).map(|part| &part.form);
+        found(key).or_else(|| found(&format!("_{key}")))
     }
 
     /// The text of a key: its main value, or that of one of the suffixes `code`, `name`, `value`, `id`.
@@ -78,6 +77,6 @@ impl<'f, 'a> Context<'f, 'a> {
 
     /// The indexes of a repeated key.
     pub fn indexes(&self, key: &str) -> Vec<u32> {
-        self.form.and_then(|f| f.parts.get(key)).map(|p| p.keys().copied().collect()).unwrap_or_default()
+        self.form.map(|form| form.instances(key).iter().map(|part| part.index).collect()).unwrap_or_default()
     }
 }

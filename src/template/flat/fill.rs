@@ -1,7 +1,7 @@
 //! What a document needs and its sender left open: from `ctx`, from the template, else the usual.
 
 use super::complete::{mode, put_code};
-use super::form::{Form, Value};
+use super::form::{Form, Part, Value};
 use super::read::{Reader, attr_of, standing};
 use crate::rm::class::{Attr, Card, Cls};
 use crate::rm::terminology;
@@ -10,7 +10,6 @@ use crate::template::draft::Draft;
 use crate::template::tree::Constraint;
 use crate::template::web::{Step, WebNode};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 impl<'r> Reader<'r, '_> {
     fn time(&self) -> &'r str {
@@ -53,7 +52,7 @@ impl<'r> Reader<'r, '_> {
     fn fixed(&mut self, draft: &mut Draft, web: &'r WebNode, form: &Form<'_>) {
         for kid in web.children.iter().filter(|k| !k.in_context && !k.has_other && k.class.is_a(Cls::DATA_VALUE)) {
             let is_needed = kid.steps.iter().rev().skip(1).all(|s| s.occurrences.lower > 0) && kid.occurrences.lower > 0;
-            if !is_needed || form.parts.contains_key(kid.id.as_str()) {
+            if !is_needed || !form.instances(&kid.id).is_empty() {
                 continue;
             }
             let Some(value) = self.only_value(kid) else { continue };
@@ -180,8 +179,7 @@ impl<'r> Reader<'r, '_> {
             one.split("::").zip(names).for_each(|(text, (_, attr))| identifier.put(attr, Draft::text(text)));
             performer.add(Attr::IDENTIFIERS, identifier);
         }
-        let mut numbers: Vec<u32> = form.values.keys().filter(|(n, _)| !n.is_empty()).map(|(_, i)| *i).collect();
-        numbers.dedup();
+        let mut numbers: Vec<u32> = form.values.iter().filter(|given| !given.suffix.is_empty()).map(|given| given.index).collect();
         numbers.sort_unstable();
         numbers.dedup();
         for number in numbers {
@@ -206,14 +204,17 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// `history_origin` of an OBSERVATION: the origin of its histories; true when the segment was one.
-    pub fn history_origin(&mut self, draft: &mut Draft, segment: &str, instances: &BTreeMap<u32, Form<'_>>) -> bool {
+    pub fn history_origin(&mut self, draft: &mut Draft, segment: &str, instances: &[Part<'_>]) -> bool {
         let attrs: &[Attr] = match segment.trim_start_matches('_') {
             "history_origin" => &[Attr::DATA, Attr::STATE],
             "data_history_origin" => &[Attr::DATA],
             "state_history_origin" => &[Attr::STATE],
             _ => return false,
         };
-        let Some(form) = instances.get(&0).filter(|_| draft.class() == Cls::OBSERVATION) else { return false };
+        if draft.class() != Cls::OBSERVATION {
+            return false;
+        }
+        let Some(form) = self.one(segment, instances) else { return true };
         let made = self.below(segment, None, |r| r.value(Cls::DV_DATE_TIME, form, None, Attr::ORIGIN));
         for attr in attrs {
             if let (Some(history), Some(made)) = (draft.get_mut(*attr), &made) {
@@ -295,8 +296,7 @@ impl<'r> Reader<'r, '_> {
         let time = self.time();
         default(draft, Attr::START_TIME, || Draft::holding(Cls::DV_DATE_TIME, Attr::VALUE, time));
         let setting = self.context.text("setting").unwrap_or("238");
-        let code = terminology::code_of(&terminology::SETTING, setting).unwrap_or(setting);
-        default(draft, Attr::SETTING, || openehr(code));
+        default(draft, Attr::SETTING, || openehr(terminology::code_of(&terminology::SETTING, setting).unwrap_or(setting)));
         if let Some(end) = self.context.text("end_time") {
             default(draft, Attr::END_TIME, || Draft::holding(Cls::DV_DATE_TIME, Attr::VALUE, end));
         }

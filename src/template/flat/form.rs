@@ -4,7 +4,6 @@ use crate::diag::Finding;
 use crate::rm::Token;
 use crate::rm::json::{self, Malformed, Scanner};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 /// The most keys, or members, that a document may have.
 pub(super) const MAX_KEYS: usize = 50_000;
@@ -57,51 +56,135 @@ impl Value<'_> {
 #[derive(Debug, Default)]
 pub(super) struct Form<'a> {
     /// What stands below, by segment and index.
-    pub parts: BTreeMap<Cow<'a, str>, BTreeMap<u32, Form<'a>>>,
+    parts: Vec<Part<'a>>,
     /// The values by suffix and index; that without a suffix is the main one.
-    pub values: BTreeMap<(Cow<'a, str>, u32), Value<'a>>,
+    pub values: Vec<Given<'a>>,
+}
+
+/// One instance of a segment.
+#[derive(Debug)]
+pub(super) struct Part<'a> {
+    pub segment: Cow<'a, str>,
+    pub index: u32,
+    pub form: Form<'a>,
+}
+
+/// The value of a suffix.
+#[derive(Debug)]
+pub(super) struct Given<'a> {
+    pub suffix: Cow<'a, str>,
+    pub index: u32,
+    pub value: Value<'a>,
 }
 
 impl<'a> Form<'a> {
     /// The value with this suffix; without the bar too, as STRUCTURED may write it.
     pub fn value(&self, suffix: &str) -> Option<&Value<'a>> {
-        let bare = || self.parts.get(suffix)?.get(&0).filter(|f| f.parts.is_empty())?.value_at("", 0);
+        let bare = || self.first(suffix).filter(|f| f.parts.is_empty())?.value_at("", 0);
         self.value_at(suffix, 0).or_else(bare)
     }
 
     /// The value with this suffix and index.
     pub fn value_at(&self, suffix: &str, index: u32) -> Option<&Value<'a>> {
-        self.values.iter().find(|((name, at), _)| *at == index && name == suffix).map(|(_, value)| value)
+        self.values.iter().find(|given| given.index == index && given.suffix == suffix).map(|given| &given.value)
+    }
+
+    /// The segments below, each with its instances.
+    pub fn segments(&self) -> impl Iterator<Item = (&str, &[Part<'a>])> {
+        self.parts.chunk_by(|a, b| a.segment == b.segment).filter_map(|all| Some((all.first()?.segment.as_ref(), all)))
+    }
+
+    /// The instances of a segment.
+    pub fn instances(&self, segment: &str) -> &[Part<'a>] {
+        let start = self.parts.partition_point(|part| *part.segment < *segment);
+        let rest = self.parts.get(start..).unwrap_or_default();
+        rest.get(..rest.partition_point(|part| part.segment == segment)).unwrap_or_default()
     }
 
     /// The first instance below this segment.
     pub fn first(&self, segment: &str) -> Option<&Form<'a>> {
-        self.parts.get(segment)?.values().next()
+        self.instances(segment).first().map(|part| &part.form)
     }
 
-    /// The tree of keys that were written.
-    pub fn of(keys: impl Iterator<Item = (&'a str, &'a Value<'a>)>) -> Form<'a> {
-        let mut root = Form::default();
-        for (key, value) in keys.filter(|(_, v)| !v.text().trim().is_empty()) {
-            let (path, suffix) = split_suffix(Cow::Borrowed(key));
-            if let Ok(form) = place(&mut root, path) {
-                form.values.insert(indexed(suffix), value.borrowed());
-            }
+    /// The main value, where nothing else stands beside it or below.
+    pub fn alone(&self) -> Option<&Value<'a>> {
+        match self.values.as_slice() {
+            [given] if self.is_leaf() && given.suffix.is_empty() && given.index == 0 => Some(&given.value),
+            _ => None,
         }
-        root
+    }
+
+    /// True when nothing stands below.
+    pub fn is_leaf(&self) -> bool {
+        self.parts.is_empty()
     }
 
     /// True when nothing is given here or below.
     pub fn is_empty(&self) -> bool {
-        self.values.is_empty() && self.parts.values().flat_map(BTreeMap::values).all(Form::is_empty)
+        self.values.is_empty() && self.parts.iter().all(|part| part.form.is_empty())
+    }
+
+    /// The tree of keys that were written.
+    pub fn of(keys: impl Iterator<Item = (&'a str, &'a Value<'a>)>) -> Form<'a> {
+        let (mut root, mut way) = (Form::default(), Way::default());
+        for (key, value) in keys.filter(|(_, v)| !v.text().trim().is_empty()) {
+            let (path, suffix) = split_suffix(Cow::Borrowed(key));
+            if let Ok(form) = way.place(&mut root, path) {
+                form.put(indexed(suffix), value.borrowed());
+            }
+        }
+        root.settle();
+        root
+    }
+
+    /// The node of an instance. Keys of one place mostly follow one another, so only the last is looked at; [`Form::settle`] finds the others.
+    fn below(&mut self, segment: Cow<'a, str>, index: u32) -> Option<&mut Form<'a>> {
+        if self.parts.last().is_none_or(|last| last.index != index || last.segment != segment) {
+            self.parts.push(Part { segment, index, form: Form::default() });
+        }
+        self.parts.last_mut().map(|last| &mut last.form)
+    }
+
+    fn put(&mut self, (suffix, index): (Cow<'a, str>, u32), value: Value<'a>) {
+        self.values.push(Given { suffix, index, value });
+    }
+
+    /// Puts what was collected in order, that of one place together; gives the keys that stand there with different values.
+    fn settle(&mut self) -> Vec<String> {
+        self.parts.sort_by(|a, b| (&a.segment, a.index).cmp(&(&b.segment, b.index)));
+        self.parts.dedup_by(|next, kept| {
+            let is_same = (&next.segment, next.index) == (&kept.segment, kept.index);
+            if is_same {
+                kept.form.parts.append(&mut next.form.parts);
+                kept.form.values.append(&mut next.form.values);
+            }
+            is_same
+        });
+        let mut conflicts = Vec::new();
+        self.values.sort_by(|a, b| (&a.suffix, a.index).cmp(&(&b.suffix, b.index)));
+        self.values.dedup_by(|next, kept| {
+            let is_same = (&next.suffix, next.index) == (&kept.suffix, kept.index);
+            if is_same && next.value != kept.value && conflicts.len() < super::MAX_FINDINGS {
+                conflicts.push(if kept.suffix.is_empty() { String::new() } else { format!("|{}", kept.suffix) });
+            }
+            is_same
+        });
+        for Part { segment, index, form } in &mut self.parts {
+            let below = form.settle().into_iter().take(super::MAX_FINDINGS - conflicts.len());
+            conflicts.extend(below.map(|key| format!("{segment}:{index}{}{key}", if key.is_empty() || key.starts_with('|') { "" } else { "/" })));
+        }
+        conflicts
     }
 }
 
 /// Reads a text of one of the formats.
 pub(super) fn parse(text: &str, shape: Shape) -> Result<Form<'_>, Vec<Finding>> {
-    let mut reader = Reader { scan: Scanner::new(text), findings: Vec::new(), count: 0 };
+    let mut reader = Reader { scan: Scanner::new(text), findings: Vec::new(), count: 0, last: Way::default() };
     let mut root = Form::default();
     let read = reader.root(&mut root, shape);
+    for key in root.settle() {
+        reader.report("FLT0107", &key, "two keys for the same place have different values");
+    }
     match read {
         Err(malformed) => Err(vec![json::finding(text, malformed)]),
         Ok(()) if reader.findings.is_empty() => Ok(root),
@@ -116,6 +199,7 @@ struct Reader<'a> {
     scan: Scanner<'a>,
     findings: Vec<Finding>,
     count: usize,
+    last: Way<'a>,
 }
 
 impl<'a> Reader<'a> {
@@ -163,24 +247,17 @@ impl<'a> Reader<'a> {
     fn flat_member(&mut self, root: &mut Form<'a>, key: Cow<'a, str>) -> Result<(), Malformed> {
         let is_json = matches!(self.scan.peek(), Some(b'{' | b'['));
         if key == "ctx" && is_json {
+            self.last = Way::default();
             return self.instances(root, key, 0);
         }
         let may_be_json = key.ends_with("|raw") || key == "ctx/generic_fields";
         let Some(value) = self.scalar(&key, may_be_json)? else { return Ok(()) };
         let (path, suffix) = split_suffix(key.clone());
-        match place(root, path) {
-            Ok(form) => self.put(form, indexed(suffix), value, &key),
+        match self.last.place(root, path) {
+            Ok(form) => form.put(indexed(suffix), value),
             Err(message) => self.report("FLT0105", &key, message),
         }
         Ok(())
-    }
-
-    /// Puts a value; the same place twice must have the same value.
-    fn put(&mut self, form: &mut Form<'a>, suffix: (Cow<'a, str>, u32), value: Value<'a>, key: &str) {
-        match form.values.get(&suffix) {
-            Some(there) if *there != value => self.report("FLT0107", key, "two keys for the same place have different values"),
-            _ => drop(form.values.insert(suffix, value)),
-        }
     }
 
     /// A text, number or boolean; nothing for what counts as not given.
@@ -221,16 +298,14 @@ impl<'a> Reader<'a> {
     fn suffixed(&mut self, form: &mut Form<'a>, suffix: Cow<'a, str>) -> Result<(), Malformed> {
         if self.scan.peek() == Some(b'[') && suffix != "raw" {
             return self.list(&mut |reader, index| {
-                if let Some(value) = reader.scalar(&suffix, false)? {
-                    reader.put(form, (suffix.clone(), index), value, &suffix);
-                }
+                let value = reader.scalar(&suffix, false)?;
+                value.into_iter().for_each(|value| form.put((suffix.clone(), index), value));
                 Ok(())
             });
         }
         let (suffix, index) = split_index(suffix).unwrap_or((Cow::Borrowed(""), 0));
         if let Some(value) = self.scalar(&suffix, suffix == "raw")? {
-            let key = format!("|{suffix}");
-            self.put(form, (suffix, index), value, &key);
+            form.put((suffix, index), value);
         }
         Ok(())
     }
@@ -241,6 +316,9 @@ impl<'a> Reader<'a> {
             return self.scan.next_token().map(drop);
         }
         for index in 0.. {
+            if index > MAX_INDEX {
+                return Err(self.scan.error("the list has too many members: 10,001 are the most"));
+            }
             element(self, index)?;
             match self.scan.next_token()? {
                 Token::Comma => {}
@@ -259,10 +337,8 @@ impl<'a> Reader<'a> {
             return self.scan.skip_value(MAX_DEPTH * 2).map(drop);
         };
         if segment == "generic_fields" {
-            if let Some(value) = self.scalar(&segment, true)? {
-                let at = form.parts.entry(segment).or_default().entry(0).or_default();
-                self.put(at, (Cow::Borrowed(""), 0), value, "ctx/generic_fields");
-            }
+            let value = self.scalar(&segment, true)?;
+            form.below(segment, 0).zip(value).into_iter().for_each(|(at, value)| at.put((Cow::Borrowed(""), 0), value));
             return Ok(());
         }
         if self.scan.peek() == Some(b'[') {
@@ -279,38 +355,65 @@ impl<'a> Reader<'a> {
         suffix: Option<Cow<'a, str>>,
         depth: usize,
     ) -> Result<(), Malformed> {
-        if self.scan.peek() == Some(b'{') && suffix.as_deref() != Some("raw") {
-            let at = form.parts.entry(segment).or_default().entry(index).or_default();
-            return self.structured(at, depth + 1);
-        }
         let is_raw = suffix.as_deref() == Some("raw");
-        if let Some(value) = self.scalar(&segment, is_raw)? {
-            let key = segment.to_string();
-            let at = form.parts.entry(segment).or_default().entry(index).or_default();
-            self.put(at, (suffix.unwrap_or(Cow::Borrowed("")), 0), value, &key);
+        if self.scan.peek() == Some(b'{') && !is_raw {
+            return form.below(segment, index).map_or(Ok(()), |at| self.structured(at, depth + 1));
+        }
+        let value = self.scalar(&segment, is_raw)?;
+        if let Some((at, value)) = value.and_then(|value| Some((form.below(segment, index)?, value))) {
+            at.put((suffix.unwrap_or_default(), 0), value);
         }
         Ok(())
     }
 }
 
-/// The node at a path of segments, made where there is none.
-fn place<'f, 'a>(root: &'f mut Form<'a>, path: Cow<'a, str>) -> Result<&'f mut Form<'a>, &'static str> {
-    let (mut at, mut rest) = (root, Some(path));
-    for _ in 0..MAX_DEPTH {
-        let Some(path) = rest.take() else { return Ok(at) };
-        let segment = match path.find('/') {
-            Some(slash) => {
-                let (front, behind) = split_at(path, slash);
-                rest = Some(split_at(behind, 1).1);
-                front
-            }
-            None => path,
-        };
-        let (segment, index) =
-            split_index(segment).filter(|(id, _)| !id.is_empty()).ok_or("a segment is `id` or `id:index`, with an index from 0 to 10,000")?;
-        at = at.parts.entry(segment).or_default().entry(index).or_default();
+/// The path that was placed last, whose nodes are the last ones of theirs: what the next has in common with it is not looked for.
+#[derive(Default)]
+struct Way<'a> {
+    path: Cow<'a, str>,
+    /// How much of it stands before the last segment, and how many segments that are.
+    parent: (usize, usize),
+}
+
+impl<'a> Way<'a> {
+    /// The node at a path of segments, made where there is none.
+    fn place<'f>(&mut self, root: &'f mut Form<'a>, path: Cow<'a, str>) -> Result<&'f mut Form<'a>, &'static str> {
+        let shares = self.parent.0 > 0 && path.get(..self.parent.0) == self.path.get(..self.parent.0);
+        let (length, depth) = if shares { self.parent } else { (0, 0) };
+        let rest = split_at(path.clone(), length).1;
+        if let Some(slash) = rest.rfind('/') {
+            self.parent = (length + slash + 1, depth + rest.matches('/').count());
+        } else if !shares {
+            self.parent = (0, 0);
+        }
+        self.path = path;
+        let from = (0..depth).try_fold(root, |at, _| at.parts.last_mut().map(|last| &mut last.form));
+        let placed = from.ok_or(NO_SEGMENT).and_then(|from| if self.parent.1 < MAX_DEPTH { descend(from, rest) } else { Err(TOO_DEEP) });
+        if placed.is_err() {
+            self.parent = (0, 0);
+        }
+        placed
     }
-    Err("the key has too many segments")
+}
+
+const NO_SEGMENT: &str = "a segment is `id` or `id:index`, with an index from 0 to 10,000";
+
+const TOO_DEEP: &str = "the key has too many segments";
+
+/// The node at a path of segments below another, made where there is none.
+fn descend<'f, 'a>(from: &'f mut Form<'a>, path: Cow<'a, str>) -> Result<&'f mut Form<'a>, &'static str> {
+    let (mut at, mut path) = (from, path);
+    while let Some(slash) = path.find('/') {
+        let (front, behind) = split_at(path, slash);
+        path = split_at(behind, 1).1;
+        at = step(at, front)?;
+    }
+    step(at, path)
+}
+
+fn step<'f, 'a>(at: &'f mut Form<'a>, segment: Cow<'a, str>) -> Result<&'f mut Form<'a>, &'static str> {
+    let (segment, index) = split_index(segment).filter(|(id, _)| !id.is_empty()).ok_or(NO_SEGMENT)?;
+    at.below(segment, index).ok_or(NO_SEGMENT)
 }
 
 fn split_at(text: Cow<'_, str>, at: usize) -> (Cow<'_, str>, Cow<'_, str>) {

@@ -1,7 +1,7 @@
 //! From the tree of segments to a document, along the web template and the class table.
 
 use super::context::Context;
-use super::form::{Form, Value};
+use super::form::{Form, Part, Value};
 use super::{MAX_FINDINGS, nearest, shown, suffix};
 use crate::diag::Finding;
 use crate::rm::class::{Attr, AttrDef, Cls};
@@ -10,7 +10,7 @@ use crate::rm::tree::Tree;
 use crate::template::draft::Draft;
 use crate::template::tree::Template;
 use crate::template::web::{Step, WebNode, WebTemplate};
-use std::collections::BTreeMap;
+use std::fmt::Write;
 
 /// Without `now` a document is only compared with what it was written from: it may lack what every document needs.
 pub(super) fn document(form: &Form<'_>, template: &Template, web: &WebTemplate, now: Option<&str>) -> Result<Tree, Vec<Finding>> {
@@ -31,10 +31,12 @@ pub(super) fn document(form: &Form<'_>, template: &Template, web: &WebTemplate, 
         let near = nearest::nearest(key, super::context::KEYS.into_iter());
         reader.refuse("FLT0103", &format!("ctx/{key}"), format!("`{}` is not a key of `ctx`", shown(key)), &near);
     }
-    let others = form.parts.keys().filter(|k| *k != "ctx" && **k != web.tree.id).map(|k| k.as_ref().to_owned()).collect::<Vec<_>>();
-    for key in others {
-        let message = format!("keys begin with `{}` or `ctx`, not with `{}`", web.tree.id, shown(&key));
-        reader.refuse("FLT0101", &key, message, &[web.tree.id.as_str()]);
+    for (key, instances) in form.segments() {
+        if key != "ctx" && key != web.tree.id {
+            let message = format!("keys begin with `{}` or `ctx`, not with `{}`", web.tree.id, shown(key));
+            reader.refuse("FLT0101", key, message, &[web.tree.id.as_str()]);
+        }
+        reader.one(key, instances);
     }
     let empty = Form::default();
     let body = form.first(&web.tree.id).unwrap_or(&empty);
@@ -93,11 +95,12 @@ impl<'r> Reader<'r, '_> {
     /// Does something one segment further down.
     pub fn below<T>(&mut self, segment: &str, index: Option<u32>, act: impl FnOnce(&mut Self) -> T) -> T {
         let length = self.path.len();
-        self.path.push('/');
+        if length > 0 {
+            self.path.push('/');
+        }
         self.path.push_str(segment);
         if let Some(index) = index {
-            self.path.push(':');
-            self.path.push_str(&index.to_string());
+            let _ = write!(self.path, ":{index}");
         }
         let done = act(self);
         self.path.truncate(length);
@@ -118,7 +121,7 @@ impl<'r> Reader<'r, '_> {
         if class == Cls::OBSERVATION {
             self.origin = ["history_origin", "data_history_origin"].iter().find_map(|name| Some(form.first(name)?.value("")?.text().to_owned()));
         }
-        let mut parts: Vec<_> = form.parts.iter().map(|(segment, instances)| (position(web, segment), segment, instances)).collect();
+        let mut parts: Vec<_> = form.segments().map(|(segment, instances)| (position(web, segment), segment, instances)).collect();
         parts.sort_by_key(|(place, _, _)| place.unwrap_or(usize::MAX));
         for (place, segment, instances) in parts {
             match place.and_then(|place| web.children.get(place)) {
@@ -126,8 +129,8 @@ impl<'r> Reader<'r, '_> {
                 None => self.other_part(&mut draft, web, segment, instances),
             }
         }
-        for ((name, index), value) in &form.values {
-            self.suffix(&mut draft, name, *index, value, Some(web));
+        for given in &form.values {
+            self.suffix(&mut draft, &given.suffix, given.index, &given.value, Some(web));
         }
         if entries_of(&draft) == bare {
             return None;
@@ -137,8 +140,8 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// A segment that is no node: an attribute of the class, or a mistake.
-    fn other_part(&mut self, draft: &mut Draft, web: &'r WebNode, segment: &str, instances: &BTreeMap<u32, Form<'_>>) {
-        if segment.starts_with("transient_") || instances.values().all(Form::is_empty) {
+    fn other_part(&mut self, draft: &mut Draft, web: &'r WebNode, segment: &str, instances: &[Part<'_>]) {
+        if segment.starts_with("transient_") || are_empty(instances) {
             return;
         }
         if self.history_origin(draft, segment, instances) {
@@ -164,16 +167,23 @@ impl<'r> Reader<'r, '_> {
         self.refuse("FLT0101", &key, format!("`{}` is neither a node nor an attribute here", shown(segment)), &near);
     }
 
-    fn instances(&mut self, draft: &mut Draft, kid: &'r WebNode, instances: &BTreeMap<u32, Form<'_>>) {
-        for (index, form) in instances {
-            let told = kid.is_repeated().then_some(*index);
-            self.below(&kid.id, told, |reader| {
-                if *index > 0 && !kid.is_repeated() {
-                    return reader.refuse_here("FLT0105", format!("the index {index} cannot stand here: there is at most one `{}`", kid.id), &[]);
-                }
-                reader.instance(draft, kid, form);
-            });
+    fn instances(&mut self, draft: &mut Draft, kid: &'r WebNode, instances: &[Part<'_>]) {
+        if !kid.is_repeated() {
+            let form = self.one(&kid.id, instances);
+            return form.into_iter().for_each(|form| self.below(&kid.id, None, |reader| reader.instance(draft, kid, form)));
         }
+        for Part { index, form, .. } in instances {
+            self.below(&kid.id, Some(*index), |reader| reader.instance(draft, kid, form));
+        }
+    }
+
+    /// The instance where there can be one only; others are refused.
+    pub fn one<'f, 'a>(&mut self, segment: &str, instances: &'f [Part<'a>]) -> Option<&'f Form<'a>> {
+        for Part { index, .. } in instances.iter().filter(|part| part.index > 0) {
+            let message = format!("the index {index} cannot stand here: there is at most one `{}`", shown(segment));
+            self.below(segment, Some(*index), |reader| reader.refuse_here("FLT0105", message, &[]));
+        }
+        instances.first().filter(|part| part.index == 0).map(|part| &part.form)
     }
 
     fn instance(&mut self, draft: &mut Draft, kid: &'r WebNode, form: &Form<'_>) {
@@ -227,14 +237,13 @@ impl<'r> Reader<'r, '_> {
             element.put(Attr::VALUE, made);
             return Some(element);
         }
-        for (segment, instances) in &form.parts {
+        for (segment, instances) in form.segments() {
             if let Some(def) = of_element(kid.class, segment) {
                 self.attribute(&mut element, segment, def, instances, None);
             }
         }
         let has_null = element.get(Attr::NULL_FLAVOUR).is_some();
-        let is_given =
-            |f: &Form<'_>| !f.values.is_empty() || f.parts.iter().any(|(s, i)| of_element(kid.class, s).is_none() && !i.values().all(Form::is_empty));
+        let is_given = |f: &Form<'_>| !f.values.is_empty() || f.segments().any(|(s, i)| of_element(kid.class, s).is_none() && !are_empty(i));
         if is_given(form) {
             element.add(Attr::VALUE, self.value(kid.class, form, Some(kid), Attr::VALUE).unwrap_or(Draft::object(Cls::ELEMENT)));
             if element.get(Attr::VALUE).is_some_and(|v| v.class() == Cls::ELEMENT) {
@@ -247,28 +256,20 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// The values of an attribute of the Reference Model.
-    pub fn attribute(&mut self, draft: &mut Draft, segment: &str, def: &'static AttrDef, instances: &BTreeMap<u32, Form<'_>>, like: Option<Cls>) {
-        for (index, form) in instances {
-            let told = def.card.is_list().then_some(*index);
-            self.below(segment, told, |reader| {
-                if *index > 0 && !def.card.is_list() {
-                    return reader.refuse_here("FLT0105", format!("the index {index} cannot stand here: there is at most one"), &[]);
-                }
-                let class = like.filter(|_| matches!(def.attr, Attr::LOWER | Attr::UPPER)).unwrap_or(def.ty);
-                let made = reader.typed(class, form, def, like);
-                if let Some(made) = made {
-                    draft.add(def.attr, made);
-                }
-            });
+    pub fn attribute(&mut self, draft: &mut Draft, segment: &str, def: &'static AttrDef, instances: &[Part<'_>], like: Option<Cls>) {
+        if !def.card.is_list() {
+            let form = self.one(segment, instances);
+            return form.into_iter().for_each(|form| self.below(segment, None, |reader| reader.attribute_value(draft, form, def, like)));
+        }
+        for Part { index, form, .. } in instances {
+            self.below(segment, Some(*index), |reader| reader.attribute_value(draft, form, def, like));
         }
     }
 
-    fn typed(&mut self, class: Cls, form: &Form<'_>, def: &AttrDef, like: Option<Cls>) -> Option<Draft> {
-        if !class.is_primitive() {
-            return self.value_like(class, form, None, def.attr, like);
-        }
-        let value = form.value("").or_else(|| form.value("value"))?;
-        self.leaf(class, value)
+    fn attribute_value(&mut self, draft: &mut Draft, form: &Form<'_>, def: &AttrDef, like: Option<Cls>) {
+        let class = like.filter(|_| matches!(def.attr, Attr::LOWER | Attr::UPPER)).unwrap_or(def.ty);
+        let made = self.value_like(class, form, None, def.attr, like);
+        made.into_iter().for_each(|made| draft.add(def.attr, made));
     }
 
     /// An object that is no node of its own.
@@ -284,20 +285,19 @@ impl<'r> Reader<'r, '_> {
             return self.raw(raw, class, form);
         }
         if class.is_primitive() {
-            let value = form.value("").or_else(|| form.value("value"))?;
-            return self.leaf(class, value);
+            return self.primitive(class, form);
         }
         let class = self.chosen(class, form, web, at, like)?;
-        if class == Cls::DV_QUANTITY && form.parts.is_empty() && form.values.keys().all(|(name, _)| matches!(name.as_ref(), "unit" | "units")) {
+        if class == Cls::DV_QUANTITY && form.is_leaf() && form.values.iter().all(|given| matches!(given.suffix.as_ref(), "unit" | "units")) {
             return None;
         }
         let mut draft = Draft::object(class);
-        for ((name, index), value) in &form.values {
-            self.suffix(&mut draft, name, *index, value, web);
+        for given in &form.values {
+            self.suffix(&mut draft, &given.suffix, given.index, &given.value, web);
         }
-        for (segment, instances) in &form.parts {
+        for (segment, instances) in form.segments() {
             let is_elements = web.is_some_and(|w| w.element().is_some()) && of_element(class, segment).is_some();
-            if is_elements || segment.starts_with("transient_") || instances.values().all(Form::is_empty) {
+            if is_elements || segment.starts_with("transient_") || are_empty(instances) {
                 continue;
             }
             self.value_part(&mut draft, segment, instances, web, like);
@@ -306,17 +306,30 @@ impl<'r> Reader<'r, '_> {
         Some(draft)
     }
 
-    fn value_part(&mut self, draft: &mut Draft, segment: &str, instances: &BTreeMap<u32, Form<'_>>, web: Option<&'r WebNode>, like: Option<Cls>) {
+    /// A value without suffixes of its own.
+    fn primitive(&mut self, class: Cls, form: &Form<'_>) -> Option<Draft> {
+        let is_main = |suffix: &str| matches!(suffix, "" | "value");
+        for given in form.values.iter().filter(|given| !is_main(&given.suffix) || given.index > 0) {
+            let key = format!("{}|{}", self.path, given.suffix);
+            self.refuse("FLT0102", &key, format!("`|{}` cannot stand here: the value has no suffix", shown(&given.suffix)), &[]);
+        }
+        for (segment, _) in form.segments().filter(|(segment, _)| !is_main(segment)) {
+            let key = format!("{}/{segment}", self.path);
+            self.refuse("FLT0101", &key, format!("`{}` cannot stand here: nothing stands below a value", shown(segment)), &[]);
+        }
+        form.value("").or_else(|| form.value("value")).and_then(|value| self.leaf(class, value))
+    }
+
+    fn value_part(&mut self, draft: &mut Draft, segment: &str, instances: &[Part<'_>], web: Option<&'r WebNode>, like: Option<Cls>) {
         let class = draft.class();
         let kid = web.and_then(|w| w.child(segment));
-        if let (Some(kid), Some(form)) = (kid.filter(|k| k.steps.len() == 1), instances.get(&0)) {
-            let made = self.below(segment, None, |r| r.value(kid.class, form, Some(kid), attr_of(kid)));
-            made.into_iter().for_each(|made| draft.add(attr_of(kid), made));
-            return;
+        if let Some(kid) = kid.filter(|k| k.steps.len() == 1) {
+            let form = self.one(segment, instances);
+            let made = form.and_then(|form| self.below(segment, None, |r| r.value(kid.class, form, Some(kid), attr_of(kid))));
+            return made.into_iter().for_each(|made| draft.add(attr_of(kid), made));
         }
-        let bare = instances.get(&0).filter(|f| f.parts.is_empty()).and_then(|f| f.value(""));
-        if let Some(value) = bare
-            && self.is_suffix(class, segment)
+        if let [Part { index: 0, form, .. }] = instances
+            && let Some(value) = form.alone().filter(|_| self.is_suffix(class, segment))
         {
             return self.suffix(draft, segment, 0, value, web);
         }
@@ -326,12 +339,14 @@ impl<'r> Reader<'r, '_> {
             return;
         }
         if class == Cls::FEEDER_AUDIT && segment == "original_content_multimedia" {
-            let made = instances.get(&0).and_then(|f| self.below(segment, None, |r| r.value(Cls::DV_MULTIMEDIA, f, None, Attr::ORIGINAL_CONTENT)));
+            let made = self
+                .one(segment, instances)
+                .and_then(|f| self.below(segment, None, |r| r.value(Cls::DV_MULTIMEDIA, f, None, Attr::ORIGINAL_CONTENT)));
             return made.into_iter().for_each(|m| draft.put(Attr::ORIGINAL_CONTENT, m));
         }
         match suffix::attribute(class, segment) {
             Some(def) => self.attribute(draft, segment, def, instances, limits),
-            None if class.is_a(Cls::PARTICIPATION) || class.is_a(Cls::PARTY_PROXY) => {}
+            None if class == Cls::PARTICIPATION && OF_PARTY.contains(&segment) => {}
             None => {
                 let names: Vec<String> = suffix::of(class).map(|s| format!("|{}", s.name)).collect();
                 let attributes: Vec<String> = class.attrs().iter().map(|d| suffix::segment(d.attr, d.card.is_list())).collect();
@@ -344,7 +359,7 @@ impl<'r> Reader<'r, '_> {
 
     /// Canonical JSON in place of keys.
     fn raw(&mut self, raw: &Value<'_>, class: Cls, form: &Form<'_>) -> Option<Draft> {
-        if form.values.len() > 1 || !form.parts.is_empty() {
+        if form.values.len() > 1 || !form.is_leaf() {
             self.refuse_here("FLT0107", "`|raw` stands for the whole object: no other key can stand at it or below it", &[]);
         }
         match json::read(&raw.text().replace("\"@class\"", "\"_type\""), class) {
@@ -428,6 +443,13 @@ impl<'r> Reader<'r, '_> {
     }
 }
 
+/// What keys of a participation say of its party.
+const OF_PARTY: [&str; 3] = ["_identifier", "relationship", "_relationship"];
+
+fn are_empty(instances: &[Part<'_>]) -> bool {
+    instances.iter().all(|part| part.form.is_empty())
+}
+
 /// How many attributes a draft has, lists by their members.
 pub(super) fn entries_of(draft: &Draft) -> usize {
     match draft {
@@ -500,7 +522,7 @@ pub(super) fn standing(class: Cls) -> Cls {
 
 /// The class of an object: an EVENT with a width is an INTERVAL_EVENT.
 fn instance_class(class: Cls, form: &Form<'_>) -> Cls {
-    let has = |name: &str| form.parts.contains_key(name) || form.value(name).is_some();
+    let has = |name: &str| !form.instances(name).is_empty() || form.value(name).is_some();
     if class == Cls::EVENT && ["width", "math_function", "sample_count", "_width", "_math_function"].into_iter().any(has) {
         return Cls::INTERVAL_EVENT;
     }

@@ -133,9 +133,20 @@ pub(super) static SUFFIXES: [Suffix; 99] = [
     both(Cls::PARTICIPATION, "function", &[Attr::FUNCTION, Attr::VALUE]),
 ];
 
+impl Suffix {
+    fn is_of(&self, class: Cls) -> bool {
+        class.is_a(self.class) && !(class == Cls::DV_CODED_TEXT && self.class == Cls::DV_TEXT && self.name.is_empty())
+    }
+}
+
 /// The suffixes of a class, more special ones first.
 pub(super) fn of(class: Cls) -> impl Iterator<Item = &'static Suffix> {
-    SUFFIXES.iter().filter(move |s| class.is_a(s.class) && !(class == Cls::DV_CODED_TEXT && s.class == Cls::DV_TEXT && s.name.is_empty()))
+    SUFFIXES.iter().filter(move |s| s.is_of(class))
+}
+
+/// The suffix of a class by its name.
+pub(super) fn named(class: Cls, name: &str) -> Option<&'static Suffix> {
+    SUFFIXES.iter().find(|s| s.is_of(class) && s.name == name)
 }
 
 /// The attribute that a segment names: `_link` is `links`, `_work_flow_id` is `workflow_id`.
