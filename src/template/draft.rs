@@ -2,38 +2,44 @@
 
 use crate::rm::class::{Attr, Cls};
 use crate::rm::tree::{Kind, NodeId, NodeRef, Tree};
+use std::borrow::Cow;
 
-/// An object, a list or a leaf.
+/// An object, a list or a leaf; texts are borrowed where they can be.
 #[derive(Clone, Debug)]
-pub(super) enum Draft {
-    Object(Cls, Vec<(Attr, Draft)>),
-    List(Cls, Vec<Draft>),
-    Leaf(Cls, String),
+pub(super) enum Draft<'d> {
+    Object(Cls, Vec<(Attr, Draft<'d>)>),
+    List(Cls, Vec<Draft<'d>>),
+    Leaf(Cls, Cow<'d, str>),
 }
 
-impl Draft {
+impl<'d> Draft<'d> {
     /// An object without attributes.
-    pub fn object(class: Cls) -> Draft {
+    pub fn object(class: Cls) -> Draft<'d> {
         Draft::Object(class, Vec::new())
     }
 
     /// An object with one leaf.
-    pub fn holding(class: Cls, attr: Attr, text: impl Into<String>) -> Draft {
+    pub fn holding(class: Cls, attr: Attr, text: impl Into<Cow<'d, str>>) -> Draft<'d> {
         Draft::object(class).with(attr, Draft::text(text))
     }
 
+    /// A leaf of a primitive type.
+    pub fn leaf(class: Cls, text: impl Into<Cow<'d, str>>) -> Draft<'d> {
+        Draft::Leaf(class, text.into())
+    }
+
     /// A text leaf.
-    pub fn text(text: impl Into<String>) -> Draft {
+    pub fn text(text: impl Into<Cow<'d, str>>) -> Draft<'d> {
         Draft::Leaf(Cls::STRING, text.into())
     }
 
     /// A boolean leaf.
-    pub fn boolean(value: bool) -> Draft {
-        Draft::Leaf(Cls::BOOLEAN, value.to_string())
+    pub fn boolean(value: bool) -> Draft<'d> {
+        Draft::Leaf(Cls::BOOLEAN, Cow::Borrowed(if value { "true" } else { "false" }))
     }
 
     /// A CODE_PHRASE.
-    pub fn code(terminology: &str, code: &str) -> Draft {
+    pub fn code(terminology: impl Into<Cow<'d, str>>, code: impl Into<Cow<'d, str>>) -> Draft<'d> {
         let terminology = Draft::holding(Cls::TERMINOLOGY_ID, Attr::VALUE, terminology);
         Draft::holding(Cls::CODE_PHRASE, Attr::CODE_STRING, code).with(Attr::TERMINOLOGY_ID, terminology)
     }
@@ -46,13 +52,13 @@ impl Draft {
     }
 
     /// The same with an attribute, in place of what stood there.
-    pub fn with(mut self, attr: Attr, value: Draft) -> Draft {
+    pub fn with(mut self, attr: Attr, value: Draft<'d>) -> Draft<'d> {
         self.put(attr, value);
         self
     }
 
     /// Puts an attribute in place of what stood there.
-    pub fn put(&mut self, attr: Attr, value: Draft) {
+    pub fn put(&mut self, attr: Attr, value: Draft<'d>) {
         if let Draft::Object(_, attributes) = self {
             attributes.retain(|(a, _)| *a != attr);
             attributes.push((attr, value));
@@ -60,19 +66,19 @@ impl Draft {
     }
 
     /// The value at an attribute.
-    pub fn get(&self, attr: Attr) -> Option<&Draft> {
+    pub fn get(&self, attr: Attr) -> Option<&Draft<'d>> {
         let Draft::Object(_, attributes) = self else { return None };
         attributes.iter().find(|(a, _)| *a == attr).map(|(_, value)| value)
     }
 
     /// The value at an attribute, to be changed.
-    pub fn get_mut(&mut self, attr: Attr) -> Option<&mut Draft> {
+    pub fn get_mut(&mut self, attr: Attr) -> Option<&mut Draft<'d>> {
         let Draft::Object(_, attributes) = self else { return None };
         attributes.iter_mut().find(|(a, _)| *a == attr).map(|(_, value)| value)
     }
 
     /// Adds a value at an attribute: to its list, or in place of what stood there.
-    pub fn add(&mut self, attr: Attr, value: Draft) {
+    pub fn add(&mut self, attr: Attr, value: Draft<'d>) {
         let Some(def) = self.class().attr(attr) else { return };
         if !def.card.is_list() {
             return self.put(attr, value);
@@ -84,7 +90,7 @@ impl Draft {
     }
 
     /// The members at an attribute: those of the list, or the one value.
-    pub fn members(&self, attr: Attr) -> &[Draft] {
+    pub fn members(&self, attr: Attr) -> &[Draft<'d>] {
         match self.get(attr) {
             Some(Draft::List(_, members)) => members,
             Some(one) => std::slice::from_ref(one),
@@ -93,7 +99,7 @@ impl Draft {
     }
 
     /// The same, to be changed.
-    pub fn members_mut(&mut self, attr: Attr) -> &mut [Draft] {
+    pub fn members_mut(&mut self, attr: Attr) -> &mut [Draft<'d>] {
         match self.get_mut(attr) {
             Some(Draft::List(_, members)) => members,
             Some(one) => std::slice::from_mut(one),
@@ -102,11 +108,11 @@ impl Draft {
     }
 
     /// A document, or a part of one.
-    pub fn of(node: NodeRef<'_>) -> Draft {
+    pub fn of(node: NodeRef<'_>) -> Draft<'d> {
         match node.kind() {
             Kind::Object => Draft::Object(node.class(), node.children().filter_map(|c| Some((c.attr()?, Draft::of(c)))).collect()),
             Kind::List => Draft::List(node.class(), node.children().map(Draft::of).collect()),
-            _ => Draft::Leaf(node.class(), node.text().to_owned()),
+            _ => Draft::Leaf(node.class(), Cow::Owned(node.text().to_owned())),
         }
     }
 
@@ -118,6 +124,14 @@ impl Draft {
         }
     }
 
+    /// The same, to be kept.
+    pub fn copy_along(&self, attrs: &[Attr]) -> Option<Cow<'d, str>> {
+        match attrs.iter().try_fold(self, |draft, attr| draft.get(*attr))? {
+            Draft::Leaf(_, text) => Some(text.clone()),
+            _ => None,
+        }
+    }
+
     /// Changes the runtime name, where it is a plain text.
     pub fn number(&mut self, number: usize) {
         let Draft::Object(_, attributes) = self else { return };
@@ -125,7 +139,7 @@ impl Draft {
         if let Draft::Object(Cls::DV_TEXT, parts) = name
             && let Some((_, Draft::Leaf(_, text))) = parts.iter_mut().find(|(a, _)| *a == Attr::VALUE)
         {
-            text.push_str(&format!(" #{number}"));
+            text.to_mut().push_str(&format!(" #{number}"));
         }
     }
 

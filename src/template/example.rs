@@ -8,7 +8,7 @@ mod defaults;
 mod leaf;
 mod slot;
 
-use super::draft::Draft;
+use super::draft;
 use super::tree::{Attribute, Constraint, Node, Template};
 use super::validate::validate;
 use crate::diag::{Finding, Severity};
@@ -64,6 +64,9 @@ pub fn example(template: &Template, kind: ExampleKind, language: Option<&str>, n
 
 /// A draft, or why there can be none.
 type Made = Result<Draft, Vec<Finding>>;
+
+/// Examples own their texts.
+type Draft = draft::Draft<'static>;
 
 /// Which end of an interval is being made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -262,12 +265,12 @@ impl<'t> Place<'t> {
     /// Node id, archetype and runtime name.
     fn identity(&mut self, node: Option<&'t Node>, id: Option<&str>) -> Result<Vec<(Attr, Draft)>, Vec<Finding>> {
         let id = id.or(node.map(Node::id)).filter(|id| !id.is_empty()).unwrap_or("at0001");
-        let mut identity = vec![(Attr::ARCHETYPE_NODE_ID, Draft::text(id)), (Attr::NAME, self.name(node, id)?)];
+        let mut identity = vec![(Attr::ARCHETYPE_NODE_ID, Draft::text(id.to_owned())), (Attr::NAME, self.name(node, id)?)];
         if crate::rm::id::is_archetype_id(id) {
             let mut details = Draft::holding(Cls::ARCHETYPED, Attr::RM_VERSION, defaults::RM_VERSION)
-                .with(Attr::ARCHETYPE_ID, Draft::holding(Cls::ARCHETYPE_ID, Attr::VALUE, id));
+                .with(Attr::ARCHETYPE_ID, Draft::holding(Cls::ARCHETYPE_ID, Attr::VALUE, id.to_owned()));
             if self.path.is_empty() {
-                details.put(Attr::TEMPLATE_ID, Draft::holding(Cls::TEMPLATE_ID, Attr::VALUE, self.template.template_id.as_str()));
+                details.put(Attr::TEMPLATE_ID, Draft::holding(Cls::TEMPLATE_ID, Attr::VALUE, self.template.template_id.clone()));
             }
             identity.push((Attr::ARCHETYPE_DETAILS, details));
         }

@@ -1,9 +1,9 @@
 //! What stands in an example where neither the template nor the class says more.
 
+use super::Draft;
 use super::Place;
 use crate::rm::class::{Attr, AttrDef, Cls};
 use crate::rm::time::TemporalKind;
-use crate::template::draft::Draft;
 
 /// Filler text: no language, no meaning.
 pub(super) const TEXT: &str = "Lorem ipsum";
@@ -96,7 +96,7 @@ pub(super) fn leaf(place: &Place<'_>, owner: Cls, def: &AttrDef) -> Draft {
         Cls::OCTETS => "RXhhbXBsZQ==".to_owned(),
         _ => text(place, owner, def.attr),
     };
-    Draft::Leaf(def.ty, text)
+    Draft::leaf(def.ty, text)
 }
 
 fn text(place: &Place<'_>, owner: Cls, attr: Attr) -> String {

@@ -1,6 +1,7 @@
 //! Values inside of constraints: candidates, of which the first that the validator accepts is taken.
 
 use super::super::tree::{Constraint, Interval, Node, OrdinalItem, QuantityItem};
+use super::Draft;
 use super::{Limit, Made, Place, constrained, defaults, holds, is_forbidden};
 use crate::diag::Finding;
 use crate::rm;
@@ -8,7 +9,6 @@ use crate::rm::class::{Attr, AttrDef, Cls};
 use crate::rm::terminology;
 use crate::rm::time::Temporal;
 use crate::rm::units;
-use crate::template::draft::Draft;
 
 /// The most decimals that are tried.
 const DECIMALS: u32 = 6;
@@ -17,7 +17,7 @@ impl<'t> Place<'t> {
     /// A text, number or boolean.
     pub(super) fn leaf(&mut self, node: &'t Node, owner: Cls, def: &AttrDef) -> Made {
         match self.texts(node, owner, def).into_iter().next() {
-            Some(text) => Ok(Draft::Leaf(def.ty, text)),
+            Some(text) => Ok(Draft::leaf(def.ty, text)),
             None => Err(self.problem("no value meets the constraint")),
         }
     }
@@ -32,14 +32,14 @@ impl<'t> Place<'t> {
                 (_, Constraint::Temporal { kind, .. }) => Temporal::parse(*kind, text).is_some(),
                 _ => !text.is_empty(),
             };
-            is_sound && holds(self, Draft::Leaf(def.ty, text.clone()), def.attr, node)
+            is_sound && holds(self, Draft::leaf(def.ty, text.clone()), def.attr, node)
         });
         texts
     }
 
     fn candidates(&self, node: &Node, owner: Cls, def: &AttrDef) -> Vec<String> {
         let default = || match defaults::leaf(self, owner, def) {
-            Draft::Leaf(_, text) => text,
+            Draft::Leaf(_, text) => text.into_owned(),
             _ => String::new(),
         };
         match &node.constraint {
@@ -103,9 +103,9 @@ impl<'t> Place<'t> {
             for decimals in (0..=DECIMALS).filter(is_allowed) {
                 for magnitude in self.numbers(item.magnitude.as_ref(), decimals) {
                     let mut draft =
-                        Draft::holding(Cls::DV_QUANTITY, Attr::UNITS, item.units.as_str()).with(Attr::MAGNITUDE, Draft::Leaf(Cls::REAL, magnitude));
+                        Draft::holding(Cls::DV_QUANTITY, Attr::UNITS, item.units.clone()).with(Attr::MAGNITUDE, Draft::leaf(Cls::REAL, magnitude));
                     if range.is_some_and(|p| p.lower.is_some() || p.upper.is_some()) {
-                        draft.put(Attr::PRECISION, Draft::Leaf(Cls::INTEGER, decimals.to_string()));
+                        draft.put(Attr::PRECISION, Draft::leaf(Cls::INTEGER, decimals.to_string()));
                     }
                     if holds(self, draft.clone(), Attr::VALUE, node) {
                         return Ok(draft);
@@ -120,7 +120,7 @@ impl<'t> Place<'t> {
     pub(super) fn measured(&mut self, property: &str) -> Draft {
         let unit = units::of_property(property).next().map_or("1", |unit| unit.ucum);
         let magnitude = self.numbers(None, 0).into_iter().next().unwrap_or_default();
-        Draft::holding(Cls::DV_QUANTITY, Attr::UNITS, unit).with(Attr::MAGNITUDE, Draft::Leaf(Cls::REAL, magnitude))
+        Draft::holding(Cls::DV_QUANTITY, Attr::UNITS, unit).with(Attr::MAGNITUDE, Draft::leaf(Cls::REAL, magnitude))
     }
 
     /// The first pair of value and symbol.
@@ -129,8 +129,9 @@ impl<'t> Place<'t> {
         let number = class.attr(Attr::VALUE).map_or(Cls::INTEGER, |def| def.ty);
         for item in self.ends(list) {
             let text = self.rubric(Some(node), &item.terminology, &item.code);
-            let symbol = Draft::holding(Cls::DV_CODED_TEXT, Attr::VALUE, text).with(Attr::DEFINING_CODE, Draft::code(&item.terminology, &item.code));
-            let draft = Draft::object(class).with(Attr::VALUE, Draft::Leaf(number, item.value.to_string())).with(Attr::SYMBOL, symbol);
+            let symbol = Draft::holding(Cls::DV_CODED_TEXT, Attr::VALUE, text)
+                .with(Attr::DEFINING_CODE, Draft::code(item.terminology.clone(), item.code.clone()));
+            let draft = Draft::object(class).with(Attr::VALUE, Draft::leaf(number, item.value.to_string())).with(Attr::SYMBOL, symbol);
             if holds(self, draft.clone(), Attr::VALUE, node) {
                 return Ok(draft);
             }
@@ -148,7 +149,7 @@ impl<'t> Place<'t> {
             None => "example",
         };
         let named = if terminology.is_empty() { usual.as_str() } else { terminology };
-        Draft::code(named, code)
+        Draft::code(named.to_owned(), code.to_owned())
     }
 
     /// The CODE_PHRASE of an attribute that nothing constrains.
@@ -185,7 +186,7 @@ impl<'t> Place<'t> {
         let all: Vec<(&str, &str)> =
             allowed.flat_map(|(terminology, codes)| codes.iter().map(|code| (terminology.as_str(), code.as_str()))).collect();
         match all.iter().find(|(terminology, code)| self.rubric(node, terminology, code) == text) {
-            Some((terminology, code)) => draft.put(Attr::DEFINING_CODE, Draft::code(terminology, code)),
+            Some((terminology, code)) => draft.put(Attr::DEFINING_CODE, Draft::code((*terminology).to_owned(), (*code).to_owned())),
             None if all.iter().any(|(terminology, _)| *terminology == "local") => {
                 return self.problem("none of the codes has the text that the template asks for");
             }
@@ -251,11 +252,11 @@ impl<'t> Place<'t> {
                 for numerator in &numerators {
                     for precision in &precisions {
                         let mut draft = Draft::object(Cls::DV_PROPORTION)
-                            .with(Attr::TYPE, Draft::Leaf(Cls::INTEGER, kind.clone()))
-                            .with(Attr::NUMERATOR, Draft::Leaf(Cls::REAL, numerator.clone()))
-                            .with(Attr::DENOMINATOR, Draft::Leaf(Cls::REAL, denominator.clone()));
+                            .with(Attr::TYPE, Draft::leaf(Cls::INTEGER, kind.clone()))
+                            .with(Attr::NUMERATOR, Draft::leaf(Cls::REAL, numerator.clone()))
+                            .with(Attr::DENOMINATOR, Draft::leaf(Cls::REAL, denominator.clone()));
                         if let Some(precision) = precision {
-                            draft.put(Attr::PRECISION, Draft::Leaf(Cls::INTEGER, precision.clone()));
+                            draft.put(Attr::PRECISION, Draft::leaf(Cls::INTEGER, precision.clone()));
                         }
                         let tree = draft.clone().into_tree(None);
                         if tree.root().is_some_and(|root| rm::validate::validate(root).is_empty()) {

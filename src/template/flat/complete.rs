@@ -1,6 +1,6 @@
 //! Values: suffixes that are more than a leaf, and what follows from the template where a suffix is missing.
 
-use super::form::{Form, Value};
+use super::form::Form;
 use super::read::Reader;
 use super::{nearest, shown, suffix};
 use crate::rm::class::{Attr, Cls};
@@ -51,7 +51,7 @@ const PARTS: [(&str, char, bool); 7] = [
 
 impl<'r> Reader<'r, '_> {
     /// The class of a value where the declared one leaves it open.
-    pub fn chosen(&mut self, class: Cls, form: &Form<'_>, web: Option<&WebNode>, at: Attr, like: Option<Cls>) -> Option<Cls> {
+    pub fn chosen(&mut self, class: Cls, form: &'r Form<'_>, web: Option<&'r WebNode>, at: Attr, like: Option<Cls>) -> Option<Cls> {
         let has = |suffix: &str| form.value(suffix).is_some();
         let named = form.value("_type").and_then(|v| Cls::parse(v.text()));
         if let Some(named) = named.filter(|n| n.is_a(class)) {
@@ -79,24 +79,23 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// Puts the value of a suffix where it belongs.
-    pub fn suffix(&mut self, draft: &mut Draft, name: &str, index: u32, value: &Value<'_>, web: Option<&'r WebNode>) {
+    pub fn suffix(&mut self, draft: &mut Draft<'r>, name: &'r str, index: u32, text: &'r str, web: Option<&'r WebNode>) {
         let class = draft.class();
         let found = suffix::named(class, name).filter(|_| index == 0);
-        let text = value.text();
         match (class, name, found) {
             (_, "_type" | "raw", _) => {}
             (Cls::DV_DURATION, name, None) if PARTS.iter().any(|(n, _, _)| *n == name) => {}
             (Cls::DV_PROPORTION, "" | "value", _) => {}
             (Cls::DV_CODED_TEXT, "", _) => self.coded(draft, text, web),
-            (Cls::DV_TEXT, "other", _) => self.set(draft, &[Attr::VALUE], value),
+            (Cls::DV_TEXT, "other", _) => self.set(draft, &[Attr::VALUE], text),
             (Cls::DV_ORDINAL | Cls::DV_SCALE, "" | "value", _) => self.ordinal(draft, text, web),
             (Cls::PARTICIPATION, "mode", _) => draft.put(Attr::MODE, mode(text)),
             (Cls::PARTICIPATION, name, None) if is_party(name) => {}
             (class, name, None) if class.is_a(Cls::PARTY_PROXY) && (name.starts_with("identifiers_") || name == "identifier") => {}
-            (_, name, None) if class.is_a(Cls::UID_BASED_ID) && matches!(name, "" | "value") => self.set(draft, &[Attr::VALUE], value),
-            (_, "", None) if class == Cls::PARTY_IDENTIFIED => self.set(draft, &[Attr::NAME], value),
-            (Cls::DV_CODED_TEXT | Cls::CODE_PHRASE | Cls::DV_ORDINAL, code, None) if is_true(value) && !code.is_empty() => self.legacy(draft, code),
-            (_, _, Some(found)) => self.set(draft, found.path, value),
+            (_, name, None) if class.is_a(Cls::UID_BASED_ID) && matches!(name, "" | "value") => self.set(draft, &[Attr::VALUE], text),
+            (_, "", None) if class == Cls::PARTY_IDENTIFIED => self.set(draft, &[Attr::NAME], text),
+            (Cls::DV_CODED_TEXT | Cls::CODE_PHRASE | Cls::DV_ORDINAL, code, None) if is_true(text) && !code.is_empty() => self.legacy(draft, code),
+            (_, _, Some(found)) => self.set(draft, found.path, text),
             (_, name, None) => self.unknown_suffix(class, name),
         }
     }
@@ -114,7 +113,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// A code as a suffix with the value `true`.
-    fn legacy(&mut self, draft: &mut Draft, code: &str) {
+    fn legacy(&mut self, draft: &mut Draft<'r>, code: &'r str) {
         let path: &[Attr] = match draft.class() {
             Cls::CODE_PHRASE => &[Attr::CODE_STRING],
             Cls::DV_ORDINAL => &[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING],
@@ -125,47 +124,47 @@ impl<'r> Reader<'r, '_> {
                 let message = format!("`|{}` contradicts the code that is given", shown(code));
                 self.refuse_here("FLT0107", message, &[]);
             }
-            _ => self.set(draft, path, &Value::Text(Cow::Borrowed(code))),
+            _ => self.set(draft, path, code),
         }
     }
 
     /// A coded text as one text: `code`, `code::text`, `terminology::code::text`, or the text alone.
-    fn coded(&mut self, draft: &mut Draft, text: &str, web: Option<&WebNode>) {
-        let parts: Vec<&str> = text.splitn(3, "::").collect();
+    fn coded(&mut self, draft: &mut Draft<'r>, text: &'r str, web: Option<&'r WebNode>) {
+        let parts: Vec<&'r str> = text.splitn(3, "::").collect();
         let (terminology, code, label) = match parts.as_slice() {
             [terminology, code, label] => (Some(*terminology), *code, Some(*label)),
             [code, label] => (None, *code, Some(*label)),
             _ => match self.code_with_text(web, text) {
-                Some((terminology, code)) => return put_code(draft, &terminology, &code, Some(text)),
+                Some((terminology, code)) => return put_code(draft, terminology.into(), code.into(), Some(text.into())),
                 None => (None, text, None),
             },
         };
         if let Some(terminology) = terminology {
-            put_code(draft, terminology, code, label);
+            put_code(draft, terminology.into(), code.into(), label.map(Cow::Borrowed));
         } else {
-            self.set(draft, &[Attr::DEFINING_CODE, Attr::CODE_STRING], &Value::Text(Cow::Borrowed(code)));
+            self.set(draft, &[Attr::DEFINING_CODE, Attr::CODE_STRING], code);
             label.into_iter().for_each(|l| draft.put(Attr::VALUE, Draft::text(l)));
         }
     }
 
     /// The code that the template offers under a text.
-    fn code_with_text(&self, web: Option<&WebNode>, text: &str) -> Option<(String, String)> {
+    fn code_with_text(&self, web: Option<&'r WebNode>, text: &str) -> Option<(&'r str, &'r str)> {
         let web = web?;
         let (terminology, codes) = web.codes()?;
         let found = codes.iter().find(|c| self.label(Some(web), terminology, c).is_some_and(|l| l == text))?;
-        Some((terminology.to_owned(), found.clone()))
+        Some((terminology, found))
     }
 
     /// The text of a code: that of the openEHR terminology, or of the template in the language of texts, else in its own.
-    pub fn label(&self, web: Option<&WebNode>, terminology: &str, code: &str) -> Option<String> {
+    pub fn label(&self, web: Option<&'r WebNode>, terminology: &str, code: &str) -> Option<Cow<'r, str>> {
         let openehr = Some(code).filter(|_| terminology == "openehr").and_then(terminology::rubric);
         let root = web.and_then(|w| w.value.as_ref().map(|v| v.root).or_else(|| w.last_step().map(|s| s.root)));
         let node = root.map(|root| Node { root, ..crate::template::web::blank() });
-        let term = |code: &str| self.template.term(node.as_ref()?, &self.language, code).map(|t| t.text.trim().to_owned());
-        openehr.map(str::to_owned).or_else(|| term(code)).or_else(|| term(&format!("{terminology}::{code}"))).filter(|t| !t.is_empty())
+        let term = |code: &str| self.template.term(node.as_ref()?, self.language, code).map(|t| t.text.trim());
+        openehr.or_else(|| term(code)).or_else(|| term(&format!("{terminology}::{code}"))).filter(|t| !t.is_empty()).map(Cow::Borrowed)
     }
 
-    fn ordinal(&mut self, draft: &mut Draft, text: &str, web: Option<&WebNode>) {
+    fn ordinal(&mut self, draft: &mut Draft<'r>, text: &'r str, web: Option<&'r WebNode>) {
         let list = ordinals(web);
         let code = text.split("::").next().unwrap_or(text);
         let by_number = text.parse::<f64>().ok().and_then(|n| list.iter().find(|i| i.value.total_cmp(&n).is_eq()));
@@ -173,18 +172,18 @@ impl<'r> Reader<'r, '_> {
         let found = found.or_else(|| list.iter().find(|i| self.label(web, &i.terminology, &i.code).is_some_and(|l| l == text)));
         match found {
             Some(item) if draft.text_along(&[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING]).is_none() => {
-                self.set(draft, &[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING], &Value::Text(Cow::Borrowed(&item.code)));
+                self.set(draft, &[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING], &item.code);
             }
             Some(_) => {}
-            None => self.set(draft, &[Attr::SYMBOL, Attr::VALUE], &Value::Text(Cow::Borrowed(text))),
+            None => self.set(draft, &[Attr::SYMBOL, Attr::VALUE], text),
         }
         if found.is_some_and(|i| self.label(web, &i.terminology, &i.code).is_some_and(|l| l == text)) {
-            self.set(draft, &[Attr::SYMBOL, Attr::VALUE], &Value::Text(Cow::Borrowed(text)));
+            self.set(draft, &[Attr::SYMBOL, Attr::VALUE], text);
         }
     }
 
     /// What follows where it is not said.
-    pub fn complete(&mut self, draft: &mut Draft, form: &Form<'_>, web: Option<&'r WebNode>, at: Attr, like: Option<Cls>) {
+    pub fn complete(&mut self, draft: &mut Draft<'r>, form: &'r Form<'_>, web: Option<&'r WebNode>, at: Attr, like: Option<Cls>) {
         let class = draft.class();
         match class {
             Cls::DV_CODED_TEXT => self.complete_code(draft, web, at),
@@ -195,17 +194,17 @@ impl<'r> Reader<'r, '_> {
             Cls::DV_DURATION => self.complete_duration(draft, form),
             Cls::DV_PARSABLE if draft.get(Attr::FORMALISM).is_none() && at != Attr::ORIGINAL_CONTENT => {
                 let only = web.into_iter().flat_map(|w| w.constraints_at(&["formalism"])).find_map(|n| match &n.constraint {
-                    Constraint::Text { list, .. } => list.first().cloned(),
+                    Constraint::Text { list, .. } => list.first(),
                     _ => None,
                 });
                 let default = if at == Attr::TIMING { "timing" } else { "text/plain" };
-                draft.put(Attr::FORMALISM, Draft::text(only.unwrap_or_else(|| default.to_owned())));
+                draft.put(Attr::FORMALISM, Draft::text(only.map_or(default, String::as_str)));
             }
-            Cls::DV_MULTIMEDIA if draft.get(Attr::SIZE).is_none() => draft.put(Attr::SIZE, Draft::Leaf(Cls::INTEGER, String::from("0"))),
+            Cls::DV_MULTIMEDIA if draft.get(Attr::SIZE).is_none() => draft.put(Attr::SIZE, Draft::leaf(Cls::INTEGER, "0")),
             Cls::DV_INTERVAL => complete_interval(draft),
             Cls::REFERENCE_RANGE => self.complete_range(draft, form, like),
             Cls::PARTICIPATION => self.complete_participation(draft, form),
-            Cls::TERM_MAPPING if draft.get(Attr::MATCH).is_none() => draft.put(Attr::MATCH, Draft::Leaf(Cls::CHARACTER, String::from("?"))),
+            Cls::TERM_MAPPING if draft.get(Attr::MATCH).is_none() => draft.put(Attr::MATCH, Draft::leaf(Cls::CHARACTER, "?")),
             _ if class.is_a(Cls::PARTY_PROXY) => self.complete_party(draft, form),
             _ if class.is_a(Cls::OBJECT_REF) => complete_reference(draft, class),
             Cls::INSTRUCTION_DETAILS => draft.get_mut(Attr::INSTRUCTION_ID).into_iter().for_each(|r| complete_reference(r, Cls::LOCATABLE_REF)),
@@ -231,16 +230,15 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    fn complete_code(&mut self, draft: &mut Draft, web: Option<&'r WebNode>, at: Attr) {
-        let code = draft.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]).map(str::to_owned);
-        let Some(code) = code else {
-            let text = draft.text_along(&[Attr::VALUE]).unwrap_or_default().to_owned();
+    fn complete_code(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>, at: Attr) {
+        let Some(code) = draft.copy_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]) else {
+            let text = draft.copy_along(&[Attr::VALUE]).unwrap_or_default();
             return match self.code_with_text(web, &text).or_else(|| group_code(at, &text)) {
-                Some((terminology, code)) => put_code(draft, &terminology, &code, None),
+                Some((terminology, code)) => put_code(draft, terminology.into(), code.into(), None),
                 None => self.refuse_here("FLT0108", format!("the code is missing, and no code of the template has the text `{}`", shown(&text)), &[]),
             };
         };
-        let said = draft.text_along(&[Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE]).map(str::to_owned);
+        let said = draft.copy_along(&[Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE]);
         let meant = web.and_then(WebNode::codes).map(|(t, _)| t).filter(|t| !t.is_empty());
         let usual = if OPENEHR.contains(&at) {
             "openehr"
@@ -250,11 +248,11 @@ impl<'r> Reader<'r, '_> {
             "external"
         };
         let terminology = match said {
-            Some(_) if at == Attr::NULL_FLAVOUR => String::from("openehr"),
+            Some(_) if at == Attr::NULL_FLAVOUR => Cow::Borrowed("openehr"),
             Some(said) => said,
-            None => meant.unwrap_or(usual).to_owned(),
+            None => Cow::Borrowed(meant.unwrap_or(usual)),
         };
-        put_code(draft, &terminology, &code, None);
+        put_code(draft, terminology.clone(), code.clone(), None);
         if draft.get(Attr::VALUE).is_none() {
             let label = self.label(web, &terminology, &code);
             match label {
@@ -268,7 +266,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    fn complete_quantity(&mut self, draft: &mut Draft, web: Option<&WebNode>) {
+    fn complete_quantity(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>) {
         let list =
             web.and_then(|w| w.value.as_deref()).and_then(|n| if let Constraint::Quantity { list, .. } = &n.constraint { Some(list) } else { None });
         if draft.get(Attr::MAGNITUDE).is_none() {
@@ -284,28 +282,28 @@ impl<'r> Reader<'r, '_> {
             let units = draft.text_along(&[Attr::UNITS]).unwrap_or_default();
             let range = list.into_iter().flatten().find(|i| i.units == units).and_then(|i| i.precision.as_ref());
             if let Some(upper) = range.and_then(|r| r.upper).filter(|u| *u >= 0.0) {
-                draft.put(Attr::PRECISION, Draft::Leaf(Cls::INTEGER, format!("{upper:.0}")));
+                draft.put(Attr::PRECISION, Draft::leaf(Cls::INTEGER, format!("{upper:.0}")));
             }
         }
     }
 
-    fn complete_proportion(&mut self, draft: &mut Draft, form: &Form<'_>, web: Option<&WebNode>) {
+    fn complete_proportion(&mut self, draft: &mut Draft<'r>, form: &'r Form<'_>, web: Option<&'r WebNode>) {
         let kinds = web.map(proportion_kinds).unwrap_or_else(|| (0..5).collect());
         if draft.get(Attr::TYPE).is_none() {
             let kind = [2, 0].into_iter().find(|k| kinds.contains(k)).or(kinds.first().copied()).unwrap_or(0);
-            draft.put(Attr::TYPE, Draft::Leaf(Cls::INTEGER, kind.to_string()));
+            draft.put(Attr::TYPE, Draft::leaf(Cls::INTEGER, kind.to_string()));
         }
-        let kind = draft.text_along(&[Attr::TYPE]).unwrap_or_default().to_owned();
+        let kind = draft.copy_along(&[Attr::TYPE]).unwrap_or_default();
         if let (None, Some(value)) = (draft.get(Attr::NUMERATOR), form.value("").or_else(|| form.value("value"))) {
-            self.set(draft, &[Attr::NUMERATOR], value);
+            self.set(draft, &[Attr::NUMERATOR], value.text());
         }
-        let fixed = match kind.as_str() {
+        let fixed = match kind.as_ref() {
             "2" => Some("100"),
             "1" => Some("1"),
             _ => None,
         };
         if let (None, Some(fixed)) = (draft.get(Attr::DENOMINATOR), fixed) {
-            draft.put(Attr::DENOMINATOR, Draft::Leaf(Cls::REAL, fixed.to_owned()));
+            draft.put(Attr::DENOMINATOR, Draft::leaf(Cls::REAL, fixed));
         }
         for (attr, name) in [(Attr::NUMERATOR, "numerator"), (Attr::DENOMINATOR, "denominator")] {
             if draft.get(attr).is_none() {
@@ -314,11 +312,12 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    fn complete_ordinal(&mut self, draft: &mut Draft, web: Option<&'r WebNode>) {
+    fn complete_ordinal(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>) {
         let list = ordinals(web);
-        let code = draft.text_along(&[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING]).map(str::to_owned);
+        const TERMINOLOGY: &[Attr] = &[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE];
+        let code = draft.copy_along(&[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING]);
         let number = draft.text_along(&[Attr::VALUE]).and_then(|v| v.parse::<f64>().ok());
-        let text = draft.text_along(&[Attr::SYMBOL, Attr::VALUE]).map(str::to_owned);
+        let text = draft.copy_along(&[Attr::SYMBOL, Attr::VALUE]);
         let found = list.iter().find(|i| match (&code, number) {
             (Some(code), _) => i.code == *code,
             (None, Some(number)) => i.value.total_cmp(&number).is_eq(),
@@ -327,26 +326,22 @@ impl<'r> Reader<'r, '_> {
         if let Some(item) = found {
             if number.is_none() {
                 let class = draft.class().attr(Attr::VALUE).map_or(Cls::INTEGER, |d| d.ty);
-                draft.put(Attr::VALUE, Draft::Leaf(class, item.value.to_string()));
+                draft.put(Attr::VALUE, Draft::leaf(class, item.value.to_string()));
             }
-            let terminology =
-                draft.text_along(&[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE]).unwrap_or(&item.terminology).to_owned();
-            let label = text.clone().or_else(|| self.label(web, &item.terminology, &item.code));
-            let mut symbol = Draft::object(Cls::DV_CODED_TEXT);
-            put_code(&mut symbol, &terminology, &item.code, label.as_deref());
-            draft.put(Attr::SYMBOL, symbol);
-        } else if let Some(code) = &code {
-            let terminology = draft.text_along(&[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE]).unwrap_or("local").to_owned();
-            let mut symbol = Draft::object(Cls::DV_CODED_TEXT);
-            put_code(&mut symbol, &terminology, code, text.as_deref().or(Some(code)));
-            draft.put(Attr::SYMBOL, symbol);
+            let label = text.or_else(|| self.label(web, &item.terminology, &item.code));
+            let terminology = draft.copy_along(TERMINOLOGY).unwrap_or(Cow::Borrowed(&item.terminology));
+            draft.put(Attr::SYMBOL, symbol(terminology, Cow::Borrowed(&item.code), label));
+        } else if let Some(code) = code {
+            let terminology = draft.copy_along(TERMINOLOGY).unwrap_or(Cow::Borrowed("local"));
+            let label = text.unwrap_or_else(|| code.clone());
+            draft.put(Attr::SYMBOL, symbol(terminology, code, Some(label)));
         }
         if draft.get(Attr::VALUE).is_none() || draft.get(Attr::SYMBOL).is_none() {
             self.refuse_here("FLT0104", "the value is none of the list of the template", &[]);
         }
     }
 
-    fn complete_duration(&mut self, draft: &mut Draft, form: &Form<'_>) {
+    fn complete_duration(&mut self, draft: &mut Draft<'r>, form: &'r Form<'_>) {
         if draft.get(Attr::VALUE).is_some() {
             return;
         }
@@ -369,7 +364,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// A reference range carries its limits itself.
-    fn complete_range(&mut self, draft: &mut Draft, form: &Form<'_>, like: Option<Cls>) {
+    fn complete_range(&mut self, draft: &mut Draft<'r>, form: &'r Form<'_>, like: Option<Cls>) {
         if draft.get(Attr::RANGE).is_some() {
             return;
         }
@@ -380,19 +375,19 @@ impl<'r> Reader<'r, '_> {
             made.into_iter().for_each(|m| interval.put(attr, m));
         }
         for given in &form.values {
-            self.suffix(&mut interval, &given.suffix, given.index, &given.value, None);
+            self.suffix(&mut interval, &given.suffix, given.index, given.value.text(), None);
         }
         complete_interval(&mut interval);
         draft.put(Attr::RANGE, interval);
     }
 
-    fn complete_participation(&mut self, draft: &mut Draft, form: &Form<'_>) {
+    fn complete_participation(&mut self, draft: &mut Draft<'r>, form: &'r Form<'_>) {
         if draft.get(Attr::PERFORMER).is_none() {
             let relationship = form.first("relationship").or_else(|| form.first("_relationship"));
             let class = if relationship.is_some() { Cls::PARTY_RELATED } else { Cls::PARTY_IDENTIFIED };
             let mut performer = Draft::object(class);
             for given in form.values.iter().filter(|given| is_party(&given.suffix)) {
-                self.suffix(&mut performer, &given.suffix, given.index, &given.value, None);
+                self.suffix(&mut performer, &given.suffix, given.index, given.value.text(), None);
             }
             if let Some(def) = Cls::PARTY_IDENTIFIED.attr(Attr::IDENTIFIERS) {
                 self.attribute(&mut performer, "_identifier", def, form.instances("_identifier"), None);
@@ -410,7 +405,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// Identifiers by number, and what a reference needs.
-    pub fn complete_party(&mut self, draft: &mut Draft, form: &Form<'_>) {
+    pub fn complete_party(&mut self, draft: &mut Draft<'r>, form: &'r Form<'_>) {
         let mut numbers: Vec<u32> = form.values.iter().filter(|given| given.suffix.starts_with("identifiers_")).map(|given| given.index).collect();
         numbers.sort_unstable();
         numbers.dedup();
@@ -425,18 +420,18 @@ impl<'r> Reader<'r, '_> {
         if let Some(value) = form.value("identifier") {
             draft.add(Attr::IDENTIFIERS, Draft::holding(Cls::DV_IDENTIFIER, Attr::ID, value.text()));
         }
-        let scheme = self.context.text("id_scheme").or_else(|| self.context.text("id_schema")).map(str::to_owned);
-        let namespace = self.context.text("id_namespace").map(str::to_owned);
+        let scheme = self.context.text("id_scheme").or_else(|| self.context.text("id_schema"));
+        let namespace = self.context.text("id_namespace");
         let Some(reference) = draft.get_mut(Attr::EXTERNAL_REF) else { return };
         let mut missing = Vec::new();
         match reference.get_mut(Attr::ID) {
-            Some(id) if id.get(Attr::SCHEME).is_none() => match &scheme {
-                Some(scheme) => id.put(Attr::SCHEME, Draft::text(scheme.as_str())),
+            Some(id) if id.get(Attr::SCHEME).is_none() => match scheme {
+                Some(scheme) => id.put(Attr::SCHEME, Draft::text(scheme)),
                 None => {
                     *id = Draft::holding(
                         if is_uuid(id.text_along(&[Attr::VALUE]).unwrap_or_default()) { Cls::HIER_OBJECT_ID } else { Cls::GENERIC_ID },
                         Attr::VALUE,
-                        id.text_along(&[Attr::VALUE]).unwrap_or_default(),
+                        id.copy_along(&[Attr::VALUE]).unwrap_or_default(),
                     )
                 }
             },
@@ -478,8 +473,8 @@ fn guessed(form: &Form<'_>) -> Cls {
     }
 }
 
-fn is_true(value: &Value<'_>) -> bool {
-    matches!(value.text(), "true" | "True")
+fn is_true(text: &str) -> bool {
+    matches!(text, "true" | "True")
 }
 
 /// Suffixes of a participation that speak of its party.
@@ -491,16 +486,23 @@ pub(super) fn is_uuid(text: &str) -> bool {
     text.len() == 36 && text.bytes().enumerate().all(|(i, b)| if matches!(i, 8 | 13 | 18 | 23) { b == b'-' } else { b.is_ascii_hexdigit() })
 }
 
-pub(super) fn put_code(draft: &mut Draft, terminology: &str, code: &str, text: Option<&str>) {
-    let term = draft.text_along(&[Attr::DEFINING_CODE, Attr::PREFERRED_TERM]).map(str::to_owned);
+pub(super) fn put_code<'d>(draft: &mut Draft<'d>, terminology: Cow<'d, str>, code: Cow<'d, str>, text: Option<Cow<'d, str>>) {
+    let term = draft.copy_along(&[Attr::DEFINING_CODE, Attr::PREFERRED_TERM]);
     let mut phrase = Draft::code(terminology, code);
     term.into_iter().for_each(|t| phrase.put(Attr::PREFERRED_TERM, Draft::text(t)));
     draft.put(Attr::DEFINING_CODE, phrase);
     text.into_iter().for_each(|t| draft.put(Attr::VALUE, Draft::text(t)));
 }
 
+/// The symbol of an ordinal.
+fn symbol<'d>(terminology: Cow<'d, str>, code: Cow<'d, str>, label: Option<Cow<'d, str>>) -> Draft<'d> {
+    let mut symbol = Draft::object(Cls::DV_CODED_TEXT);
+    put_code(&mut symbol, terminology, code, label);
+    symbol
+}
+
 /// An openEHR code by the English text of its group.
-fn group_code(at: Attr, text: &str) -> Option<(String, String)> {
+fn group_code(at: Attr, text: &str) -> Option<(&'static str, &'static str)> {
     let group = match at {
         Attr::NULL_FLAVOUR => &terminology::NULL_FLAVOURS,
         Attr::CURRENT_STATE => &terminology::INSTRUCTION_STATES,
@@ -512,11 +514,11 @@ fn group_code(at: Attr, text: &str) -> Option<(String, String)> {
         Attr::PURPOSE => &terminology::TERM_MAPPING_PURPOSE,
         _ => return None,
     };
-    terminology::code_of(group, text).map(|code| (String::from("openehr"), code.to_owned()))
+    terminology::code_of(group, text).map(|code| ("openehr", code))
 }
 
 /// The mode of a participation by its text, its code, or `text::openehr::code`.
-pub(super) fn mode(text: &str) -> Draft {
+pub(super) fn mode(text: &str) -> Draft<'_> {
     let parts: Vec<&str> = text.split("::").collect();
     let by_text = terminology::code_of(&terminology::PARTICIPATION_MODE, text);
     let (code, label) = match parts.as_slice() {
@@ -525,11 +527,11 @@ pub(super) fn mode(text: &str) -> Draft {
         _ => (by_text.unwrap_or("193"), text),
     };
     let mut draft = Draft::object(Cls::DV_CODED_TEXT);
-    put_code(&mut draft, "openehr", code, Some(label));
+    put_code(&mut draft, "openehr".into(), code.into(), Some(label.into()));
     draft
 }
 
-fn complete_phrase(draft: &mut Draft, at: Attr) {
+fn complete_phrase(draft: &mut Draft<'_>, at: Attr) {
     if draft.get(Attr::TERMINOLOGY_ID).is_none() {
         let terminology = PHRASES.iter().find(|(attr, _)| *attr == at).map_or("external", |(_, t)| t);
         draft.put(Attr::TERMINOLOGY_ID, Draft::holding(Cls::TERMINOLOGY_ID, Attr::VALUE, terminology));
@@ -537,7 +539,7 @@ fn complete_phrase(draft: &mut Draft, at: Attr) {
 }
 
 /// What is not said of the limits follows from their being there.
-fn complete_interval(draft: &mut Draft) {
+fn complete_interval(draft: &mut Draft<'_>) {
     let sides = [(Attr::LOWER, Attr::LOWER_UNBOUNDED, Attr::LOWER_INCLUDED), (Attr::UPPER, Attr::UPPER_UNBOUNDED, Attr::UPPER_INCLUDED)];
     for (limit, unbounded, included) in sides {
         if draft.get(unbounded).is_none() {
@@ -550,7 +552,7 @@ fn complete_interval(draft: &mut Draft) {
     }
 }
 
-fn complete_reference(draft: &mut Draft, class: Cls) {
+fn complete_reference(draft: &mut Draft<'_>, class: Cls) {
     if draft.get(Attr::TYPE).is_none() {
         draft.put(Attr::TYPE, Draft::text(if class == Cls::LOCATABLE_REF { "COMPOSITION" } else { "ANY" }));
     }
@@ -558,7 +560,7 @@ fn complete_reference(draft: &mut Draft, class: Cls) {
         draft.put(Attr::NAMESPACE, Draft::text("local"));
     }
     if let Some(id) = draft.get_mut(Attr::ID).filter(|id| id.class() == Cls::GENERIC_ID && id.get(Attr::SCHEME).is_none()) {
-        let value = id.text_along(&[Attr::VALUE]).unwrap_or_default().to_owned();
+        let value = id.copy_along(&[Attr::VALUE]).unwrap_or_default();
         if is_uuid(&value) {
             *id = Draft::holding(Cls::HIER_OBJECT_ID, Attr::VALUE, value);
         } else {

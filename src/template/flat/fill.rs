@@ -1,7 +1,7 @@
 //! What a document needs and its sender left open: from `ctx`, from the template, else the usual.
 
 use super::complete::{mode, put_code};
-use super::form::{Form, Part, Value};
+use super::form::{Form, NOTHING, Part};
 use super::read::{Reader, attr_of, standing};
 use crate::rm::class::{Attr, Card, Cls};
 use crate::rm::terminology;
@@ -20,7 +20,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// Fills an object that is a node and has something in it.
-    pub fn fill(&mut self, draft: &mut Draft, web: &'r WebNode, form: &Form<'_>) {
+    pub fn fill(&mut self, draft: &mut Draft<'r>, web: &'r WebNode, form: &'r Form<'_>) {
         self.fixed(draft, web, form);
         for kid in &web.children {
             let between = kid.steps.len().saturating_sub(1 + usize::from(kid.element().is_some()));
@@ -49,7 +49,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// Mandatory values of which the template allows only one.
-    fn fixed(&mut self, draft: &mut Draft, web: &'r WebNode, form: &Form<'_>) {
+    fn fixed(&mut self, draft: &mut Draft<'r>, web: &'r WebNode, form: &'r Form<'_>) {
         for kid in web.children.iter().filter(|k| !k.in_context && !k.has_other && k.class.is_a(Cls::DATA_VALUE)) {
             let is_needed = kid.steps.iter().rev().skip(1).all(|s| s.occurrences.lower > 0) && kid.occurrences.lower > 0;
             if !is_needed || !form.instances(&kid.id).is_empty() {
@@ -68,7 +68,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// Makes the levels between that an object must have, even where nothing is in them.
-    fn levels(&mut self, draft: &mut Draft, steps: &[Step]) {
+    fn levels(&mut self, draft: &mut Draft<'r>, steps: &'r [Step]) {
         let Some((step, rest)) = steps.split_first() else { return };
         if draft.get(step.attr).is_none() {
             if !is_needed(draft.class(), step.attr) {
@@ -82,13 +82,13 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    fn only_value(&self, kid: &WebNode) -> Option<Draft> {
+    fn only_value(&self, kid: &'r WebNode) -> Option<Draft<'r>> {
         match kid.class {
             Cls::DV_CODED_TEXT => {
                 let (terminology, [code]) = kid.codes()? else { return None };
                 let label = self.label(Some(kid), terminology, code)?;
                 let mut value = Draft::object(Cls::DV_CODED_TEXT);
-                put_code(&mut value, terminology, code, Some(&label));
+                put_code(&mut value, terminology.into(), code.as_str().into(), Some(label));
                 Some(value)
             }
             Cls::DV_TEXT => kid.constraints_at(&["value"]).find_map(|n| match &n.constraint {
@@ -108,9 +108,8 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    fn entry(&mut self, draft: &mut Draft, web: &'r WebNode) {
-        let language = self.language.clone();
-        default(draft, Attr::LANGUAGE, || Draft::code("ISO_639-1", &language));
+    fn entry(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
+        default(draft, Attr::LANGUAGE, || Draft::code("ISO_639-1", self.language));
         default(draft, Attr::ENCODING, || Draft::code("IANA_character-sets", "UTF-8"));
         if draft.get(Attr::SUBJECT).is_none() {
             let subject = web.children.iter().find(|k| attr_of(k) == Attr::SUBJECT && k.steps.len() == 1);
@@ -130,27 +129,27 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    fn provider(&mut self) -> Option<Draft> {
+    fn provider(&mut self) -> Option<Draft<'r>> {
         let (name, id) = (self.context.text("provider_name"), self.context.text("provider_id"));
         self.party(name, id)
     }
 
     /// A party by name and id.
-    fn party(&mut self, name: Option<&str>, id: Option<&str>) -> Option<Draft> {
+    fn party(&mut self, name: Option<&'r str>, id: Option<&'r str>) -> Option<Draft<'r>> {
         if name.is_none() && id.is_none() {
             return None;
         }
         let mut party = Draft::object(Cls::PARTY_IDENTIFIED);
         name.into_iter().for_each(|n| party.put(Attr::NAME, Draft::text(n)));
         if let Some(id) = id {
-            self.set(&mut party, &[Attr::EXTERNAL_REF, Attr::ID, Attr::VALUE], &Value::Text(Cow::Borrowed(id)));
+            self.set(&mut party, &[Attr::EXTERNAL_REF, Attr::ID, Attr::VALUE], id);
         }
-        self.complete_party(&mut party, &Form::default());
+        self.complete_party(&mut party, &NOTHING);
         Some(party)
     }
 
     /// The participations of `ctx`.
-    fn participations(&mut self) -> Vec<Draft> {
+    fn participations(&mut self) -> Vec<Draft<'r>> {
         let mut made = Vec::new();
         for index in self.context.indexes("participation_name") {
             let name = self.context.text_at("participation_name", index);
@@ -172,9 +171,9 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// `issuer::assigner::id::type;…`, or the same by suffixes.
-    fn identifiers(&mut self, performer: &mut Draft, form: &Form<'_>) {
+    fn identifiers(&mut self, performer: &mut Draft<'r>, form: &'r Form<'_>) {
         let names = [("issuer", Attr::ISSUER), ("assigner", Attr::ASSIGNER), ("id", Attr::ID), ("type", Attr::TYPE)];
-        for one in form.value("").map(Value::text).unwrap_or_default().split(';').filter(|o| !o.is_empty()) {
+        for one in form.value("").map(|value| value.text()).unwrap_or_default().split(';').filter(|o| !o.is_empty()) {
             let mut identifier = Draft::object(Cls::DV_IDENTIFIER);
             one.split("::").zip(names).for_each(|(text, (_, attr))| identifier.put(attr, Draft::text(text)));
             performer.add(Attr::IDENTIFIERS, identifier);
@@ -192,7 +191,7 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    fn links(&mut self, draft: &mut Draft) {
+    fn links(&mut self, draft: &mut Draft<'r>) {
         if draft.get(Attr::LINKS).is_some() || self.context.part("link", 0).is_none() {
             return;
         }
@@ -204,7 +203,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// `history_origin` of an OBSERVATION: the origin of its histories; true when the segment was one.
-    pub fn history_origin(&mut self, draft: &mut Draft, segment: &str, instances: &[Part<'_>]) -> bool {
+    pub fn history_origin(&mut self, draft: &mut Draft<'r>, segment: &str, instances: &'r [Part<'_>]) -> bool {
         let attrs: &[Attr] = match segment.trim_start_matches('_') {
             "history_origin" => &[Attr::DATA, Attr::STATE],
             "data_history_origin" => &[Attr::DATA],
@@ -224,8 +223,8 @@ impl<'r> Reader<'r, '_> {
         true
     }
 
-    fn observation(&mut self, draft: &mut Draft) {
-        let origin = self.context.text("history_origin").map(str::to_owned);
+    fn observation(&mut self, draft: &mut Draft<'r>) {
+        let origin = self.context.text("history_origin");
         for attr in [Attr::DATA, Attr::STATE] {
             let Some(history) = draft.get_mut(attr).filter(|h| h.class() == Cls::HISTORY) else { continue };
             for event in history.members_mut(Attr::EVENTS) {
@@ -233,28 +232,28 @@ impl<'r> Reader<'r, '_> {
             }
             if history.get(Attr::ORIGIN).is_none() {
                 let times = history.members(Attr::EVENTS).iter().filter_map(|e| e.text_along(&[Attr::TIME, Attr::VALUE]));
-                let earliest = times.min_by_key(|t| Temporal::parse(TemporalKind::DateTime, t).map_or(i64::MAX, |t| t.earliest)).map(str::to_owned);
-                let origin = origin.clone().or(earliest).unwrap_or_else(|| self.time().to_owned());
+                let earliest =
+                    times.min_by_key(|t| Temporal::parse(TemporalKind::DateTime, t).map_or(i64::MAX, |t| t.earliest)).map(|t| t.to_string());
+                let origin = origin.map(Cow::Borrowed).or(earliest.map(Cow::Owned)).unwrap_or(Cow::Borrowed(self.time()));
                 history.put(Attr::ORIGIN, Draft::holding(Cls::DV_DATE_TIME, Attr::VALUE, origin));
             }
         }
     }
 
-    fn event(&mut self, draft: &mut Draft, web: Option<&WebNode>) {
-        let time = self.origin.as_deref().or(self.context.text("history_origin")).unwrap_or(self.time()).to_owned();
+    fn event(&mut self, draft: &mut Draft<'r>, web: Option<&'r WebNode>) {
+        let time = self.origin.or(self.context.text("history_origin")).unwrap_or(self.time());
         default(draft, Attr::TIME, || Draft::holding(Cls::DV_DATE_TIME, Attr::VALUE, time));
         if draft.class() != Cls::INTERVAL_EVENT {
             return;
         }
         let width = web.and_then(|w| w.children.iter().find(|k| attr_of(k) == Attr::WIDTH)).and_then(only_duration).unwrap_or("PT0S");
         default(draft, Attr::WIDTH, || Draft::holding(Cls::DV_DURATION, Attr::VALUE, width));
-        let function =
-            web.and_then(|w| w.children.iter().find(|k| attr_of(k) == Attr::MATH_FUNCTION)).and_then(|k| Some(k.codes()?.1.first()?.clone()));
-        let code = function.as_deref().unwrap_or("146");
+        let function = web.and_then(|w| w.children.iter().find(|k| attr_of(k) == Attr::MATH_FUNCTION)).and_then(|k| k.codes()?.1.first());
+        let code = function.map_or("146", String::as_str);
         default(draft, Attr::MATH_FUNCTION, || openehr(code));
     }
 
-    fn action(&mut self, draft: &mut Draft, web: &'r WebNode) {
+    fn action(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
         let time = self.context.text("action_time").unwrap_or(self.time());
         default(draft, Attr::TIME, || Draft::holding(Cls::DV_DATE_TIME, Attr::VALUE, time));
         let mut transition = match draft.get(Attr::ISM_TRANSITION) {
@@ -268,7 +267,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// The state follows from the step where only that is given.
-    fn transition(&mut self, draft: &mut Draft, web: &'r WebNode) {
+    fn transition(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
         if draft.get(Attr::CURRENT_STATE).is_some() {
             return;
         }
@@ -276,11 +275,11 @@ impl<'r> Reader<'r, '_> {
         let states = step.and_then(|step| web.transitions.iter().find(|(code, _)| code == step)).map(|(_, states)| states.as_slice());
         let asked = self.context.text("action_ism_transition_current_state");
         let asked = asked.map(|a| terminology::code_of(&terminology::INSTRUCTION_STATES, a).unwrap_or(a));
-        let code = states.and_then(|s| s.first()).map(String::as_str).or(asked).unwrap_or("532").to_owned();
-        draft.put(Attr::CURRENT_STATE, openehr(&code));
+        let code = states.and_then(|s| s.first()).map(String::as_str).or(asked).unwrap_or("532");
+        draft.put(Attr::CURRENT_STATE, openehr(code));
     }
 
-    fn activity(&mut self, draft: &mut Draft, web: &'r WebNode) {
+    fn activity(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
         let timing = self.context.text("activity_timing").unwrap_or("R1");
         default(draft, Attr::TIMING, || Draft::holding(Cls::DV_PARSABLE, Attr::VALUE, timing).with(Attr::FORMALISM, Draft::text("timing")));
         let kid = web.children.iter().find(|k| attr_of(k) == Attr::ACTION_ARCHETYPE_ID);
@@ -292,7 +291,7 @@ impl<'r> Reader<'r, '_> {
         default(draft, Attr::ACTION_ARCHETYPE_ID, || Draft::text(own.unwrap_or_else(|| String::from("/.*/"))));
     }
 
-    fn event_context(&mut self, draft: &mut Draft) {
+    fn event_context(&mut self, draft: &mut Draft<'r>) {
         let time = self.time();
         default(draft, Attr::START_TIME, || Draft::holding(Cls::DV_DATE_TIME, Attr::VALUE, time));
         let setting = self.context.text("setting").unwrap_or("238");
@@ -314,15 +313,14 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// The root with what every document needs.
-    pub fn finished(&mut self, mut draft: Draft) -> Option<Draft> {
+    pub fn finished(&mut self, mut draft: Draft<'r>) -> Option<Draft<'r>> {
         if let Some(details) = draft.get_mut(Attr::ARCHETYPE_DETAILS) {
             details.put(Attr::TEMPLATE_ID, Draft::holding(Cls::TEMPLATE_ID, Attr::VALUE, self.template.template_id.as_str()));
         }
         if draft.class() != Cls::COMPOSITION {
             return Some(draft);
         }
-        let language = self.language.clone();
-        default(&mut draft, Attr::LANGUAGE, || Draft::code("ISO_639-1", &language));
+        default(&mut draft, Attr::LANGUAGE, || Draft::code("ISO_639-1", self.language));
         match self.context.text("territory") {
             Some(territory) => default(&mut draft, Attr::TERRITORY, || Draft::code("ISO_3166-1", territory)),
             None if draft.get(Attr::TERRITORY).is_none() && self.is_strict => {
@@ -344,15 +342,14 @@ impl<'r> Reader<'r, '_> {
         Some(draft)
     }
 
-    fn category(&mut self, draft: &mut Draft) {
+    fn category(&mut self, draft: &mut Draft<'r>) {
         let kid = self.web.tree.children.iter().find(|k| attr_of(k) == Attr::CATEGORY);
-        let only = kid.and_then(|k| if let (_, [only]) = k.codes()? { Some(only.clone()) } else { None });
-        let asked = self.context.text("category").map(|c| terminology::code_of(&terminology::COMPOSITION_CATEGORY, c).unwrap_or(c).to_owned());
-        let code = asked.or(only).unwrap_or_else(|| String::from("433"));
-        default(draft, Attr::CATEGORY, || openehr(&code));
+        let only = kid.and_then(|k| if let (_, [only]) = k.codes()? { Some(only.as_str()) } else { None });
+        let asked = self.context.text("category").map(|c| terminology::code_of(&terminology::COMPOSITION_CATEGORY, c).unwrap_or(c));
+        default(draft, Attr::CATEGORY, || openehr(asked.or(only).unwrap_or("433")));
     }
 
-    fn composer(&mut self, draft: &mut Draft) {
+    fn composer(&mut self, draft: &mut Draft<'r>) {
         if draft.get(Attr::COMPOSER).is_some() {
             return;
         }
@@ -381,7 +378,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// The context, which a persistent document has only where something is said of it.
-    fn whole_context(&mut self, draft: &mut Draft) {
+    fn whole_context(&mut self, draft: &mut Draft<'r>) {
         let is_persistent = draft.text_along(&[Attr::CATEGORY, Attr::DEFINING_CODE, Attr::CODE_STRING]) == Some("431");
         if draft.get(Attr::CONTEXT).is_none() && !is_persistent {
             let mut context = Draft::object(Cls::EVENT_CONTEXT);
@@ -392,7 +389,7 @@ impl<'r> Reader<'r, '_> {
 }
 
 /// True where the first of the levels between is there, or must be.
-fn is_begun(draft: &Draft, levels: &[Step]) -> bool {
+fn is_begun(draft: &Draft<'_>, levels: &[Step]) -> bool {
     levels.first().is_none_or(|step| is_needed(draft.class(), step.attr) || draft.get(step.attr).is_some())
 }
 
@@ -400,7 +397,7 @@ fn is_needed(class: Cls, attr: Attr) -> bool {
     class.attr(attr).is_some_and(|def| matches!(def.card, Card::One | Card::List1))
 }
 
-fn default(draft: &mut Draft, attr: Attr, make: impl FnOnce() -> Draft) {
+fn default<'d>(draft: &mut Draft<'d>, attr: Attr, make: impl FnOnce() -> Draft<'d>) {
     if draft.get(attr).is_none() {
         draft.put(attr, make());
     }
@@ -415,8 +412,8 @@ fn only_duration(kid: &WebNode) -> Option<&str> {
 }
 
 /// A coded text of the openEHR terminology.
-fn openehr(code: &str) -> Draft {
+fn openehr(code: &str) -> Draft<'_> {
     let mut draft = Draft::object(Cls::DV_CODED_TEXT);
-    put_code(&mut draft, "openehr", code, Some(terminology::rubric(code).unwrap_or(code)));
+    put_code(&mut draft, "openehr".into(), code.into(), Some(terminology::rubric(code).unwrap_or(code).into()));
     draft
 }

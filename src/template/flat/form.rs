@@ -61,6 +61,9 @@ pub(super) struct Form<'a> {
     pub values: Vec<Given<'a>>,
 }
 
+/// What stands where nothing is given.
+pub(super) static NOTHING: Form<'static> = Form { parts: Vec::new(), values: Vec::new() };
+
 /// One instance of a segment.
 #[derive(Debug)]
 pub(super) struct Part<'a> {
@@ -381,7 +384,7 @@ impl<'a> Way<'a> {
         let shares = self.parent.0 > 0 && path.get(..self.parent.0) == self.path.get(..self.parent.0);
         let (length, depth) = if shares { self.parent } else { (0, 0) };
         let rest = split_at(path.clone(), length).1;
-        if let Some(slash) = rest.rfind('/') {
+        if let Some(slash) = rest.bytes().rposition(|b| b == b'/') {
             self.parent = (length + slash + 1, depth + rest.matches('/').count());
         } else if !shares {
             self.parent = (0, 0);
@@ -403,7 +406,7 @@ const TOO_DEEP: &str = "the key has too many segments";
 /// The node at a path of segments below another, made where there is none.
 fn descend<'f, 'a>(from: &'f mut Form<'a>, path: Cow<'a, str>) -> Result<&'f mut Form<'a>, &'static str> {
     let (mut at, mut path) = (from, path);
-    while let Some(slash) = path.find('/') {
+    while let Some(slash) = find(&path, b'/') {
         let (front, behind) = split_at(path, slash);
         path = split_at(behind, 1).1;
         at = step(at, front)?;
@@ -414,6 +417,11 @@ fn descend<'f, 'a>(from: &'f mut Form<'a>, path: Cow<'a, str>) -> Result<&'f mut
 fn step<'f, 'a>(at: &'f mut Form<'a>, segment: Cow<'a, str>) -> Result<&'f mut Form<'a>, &'static str> {
     let (segment, index) = split_index(segment).filter(|(id, _)| !id.is_empty()).ok_or(NO_SEGMENT)?;
     at.below(segment, index).ok_or(NO_SEGMENT)
+}
+
+/// Where a character stands in a short text.
+fn find(text: &str, character: u8) -> Option<usize> {
+    text.bytes().position(|b| b == character)
 }
 
 fn split_at(text: Cow<'_, str>, at: usize) -> (Cow<'_, str>, Cow<'_, str>) {
@@ -430,7 +438,7 @@ fn split_at(text: Cow<'_, str>, at: usize) -> (Cow<'_, str>, Cow<'_, str>) {
 
 /// `id|suffix` as id and suffix.
 fn split_suffix(segment: Cow<'_, str>) -> (Cow<'_, str>, Option<Cow<'_, str>>) {
-    match segment.find('|') {
+    match find(&segment, b'|') {
         Some(at) => {
             let (id, suffix) = split_at(segment, at);
             (id, Some(split_at(suffix, 1).1))
@@ -446,7 +454,7 @@ fn indexed(suffix: Option<Cow<'_, str>>) -> (Cow<'_, str>, u32) {
 
 /// `id:2` as id and index; an index that is none is `None`.
 fn split_index(segment: Cow<'_, str>) -> Option<(Cow<'_, str>, u32)> {
-    let Some(at) = segment.rfind(':') else { return Some((segment, 0)) };
+    let Some(at) = segment.bytes().rposition(|b| b == b':') else { return Some((segment, 0)) };
     let index = segment.get(at + 1..).unwrap_or_default();
     if index.is_empty() || !index.bytes().all(|b| b.is_ascii_digit()) {
         return None;

@@ -1,7 +1,7 @@
 //! From the tree of segments to a document, along the web template and the class table.
 
 use super::context::Context;
-use super::form::{Form, Part, Value};
+use super::form::{Form, NOTHING, Part, Value};
 use super::{MAX_FINDINGS, nearest, shown, suffix};
 use crate::diag::Finding;
 use crate::rm::class::{Attr, AttrDef, Cls};
@@ -10,12 +10,13 @@ use crate::rm::tree::Tree;
 use crate::template::draft::Draft;
 use crate::template::tree::Template;
 use crate::template::web::{Step, WebNode, WebTemplate};
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Without `now` a document is only compared with what it was written from: it may lack what every document needs.
 pub(super) fn document(form: &Form<'_>, template: &Template, web: &WebTemplate, now: Option<&str>) -> Result<Tree, Vec<Finding>> {
     let context = Context::of(form.first("ctx"));
-    let language = context.text("language").unwrap_or(&template.language).to_owned();
+    let language = context.text("language").unwrap_or(&template.language);
     let mut reader = Reader {
         template,
         web,
@@ -38,8 +39,7 @@ pub(super) fn document(form: &Form<'_>, template: &Template, web: &WebTemplate, 
         }
         reader.one(key, instances);
     }
-    let empty = Form::default();
-    let body = form.first(&web.tree.id).unwrap_or(&empty);
+    let body = form.first(&web.tree.id).unwrap_or(&NOTHING);
     reader.path.clone_from(&web.tree.id);
     let root = reader.root(body);
     match root {
@@ -53,12 +53,12 @@ pub(super) struct Reader<'r, 'a> {
     pub web: &'r WebTemplate,
     pub context: Context<'r, 'a>,
     /// The language of texts.
-    pub language: String,
+    pub language: &'r str,
     pub now: &'r str,
     /// Whether a document that lacks what every document needs is refused.
     pub is_strict: bool,
     /// The origin of the histories being read, where their OBSERVATION tells it.
-    pub origin: Option<String>,
+    pub origin: Option<&'r str>,
     /// The key of the place being read.
     pub path: String,
     pub findings: Vec<Finding>,
@@ -70,7 +70,7 @@ fn is_container(web: &WebNode) -> bool {
 }
 
 impl<'r> Reader<'r, '_> {
-    fn root(&mut self, form: &Form<'_>) -> Option<Draft> {
+    fn root(&mut self, form: &'r Form<'_>) -> Option<Draft<'r>> {
         let web: &'r WebNode = &self.web.tree;
         if let Some(raw) = form.value("raw") {
             return self.raw(raw, web.class, form);
@@ -108,7 +108,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// An object with what belongs to it; nothing where nothing is given.
-    fn container(&mut self, web: &'r WebNode, form: &Form<'_>) -> Option<Draft> {
+    fn container(&mut self, web: &'r WebNode, form: &'r Form<'_>) -> Option<Draft<'r>> {
         if form.is_empty() {
             return None;
         }
@@ -119,7 +119,7 @@ impl<'r> Reader<'r, '_> {
         let mut draft = self.identified(web.last_step(), class);
         let bare = entries_of(&draft);
         if class == Cls::OBSERVATION {
-            self.origin = ["history_origin", "data_history_origin"].iter().find_map(|name| Some(form.first(name)?.value("")?.text().to_owned()));
+            self.origin = ["history_origin", "data_history_origin"].iter().find_map(|name| Some(form.first(name)?.value("")?.text()));
         }
         let mut parts: Vec<_> = form.segments().map(|(segment, instances)| (position(web, segment), segment, instances)).collect();
         parts.sort_by_key(|(place, _, _)| place.unwrap_or(usize::MAX));
@@ -130,7 +130,7 @@ impl<'r> Reader<'r, '_> {
             }
         }
         for given in &form.values {
-            self.suffix(&mut draft, &given.suffix, given.index, &given.value, Some(web));
+            self.suffix(&mut draft, &given.suffix, given.index, given.value.text(), Some(web));
         }
         if entries_of(&draft) == bare {
             return None;
@@ -140,7 +140,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// A segment that is no node: an attribute of the class, or a mistake.
-    fn other_part(&mut self, draft: &mut Draft, web: &'r WebNode, segment: &str, instances: &[Part<'_>]) {
+    fn other_part(&mut self, draft: &mut Draft<'r>, web: &'r WebNode, segment: &str, instances: &'r [Part<'_>]) {
         if segment.starts_with("transient_") || are_empty(instances) {
             return;
         }
@@ -167,7 +167,7 @@ impl<'r> Reader<'r, '_> {
         self.refuse("FLT0101", &key, format!("`{}` is neither a node nor an attribute here", shown(segment)), &near);
     }
 
-    fn instances(&mut self, draft: &mut Draft, kid: &'r WebNode, instances: &[Part<'_>]) {
+    fn instances(&mut self, draft: &mut Draft<'r>, kid: &'r WebNode, instances: &'r [Part<'_>]) {
         if !kid.is_repeated() {
             let form = self.one(&kid.id, instances);
             return form.into_iter().for_each(|form| self.below(&kid.id, None, |reader| reader.instance(draft, kid, form)));
@@ -186,7 +186,7 @@ impl<'r> Reader<'r, '_> {
         instances.first().filter(|part| part.index == 0).map(|part| &part.form)
     }
 
-    fn instance(&mut self, draft: &mut Draft, kid: &'r WebNode, form: &Form<'_>) {
+    fn instance(&mut self, draft: &mut Draft<'r>, kid: &'r WebNode, form: &'r Form<'_>) {
         let made = match kid.element() {
             Some(element) => self.element(kid, element, form),
             None if is_container(kid) => self.container(kid, form),
@@ -201,7 +201,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// Puts an object at the end of its way, making the levels between where they are missing.
-    pub fn place(&mut self, draft: &mut Draft, between: &[Step], last: &Step, made: Draft) {
+    pub fn place(&mut self, draft: &mut Draft<'r>, between: &'r [Step], last: &'r Step, made: Draft<'r>) {
         match between.split_first() {
             None => {
                 let is_taken = draft.class().attr(last.attr).is_some_and(|d| !d.card.is_list()) && draft.get(last.attr).is_some();
@@ -226,7 +226,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// An ELEMENT with its one value.
-    fn element(&mut self, kid: &'r WebNode, step: &Step, form: &Form<'_>) -> Option<Draft> {
+    fn element(&mut self, kid: &'r WebNode, step: &'r Step, form: &'r Form<'_>) -> Option<Draft<'r>> {
         let mut element = self.identified(Some(step), Cls::ELEMENT);
         let bare = entries_of(&element);
         if let Some(raw) = form.value("raw") {
@@ -243,7 +243,7 @@ impl<'r> Reader<'r, '_> {
             }
         }
         let has_null = element.get(Attr::NULL_FLAVOUR).is_some();
-        let is_given = |f: &Form<'_>| !f.values.is_empty() || f.segments().any(|(s, i)| of_element(kid.class, s).is_none() && !are_empty(i));
+        let is_given = |f: &'r Form<'_>| !f.values.is_empty() || f.segments().any(|(s, i)| of_element(kid.class, s).is_none() && !are_empty(i));
         if is_given(form) {
             element.add(Attr::VALUE, self.value(kid.class, form, Some(kid), Attr::VALUE).unwrap_or(Draft::object(Cls::ELEMENT)));
             if element.get(Attr::VALUE).is_some_and(|v| v.class() == Cls::ELEMENT) {
@@ -256,7 +256,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// The values of an attribute of the Reference Model.
-    pub fn attribute(&mut self, draft: &mut Draft, segment: &str, def: &'static AttrDef, instances: &[Part<'_>], like: Option<Cls>) {
+    pub fn attribute(&mut self, draft: &mut Draft<'r>, segment: &str, def: &'static AttrDef, instances: &'r [Part<'_>], like: Option<Cls>) {
         if !def.card.is_list() {
             let form = self.one(segment, instances);
             return form.into_iter().for_each(|form| self.below(segment, None, |reader| reader.attribute_value(draft, form, def, like)));
@@ -266,18 +266,18 @@ impl<'r> Reader<'r, '_> {
         }
     }
 
-    fn attribute_value(&mut self, draft: &mut Draft, form: &Form<'_>, def: &AttrDef, like: Option<Cls>) {
+    fn attribute_value(&mut self, draft: &mut Draft<'r>, form: &'r Form<'_>, def: &AttrDef, like: Option<Cls>) {
         let class = like.filter(|_| matches!(def.attr, Attr::LOWER | Attr::UPPER)).unwrap_or(def.ty);
         let made = self.value_like(class, form, None, def.attr, like);
         made.into_iter().for_each(|made| draft.add(def.attr, made));
     }
 
     /// An object that is no node of its own.
-    pub fn value(&mut self, class: Cls, form: &Form<'_>, web: Option<&'r WebNode>, at: Attr) -> Option<Draft> {
+    pub fn value(&mut self, class: Cls, form: &'r Form<'_>, web: Option<&'r WebNode>, at: Attr) -> Option<Draft<'r>> {
         self.value_like(class, form, web, at, None)
     }
 
-    fn value_like(&mut self, class: Cls, form: &Form<'_>, web: Option<&'r WebNode>, at: Attr, like: Option<Cls>) -> Option<Draft> {
+    fn value_like(&mut self, class: Cls, form: &'r Form<'_>, web: Option<&'r WebNode>, at: Attr, like: Option<Cls>) -> Option<Draft<'r>> {
         if form.is_empty() {
             return None;
         }
@@ -293,7 +293,7 @@ impl<'r> Reader<'r, '_> {
         }
         let mut draft = Draft::object(class);
         for given in &form.values {
-            self.suffix(&mut draft, &given.suffix, given.index, &given.value, web);
+            self.suffix(&mut draft, &given.suffix, given.index, given.value.text(), web);
         }
         for (segment, instances) in form.segments() {
             let is_elements = web.is_some_and(|w| w.element().is_some()) && of_element(class, segment).is_some();
@@ -307,7 +307,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// A value without suffixes of its own.
-    fn primitive(&mut self, class: Cls, form: &Form<'_>) -> Option<Draft> {
+    fn primitive(&mut self, class: Cls, form: &'r Form<'_>) -> Option<Draft<'r>> {
         let is_main = |suffix: &str| matches!(suffix, "" | "value");
         for given in form.values.iter().filter(|given| !is_main(&given.suffix) || given.index > 0) {
             let key = format!("{}|{}", self.path, given.suffix);
@@ -317,10 +317,10 @@ impl<'r> Reader<'r, '_> {
             let key = format!("{}/{segment}", self.path);
             self.refuse("FLT0101", &key, format!("`{}` cannot stand here: nothing stands below a value", shown(segment)), &[]);
         }
-        form.value("").or_else(|| form.value("value")).and_then(|value| self.leaf(class, value))
+        form.value("").or_else(|| form.value("value")).and_then(|value| self.leaf(class, value.text()))
     }
 
-    fn value_part(&mut self, draft: &mut Draft, segment: &str, instances: &[Part<'_>], web: Option<&'r WebNode>, like: Option<Cls>) {
+    fn value_part(&mut self, draft: &mut Draft<'r>, segment: &'r str, instances: &'r [Part<'_>], web: Option<&'r WebNode>, like: Option<Cls>) {
         let class = draft.class();
         let kid = web.and_then(|w| w.child(segment));
         if let Some(kid) = kid.filter(|k| k.steps.len() == 1) {
@@ -331,7 +331,7 @@ impl<'r> Reader<'r, '_> {
         if let [Part { index: 0, form, .. }] = instances
             && let Some(value) = form.alone().filter(|_| self.is_suffix(class, segment))
         {
-            return self.suffix(draft, segment, 0, value, web);
+            return self.suffix(draft, segment, 0, value.text(), web);
         }
         let limits = like.or_else(|| parameter(web)).or(Some(class).filter(|c| c.is_a(Cls::DV_ORDERED)));
         let limits = if class == Cls::DV_INTERVAL || class == Cls::REFERENCE_RANGE { like.or_else(|| parameter(web)) } else { limits };
@@ -358,7 +358,7 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// Canonical JSON in place of keys.
-    fn raw(&mut self, raw: &Value<'_>, class: Cls, form: &Form<'_>) -> Option<Draft> {
+    fn raw(&mut self, raw: &Value<'_>, class: Cls, form: &'r Form<'_>) -> Option<Draft<'r>> {
         if form.values.len() > 1 || !form.is_leaf() {
             self.refuse_here("FLT0107", "`|raw` stands for the whole object: no other key can stand at it or below it", &[]);
         }
@@ -373,8 +373,8 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// A leaf of a primitive type; a value that is none is reported.
-    pub fn leaf(&mut self, class: Cls, value: &Value<'_>) -> Option<Draft> {
-        let text = value.text().trim();
+    pub fn leaf(&mut self, class: Cls, given: &'r str) -> Option<Draft<'r>> {
+        let text = given.trim();
         let is_whole = |t: &str| Scanner::is_number(t) && !t.contains(['.', 'e', 'E']);
         let whole = text.strip_suffix(".0").unwrap_or(text);
         let text = match class {
@@ -387,38 +387,38 @@ impl<'r> Reader<'r, '_> {
             Cls::INTEGER | Cls::INTEGER64 if is_whole(whole) => whole,
             Cls::INTEGER | Cls::INTEGER64 => return self.wrong("a whole number", text),
             Cls::REAL => text,
-            _ => value.text(),
+            _ => given,
         };
-        Some(Draft::Leaf(class, text.to_owned()))
+        Some(Draft::Leaf(class, Cow::Borrowed(text)))
     }
 
-    fn wrong(&mut self, expected: &str, found: &str) -> Option<Draft> {
+    fn wrong(&mut self, expected: &str, found: &str) -> Option<Draft<'r>> {
         let found: String = found.chars().take(40).collect();
         self.refuse_here("FLT0104", format!("expected {expected}, found `{found}`"), &[]);
         None
     }
 
     /// Sets the leaf at the end of a way.
-    pub fn set(&mut self, draft: &mut Draft, path: &[Attr], value: &Value<'_>) {
+    pub fn set(&mut self, draft: &mut Draft<'r>, path: &[Attr], text: &'r str) {
         let Some((attr, rest)) = path.split_first() else { return };
         let Some(def) = draft.class().attr(*attr) else { return };
         if rest.is_empty() && def.ty.is_primitive() {
-            if let Some(leaf) = self.leaf(def.ty, value) {
+            if let Some(leaf) = self.leaf(def.ty, text) {
                 draft.put(*attr, leaf);
             }
             return;
         }
         if draft.get(*attr).is_none() {
-            let class = if def.ty == Cls::UID_BASED_ID && !value.text().contains("::") { Cls::HIER_OBJECT_ID } else { standing(def.ty) };
+            let class = if def.ty == Cls::UID_BASED_ID && !text.contains("::") { Cls::HIER_OBJECT_ID } else { standing(def.ty) };
             draft.put(*attr, Draft::object(class));
         }
         if let Some(inner) = draft.get_mut(*attr) {
-            self.set(inner, rest, value);
+            self.set(inner, rest, text);
         }
     }
 
     /// The object of a level: its class, node id, archetype and name.
-    pub fn identified(&mut self, step: Option<&Step>, class: Cls) -> Draft {
+    pub fn identified(&mut self, step: Option<&'r Step>, class: Cls) -> Draft<'r> {
         let mut draft = Draft::object(class);
         let Some(step) = step.filter(|s| class.is_a(Cls::LOCATABLE) && !s.id.is_empty()) else { return draft };
         draft.put(Attr::ARCHETYPE_NODE_ID, Draft::text(step.id.as_str()));
@@ -434,10 +434,10 @@ impl<'r> Reader<'r, '_> {
     }
 
     /// The runtime name; a coded one where the template asks for a code.
-    fn name(&self, step: &Step) -> Draft {
+    fn name(&self, step: &'r Step) -> Draft<'r> {
         let label = step.label.as_deref().unwrap_or(&step.id);
         match &step.name_code {
-            Some(code) => Draft::holding(Cls::DV_CODED_TEXT, Attr::VALUE, label).with(Attr::DEFINING_CODE, Draft::code("local", code)),
+            Some(code) => Draft::holding(Cls::DV_CODED_TEXT, Attr::VALUE, label).with(Attr::DEFINING_CODE, Draft::code("local", code.as_str())),
             None => Draft::holding(Cls::DV_TEXT, Attr::VALUE, label),
         }
     }
@@ -451,14 +451,14 @@ fn are_empty(instances: &[Part<'_>]) -> bool {
 }
 
 /// How many attributes a draft has, lists by their members.
-pub(super) fn entries_of(draft: &Draft) -> usize {
+pub(super) fn entries_of(draft: &Draft<'_>) -> usize {
     match draft {
         Draft::Object(_, attributes) => attributes.iter().map(|(_, v)| if let Draft::List(_, m) = v { m.len() } else { 1 }).sum(),
         _ => 0,
     }
 }
 
-fn without(draft: Draft, attr: Attr) -> Draft {
+fn without(draft: Draft<'_>, attr: Attr) -> Draft<'_> {
     match draft {
         Draft::Object(class, attributes) => Draft::Object(class, attributes.into_iter().filter(|(a, _)| *a != attr).collect()),
         other => other,
@@ -500,7 +500,7 @@ fn bracketed(web: &WebNode) -> Option<String> {
 }
 
 /// True when an object was made for a level.
-fn is_of(member: &Draft, step: &Step) -> bool {
+fn is_of(member: &Draft<'_>, step: &Step) -> bool {
     let id = member.text_along(&[Attr::ARCHETYPE_NODE_ID]).unwrap_or_default();
     let name = member.text_along(&[Attr::NAME, Attr::VALUE]);
     id == step.id && (step.id.is_empty() || name == step.label.as_deref() || name == Some(step.id.as_str()))

@@ -146,7 +146,8 @@ pub(super) fn of(class: Cls) -> impl Iterator<Item = &'static Suffix> {
 
 /// The suffix of a class by its name.
 pub(super) fn named(class: Cls, name: &str) -> Option<&'static Suffix> {
-    SUFFIXES.iter().find(|s| s.is_of(class) && s.name == name)
+    let first = name.as_bytes().first();
+    SUFFIXES.iter().find(|s| s.name.as_bytes().first() == first && s.is_of(class) && s.name == name)
 }
 
 /// The attribute that a segment names: `_link` is `links`, `_work_flow_id` is `workflow_id`.
