@@ -47,7 +47,7 @@ fn run_on_all(loaded: &Loaded, guide: &CompiledGuide) -> Option<usize> {
     let mut population = Population::new(guide, now);
     let queries: Vec<String> = population.queries().iter().map(|query| query.population_aql.clone()).collect();
     for (i, aql) in queries.iter().enumerate() {
-        population.take(i, loaded.ask(aql).rows.iter().map(Vec::as_slice));
+        loaded.each(aql, &mut |row| population.add(i, row));
     }
     let mut ehrs = 0;
     let like = RunInput { instances: &[], now, language: "en", options: Options::default(), terminology: None };

@@ -2,7 +2,7 @@
 
 use crate::clock::{seconds, timed};
 use crate::uneven::Extras;
-use aqlite::aql::{Budget, Cell, Parameter, Parameters, Plan, QueryOptions, ResultSet, Run, prepare};
+use aqlite::aql::{Budget, Cell, Found, Parameter, Parameters, Plan, QueryOptions, ResultSet, Run, prepare};
 use aqlite::document::{Batch, DocRow, EhrRow, ObjectKind, Shapes, pack};
 use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::json;
@@ -20,6 +20,9 @@ pub const QUESTIONS: [(&str, &str, &str); 6] = [
     ("Q5", "last 20 compositions of an EHR", samples::Q5),
     ("Q6", "systolic ≥ 160 and pulse ≥ 100 in one composition", samples::Q6),
 ];
+
+/// The time at which everything is asked.
+const NOW: &str = "2026-01-01T00:00:00Z";
 
 /// Rows of an answer as texts that two engines can be compared by: numbers as values, NULL empty; sorted, unless the order
 /// was asked for.
@@ -113,6 +116,13 @@ impl Loaded {
         self.prepare(aql).map(|plan| self.execute(&plan)).unwrap_or_default()
     }
 
+    /// Asks a question and hands over the rows as they are stored.
+    pub fn each(&self, aql: &str, visit: &mut dyn FnMut(&[Found<'_>])) {
+        let Some(plan) = self.prepare(aql) else { return };
+        let go_on = || false;
+        Run::new(&plan, NOW, Budget::default(), &go_on).push_each(&self.batch, visit);
+    }
+
     fn prepare(&self, aql: &str) -> Option<Plan> {
         let parameters = Parameters::from([("ehr_id".to_owned(), Parameter::Text(self.ehr_id()))]);
         prepare(aql, &parameters, &QueryOptions::default()).ok()
@@ -120,7 +130,7 @@ impl Loaded {
 
     fn execute(&self, plan: &Plan) -> ResultSet {
         let go_on = || false;
-        let mut run = Run::new(plan, "2026-01-01T00:00:00Z", Budget::default(), &go_on);
+        let mut run = Run::new(plan, NOW, Budget::default(), &go_on);
         run.push(&self.batch);
         run.finish().unwrap_or_default()
     }

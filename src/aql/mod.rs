@@ -29,7 +29,7 @@ mod whereabouts;
 
 pub use check::{CheckOptions, Parameter, Parameters, check, examine};
 pub use complete::{Completion, CompletionKind, complete, diagnose};
-pub use eval::{Budget, QueryError, Run, Touched, TouchedShape};
+pub use eval::{Budget, Found, QueryError, Run, Touched, TouchedShape};
 pub use explain::{Explanation, Part, explain};
 pub use hover::{Hover, hover};
 pub use labels::{Label, LabelStep, Labels, NoLabels, TemplateLabels};

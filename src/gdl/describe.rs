@@ -1,12 +1,12 @@
 //! A guide as a page shows it, and its runs on a form and on fixtures: everything as JSON, positions in UTF-16 units.
 
-use super::bind::{UTC, value_of_json};
 use super::compile::CompiledGuide;
 use super::fixture::{instances, literal, text_form};
 use super::form;
 use super::guide::Direction;
 use super::output::rm_json;
 use super::run::{Options, Output, Run, RunInput};
+use super::stored::value_of_json;
 use super::suite::Suite;
 use super::time::Moment;
 use super::value::Value;
@@ -102,7 +102,7 @@ pub fn run_on_answers(text: &str, answers: &[(String, String)], language: &str, 
 /// The rows of a result set.
 fn rows(answer: &str) -> Option<Vec<Vec<Value>>> {
     let (_, rows) = members(answer).ok()?.into_iter().find(|(name, _)| name == "rows")?;
-    let row = |row: &str| Some(elements(row).ok()?.into_iter().map(|cell| value_of_json(cell, UTC)).collect());
+    let row = |row: &str| Some(elements(row).ok()?.into_iter().map(value_of_json).collect());
     elements(rows).ok()?.into_iter().map(row).collect()
 }
 

@@ -264,16 +264,12 @@ impl<'a> Machine<'a> {
 
     /// Whether a code falls under a guide term by its term bindings; unknown without a code.
     fn is_a(&self, left: &Value, right: &Value) -> Option<bool> {
-        let code = match left {
-            Value::Null => return None,
-            Value::Coded(code) => code.as_ref(),
-            Value::Ordinal(ordinal) => &ordinal.symbol,
-            _ => return Some(false),
-        };
-        let Value::Coded(term) = right else { return Some(false) };
-        let bindings = &self.guide.guide.term_bindings;
-        let of_terminology = bindings.iter().filter(|b| b.terminology.eq_ignore_ascii_case(&code.terminology));
-        let mut bound = of_terminology.flat_map(|b| &b.codes).filter(|(t, _)| *t == *term.code).flat_map(|(_, codes)| codes);
+        if left.is_null() {
+            return None;
+        }
+        let (Some(code), Value::Coded(term)) = (left.code(), right) else { return Some(false) };
+        let bindings = self.guide.guide.term_bindings.iter().filter(|b| b.terminology.eq_ignore_ascii_case(&code.terminology));
+        let mut bound = bindings.flat_map(|b| b.bound_to(&term.code));
         Some(bound.any(|ancestor| self.input.subsumes(&code.terminology, ancestor, &code.code)))
     }
 

@@ -158,6 +158,8 @@ pub struct TermBinding {
     pub terminology: String,
     /// Guide term and its codes.
     pub codes: Vec<(String, Vec<String>)>,
+    /// Guide term and the address of the value set that holds its codes: the `uri` of the binding.
+    pub sets: Vec<(String, String)>,
 }
 
 /// A condition or predicate.
@@ -223,6 +225,14 @@ pub(crate) struct SuggestedAction {
     pub kind: String,
     pub description: String,
     pub template: Option<(String, Vec<Step>)>,
+}
+
+impl TermBinding {
+    /// What a term stands for: codes, and addresses of value sets.
+    pub fn bound_to<'a>(&'a self, term: &'a str) -> impl Iterator<Item = &'a String> {
+        let codes = self.codes.iter().filter(move |(own, _)| own == term).flat_map(|(_, codes)| codes);
+        codes.chain(self.sets.iter().filter(move |(own, _)| own == term).map(|(_, set)| set))
+    }
 }
 
 impl Guide {

@@ -223,7 +223,7 @@ impl<'g> Lint<'g> {
     /// The right side of `is_a`.
     fn bound(&mut self, term: &Expr, span: Span) {
         let Expr::Literal(Value::Coded(term)) = term else { return };
-        let bound = self.guide.term_bindings.iter().flat_map(|b| &b.codes).any(|(code, codes)| **code == *term.code && !codes.is_empty());
+        let bound = self.guide.term_bindings.iter().any(|b| b.bound_to(&term.code).next().is_some());
         if !bound {
             let message = format!("`{}` is bound to no code of a terminology", term.code);
             self.tell("GDL0408", span, message, "nothing falls under it: add its codes to the term bindings");

@@ -63,6 +63,8 @@ mod push;
 mod reach;
 mod read;
 mod run;
+pub mod stored;
+mod subsume;
 pub mod suite;
 pub mod time;
 pub mod trace;
@@ -74,6 +76,7 @@ pub use compile::CompiledGuide;
 pub use guide::Guide;
 pub use population::Population;
 pub use run::{ActionOut, CardOut, LinkOut, Options, Output, OutputValue, Run, RunInput, SuggestionOut, Terminology};
+pub use subsume::{Subsumption, Subsumptions};
 
 use crate::diag::Diagnostic;
 

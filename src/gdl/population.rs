@@ -1,16 +1,17 @@
 //! One guide over many EHRs: each binding is asked once for all of them, then the guide runs EHR by EHR.
 //!
 //! ```text
-//! Population::new ─► queries() … host runs each population_aql … take(query, rows) ─► run(ehr_id, …) for each EHR
+//! Population::new ─► queries() … host runs each population_aql … add(query, row) ─► run(ehr_id, …) for each EHR
 //! ```
 
-use super::bind::{BindingQuery, Instance, UTC, value_of_cell};
+use super::bind::{BindingQuery, Instance, in_order};
 use super::compile::CompiledGuide;
 use super::run::{Run, RunInput};
+use super::stored::Reader;
 use super::time::Moment;
 use super::value::Value;
-use crate::aql::Cell;
-use std::collections::HashMap;
+use crate::aql::Found;
+use hashbrown::HashMap;
 
 /// The data that a guide reads, of many EHRs.
 #[derive(Debug)]
@@ -18,57 +19,73 @@ pub struct Population<'g> {
     guide: &'g CompiledGuide,
     queries: Vec<BindingQuery>,
     now: Moment,
-    /// The instances by EHR of each query.
-    found: Vec<HashMap<String, Vec<Instance>>>,
+    reader: Reader,
+    /// The numbers of the EHRs that have data, by id.
+    numbers: HashMap<String, usize>,
+    /// The instances of each query by number of the EHR, in commit order.
+    found: Vec<Vec<Vec<Instance>>>,
+    /// The EHR of the last row: those of an EHR mostly stand together.
+    last: (String, usize),
 }
 
 impl<'g> Population<'g> {
     /// Nothing read yet. Data dated after `now` will be left out.
     pub fn new(guide: &'g CompiledGuide, now: Moment) -> Population<'g> {
         let queries = guide.queries_at(now);
-        let found = queries.iter().map(|_| HashMap::new()).collect();
-        Population { guide, queries, now, found }
+        let found = vec![Vec::new(); queries.len()];
+        Population { guide, queries, now, reader: Reader::default(), numbers: HashMap::new(), found, last: (String::new(), 0) }
     }
 
-    /// What to ask: run each [`BindingQuery::population_aql`] and hand its rows to [`Population::take`].
+    /// What to ask: run each [`BindingQuery::population_aql`] and hand its rows to [`Population::add`].
     pub fn queries(&self) -> &[BindingQuery] {
         &self.queries
     }
 
-    /// Takes the rows, in commit order, of one of [`Population::queries`]; the last cell of each is the id of the EHR.
-    pub fn take<'c>(&mut self, query: usize, rows: impl IntoIterator<Item = &'c [Cell]>) {
+    /// Adds a row of one of [`Population::queries`]; rows come in commit order, and the last value of each is the id of the EHR.
+    pub fn add(&mut self, query: usize, row: &[Found<'_>]) {
+        let Some((ehr, values)) = row.split_last() else { return };
+        let Some(ehr) = ehr.text().map(|id| self.number_of(id)) else { return };
         let (Some(query), Some(found)) = (self.queries.get(query), self.found.get_mut(query)) else { return };
-        let mut own: (&str, Vec<Instance>) = ("", Vec::new());
-        for row in rows {
-            let Some((Cell::Text(ehr_id), values)) = row.split_last() else { continue };
-            let ehr_id = ehr_id.as_str();
-            // The rows of an EHR mostly stand together.
-            if own.0 != ehr_id {
-                add(found, std::mem::replace(&mut own, (ehr_id, Vec::new())));
-            }
-            own.1.push(query.instance(values.iter().map(|cell| value_of_cell(cell, UTC)).collect()));
+        if found.len() <= ehr {
+            found.resize_with(ehr + 1, Vec::new);
         }
-        add(found, own);
-        found.values_mut().for_each(|own| super::bind::in_order(own, self.now));
+        if let Some(own) = found.get_mut(ehr) {
+            own.push(query.found(values, &mut self.reader));
+        }
+    }
+
+    fn number_of(&mut self, ehr_id: &str) -> usize {
+        if self.last.0 != ehr_id || self.numbers.is_empty() {
+            let next = self.numbers.len();
+            let number = *self.numbers.entry_ref(ehr_id).or_insert(next);
+            self.last = (ehr_id.to_owned(), number);
+        }
+        self.last.1
     }
 
     /// The instances of one EHR, for each binding of the guide; each EHR can be asked for once.
     pub fn instances(&mut self, ehr_id: &str) -> Vec<Vec<Instance>> {
         let mut all = vec![Vec::new(); self.guide.bindings.len()];
+        let Some(number) = self.numbers.get(ehr_id) else { return all };
         for (query, found) in self.queries.iter().zip(&mut self.found) {
-            if let (Some(place), Some(own)) = (all.get_mut(query.binding), found.remove(ehr_id)) {
-                *place = own;
+            if let (Some(place), Some(own)) = (all.get_mut(query.binding), found.get_mut(*number)) {
+                *place = std::mem::take(own);
+                in_order(place, self.now);
             }
         }
         all
     }
 
+    /// Every value that was found.
+    pub fn values(&self) -> impl Iterator<Item = &Value> {
+        self.found.iter().flatten().flatten().flat_map(|instance| &instance.values)
+    }
+
     /// The EHRs that have any data that the guide reads, in the order of their ids.
     pub fn ehr_ids(&self) -> Vec<String> {
-        let mut ids: Vec<&String> = self.found.iter().flat_map(HashMap::keys).collect();
+        let mut ids: Vec<String> = self.numbers.keys().cloned().collect();
         ids.sort_unstable();
-        ids.dedup();
-        ids.into_iter().cloned().collect()
+        ids
     }
 
     /// Runs the guide on every EHR that has data and hands each result to `visit`. `like` gives language, switches and terminology.
@@ -77,14 +94,6 @@ impl<'g> Population<'g> {
             let instances = self.instances(&ehr_id);
             visit(&ehr_id, self.guide.run(&RunInput { instances: &instances, now: self.now, ..*like }));
         }
-    }
-}
-
-fn add(found: &mut HashMap<String, Vec<Instance>>, (ehr_id, mut new): (&str, Vec<Instance>)) {
-    match found.get_mut(ehr_id) {
-        _ if new.is_empty() => {}
-        Some(own) => own.append(&mut new),
-        None => drop(found.insert(ehr_id.to_owned(), new)),
     }
 }
 

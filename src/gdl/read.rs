@@ -292,6 +292,12 @@ fn term_definition(key: &str, item: &Item) -> TermDefinition {
 fn term_binding(key: &str, item: &Item) -> TermBinding {
     let code = |c: &Item| c.text().map(|t| t.rsplit("::").next().unwrap_or(t).trim().to_owned());
     let codes = |b: &Item| b.get("codes").map(Item::elements).unwrap_or_default().iter().filter_map(code).collect();
-    let bindings = keyed(item.get("bindings").or(Some(item))).filter(|(_, b)| b.get("codes").is_some());
-    TermBinding { terminology: key.to_owned(), codes: bindings.map(|(key, b)| (b.text_of("id").unwrap_or(&key).to_owned(), codes(b))).collect() }
+    let set = |b: &Item| b.text_of("uri").map(str::trim).filter(|uri| !uri.is_empty()).map(str::to_owned);
+    let mut binding = TermBinding { terminology: key.to_owned(), codes: Vec::new(), sets: Vec::new() };
+    for (key, item) in keyed(item.get("bindings").or(Some(item))).filter(|(_, b)| b.get("codes").is_some()) {
+        let term = item.text_of("id").unwrap_or(&key).to_owned();
+        binding.sets.extend(set(item).map(|set| (term.clone(), set)));
+        binding.codes.push((term, codes(item)));
+    }
+    binding
 }

@@ -186,7 +186,7 @@ impl<'g> Known<'g> {
         let mut known = Known { units: HashSet::new(), codes: HashSet::new(), allowed: HashSet::new() };
         for element in guide.guide().bindings.iter().flat_map(|b| &b.elements) {
             known.units.extend(element.units.iter().map(|unit| (element.id.as_str(), unit.as_str())));
-            let codes = element.allowed_values.iter().filter_map(|v| code_of(&literal(v)).map(str::to_owned));
+            let codes = element.allowed_values.iter().filter_map(|v| literal(v).code().map(|c| c.code.to_string()));
             known.allowed.extend(codes.map(|code| (element.id.as_str(), code)));
         }
         guide.guide().each_expr(&mut |expr| expr.pairs(&mut |variable, operator, value| known.pair(variable, operator, value)));
@@ -203,7 +203,7 @@ impl<'g> Known<'g> {
         match (value, variable.attribute.as_deref()) {
             (Value::Quantity(q), _) => drop(self.units.insert((code, &q.unit))),
             (Value::Text(text), Some("unit" | "units")) => drop(self.units.insert((code, text))),
-            (value, _) => self.codes.extend(code_of(value).map(|c| (code, c))),
+            (value, _) => self.codes.extend(value.code().map(|c| (code, &*c.code))),
         }
     }
 
@@ -250,7 +250,7 @@ impl Lint<'_> {
         {
             self.tell("GDL0512", given.span, format!("the guide knows no unit `{}` of `{code}`", q.unit), "use a unit that the guide asks for");
         }
-        if let Some(found) = code_of(&value) {
+        if let Some(found) = value.code().map(|c| &*c.code) {
             let fits = if expected { Known::fits(&self.known.codes, code, found) } else { Known::fits(&self.known.allowed, code, found) };
             if !fits {
                 self.tell(
@@ -265,14 +265,5 @@ impl Lint<'_> {
 
     fn tell(&mut self, code: &'static str, span: Span, message: String, help: &str) {
         self.problems.push(Diagnostic::warning(code, span, message).with_help(help));
-    }
-}
-
-/// The code of a coded text or an ordinal.
-fn code_of(value: &Value) -> Option<&str> {
-    match value {
-        Value::Coded(c) => Some(&c.code),
-        Value::Ordinal(o) => Some(&o.symbol.code),
-        _ => None,
     }
 }

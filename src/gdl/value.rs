@@ -49,7 +49,7 @@ pub struct Quantity {
 }
 
 /// A code with its text.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Coded {
     /// `local`, `SNOMED-CT`, `ATC`, …
     pub terminology: Arc<str>,
@@ -116,6 +116,15 @@ impl Value {
             Value::Quantity(q) => q.magnitude.is_finite(),
             Value::Proportion(p) => p.numerator.is_finite() && p.denominator.is_finite(),
             _ => true,
+        }
+    }
+
+    /// The code of a coded text, or of the symbol of an ordinal.
+    pub fn code(&self) -> Option<&Coded> {
+        match self {
+            Value::Coded(code) => Some(code),
+            Value::Ordinal(ordinal) => Some(&ordinal.symbol),
+            _ => None,
         }
     }
 

@@ -9,10 +9,11 @@ use super::auth::{Reach, Subject};
 use super::call::Call;
 use super::content::malformed;
 use super::error::Failure;
-use super::gdl::{Asked, KIND};
+use super::execution::{Asked, Earlier};
+use super::gdl::KIND;
 use super::http::Response;
 use super::negotiate::{choose, json_body};
-use crate::aql::{Cell, Parameter, Parameters};
+use crate::aql::{Found, Parameter, Parameters};
 use crate::gdl::cards::cards;
 use crate::rm::json::members;
 use crate::store::repository::Repository;
@@ -54,7 +55,7 @@ impl<R: Repository> Service<R> {
         let ehr_id = self.ehr_of_patient(call, &request, own.as_deref()).await?;
         call.allowed_on(&guide.guide().id, &ehr_id).map_err(|_| no_ehr())?;
         let asked = Asked::of(call, &guide)?;
-        let (runs, _) = self.run_guide(call, &guide, &asked, &[ehr_id]).await?;
+        let (runs, _) = self.run_guide(call, &guide, &asked, &[ehr_id], &Earlier::new()).await?;
         let cards = runs.first().map(|r| cards(&guide, &r.run, asked.language(), &mut || call.new_uuid())).unwrap_or_default();
         Ok(Response::json(200, json!({ "cards": cards })))
     }
@@ -73,13 +74,12 @@ impl<R: Repository> Service<R> {
         }
         let q = "SELECT e/ehr_id/value FROM EHR e WHERE e/ehr_status/subject/external_ref/id/value=$patient";
         let parameters = Parameters::from([(String::from("patient"), Parameter::Text(request.patient.clone()))]);
-        let found = self.rows(call, &[q], &parameters, own).await.map_err(|(_, failure)| failure)?;
-        match found.first().map_or(&[][..], |found| &found.rows) {
+        let mut found = Vec::new();
+        let mut take = |_: usize, row: &[Found<'_>]| found.extend(row.first().and_then(|id| id.text()).map(str::to_owned));
+        self.each_row(call, &[q], &parameters, own, &mut take).await.map_err(|(_, failure)| failure)?;
+        match found.as_slice() {
             [] => Err(no_ehr()),
-            [row] => match row.first() {
-                Some(Cell::Text(id)) => Ok(id.clone()),
-                _ => Err(no_ehr()),
-            },
+            [id] => Ok(id.clone()),
             _ => Err(Failure::new(409, "several namespaces have a patient with this id: name one by the parameter `subject_namespace`")),
         }
     }

@@ -10,10 +10,9 @@
 //! | headers → what is sent, wanted and expected | `negotiate`, `committal` |
 //! | the few differences of the mounts | `dialect` |
 //! | whose documents a path is about | `owner` |
-//! | one file a resource | `ehr`, `controlled`, `contribution`, `tag`, `versioned`, `template`, `stored_query`, `query`, `explain`, `value_set`, `gdl`, `cds`, `admin`, `root` |
+//! | one file a resource | `ehr`, `controlled`, `contribution`, `tag`, `versioned`, `template`, `stored_query`, `query`, `explain`, `value_set`, `gdl`, `execution`, `cds`, `admin`, `root` |
 //! | what a query asks of terminologies → answers | `terminology`, `fhir` |
 //! | body → checked document | `content` |
-//! | one file a resource | `ehr`, `controlled`, `contribution`, `tag`, `versioned`, `template`, `stored_query`, `query`, `gdl`, `admin`, `root` |
 //! | body → checked document | `content`; without a commit: `examine` |
 //! | references → what they refer to | `resolve` |
 //! | many lines in one request | `bulk`, `transfer` |
@@ -53,6 +52,7 @@ mod dialect;
 mod ehr;
 mod error;
 mod examine;
+mod execution;
 mod explain;
 mod fhir;
 mod gdl;

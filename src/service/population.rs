@@ -13,10 +13,10 @@ use super::Service;
 use super::bulk::{Lines, NDJSON, numbered};
 use super::call::Call;
 use super::error::Failure;
-use super::gdl::{Asked, Asking};
+use super::execution::{Asked, Asking};
 use super::http::Response;
-use crate::gdl::CompiledGuide;
 use crate::gdl::output::{EhrRun, line};
+use crate::gdl::{CompiledGuide, Subsumptions};
 use crate::store::repository::Repository;
 use std::collections::HashSet;
 
@@ -28,9 +28,10 @@ impl<R: Repository> Service<R> {
         let guide = self.guide(guide_id).await?;
         let asked = Asked::of(call, &guide)?;
         let mut asking = self.population(call, &guide, &asked).await?;
+        let terms = self.terms(&guide, asking.values()).await?;
         let (mut lines, mut seen) = (Lines::default(), HashSet::new());
         for (number, text) in numbered(call)? {
-            match self.guide_line(call, &guide, &asked, &mut asking, (text, &mut seen)).await {
+            match self.guide_line(call, &guide, &asked, (&mut asking, &terms), (text, &mut seen)).await {
                 Ok(run) => lines.answer(number, 200, line(run)),
                 Err(failure) => lines.refuse(number, &failure),
             }
@@ -43,7 +44,7 @@ impl<R: Repository> Service<R> {
         call: &Call<'_>,
         guide: &CompiledGuide,
         asked: &Asked,
-        asking: &mut Asking<'_>,
+        (asking, terms): (&mut Asking<'_>, &Subsumptions),
         (text, seen): (&str, &mut HashSet<String>),
     ) -> Result<EhrRun, Failure> {
         let id = serde_json::from_str::<String>(text).map_err(|_| Failure::bad("the line is not the id of an EHR in quotes"))?.to_ascii_lowercase();
@@ -52,9 +53,11 @@ impl<R: Repository> Service<R> {
         }
         call.trail.touches(&id);
         call.allowed_on(guide.guide().id.as_str(), &id)?;
-        match asking.members.contains(&id) {
-            true => Ok(EhrRun { run: asking.evaluate(guide, asked, &id), ehr_id: id, queries: Vec::new() }),
-            false => self.run_on(call, guide, asked, &id).await,
+        if asking.members.contains(&id) {
+            return Ok(asked.run(guide, terms, asking.read(id)));
         }
+        let read = self.read_of(call, guide, asked, &id).await?;
+        let terms = self.terms(guide, read.values()).await?;
+        Ok(asked.run(guide, &terms, read))
     }
 }

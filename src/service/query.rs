@@ -12,7 +12,7 @@ use super::root::generator;
 use super::stored_query::detail;
 use super::time::iso;
 use crate::aql::query::{ColumnValue, Condition, Expr, Function, Literal, Query, Window};
-use crate::aql::{self, Budget, CheckOptions, Parameter, Parameters, Plan, QueryError, ResultSet, Run};
+use crate::aql::{self, Budget, CheckOptions, Found, Parameter, Parameters, Plan, QueryError, ResultSet, Run};
 use crate::document::Batch;
 use crate::rm::class::{Attr, Cls};
 use crate::store::repository::{Definition, Repository};
@@ -123,24 +123,28 @@ impl<R: Repository> Service<R> {
         self.ehr_with_id(asked.ehr.as_deref()?).await.err()
     }
 
-    /// Runs queries of the service's own, such as those of a guide, of one EHR or of all, over one scan and the whole of their
-    /// rows. A failure says which of them failed.
-    pub(crate) async fn rows(
+    /// Runs queries of the service's own, such as those of a guide, of one EHR or of all, over one scan; hands over each row with the
+    /// number of its query. A failure says which of them failed.
+    pub(crate) async fn each_row(
         &self,
         call: &Call<'_>,
         queries: &[&str],
         parameters: &Parameters,
         ehr: Option<&str>,
-    ) -> Result<Vec<ResultSet>, (usize, Failure)> {
+        visit: &mut dyn FnMut(usize, &[Found<'_>]),
+    ) -> Result<(), (usize, Failure)> {
         let plans = queries.iter().enumerate().map(|(i, q)| self.own_plan(q, parameters, ehr).map_err(|failure| (i, failure)));
         let plans = plans.collect::<Result<Vec<Plan>, (usize, Failure)>>()?;
-        let Some(scan) = plans.iter().map(|plan| plan.scan().clone()).reduce(|all, one| all.with(&one)) else { return Ok(Vec::new()) };
+        let Some(scan) = plans.iter().map(|plan| plan.scan().clone()).reduce(|all, one| all.with(&one)) else { return Ok(()) };
         let now = iso(call.now);
         let stopped = self.deadline(call);
         let mut runs: Vec<Run<'_>> = plans.iter().map(|plan| Run::new(plan, &now, Budget::default(), &stopped)).collect();
-        let mut sink = |batch: &Batch| runs.iter_mut().filter_map(|run| run.push(batch).then_some(())).count() > 0;
+        let mut sink = |batch: &Batch| {
+            runs.iter_mut().enumerate().filter_map(|(i, run)| run.push_each(batch, &mut |row| visit(i, row)).then_some(())).count() > 0
+        };
         self.repository.scan(&scan, &mut sink).await.map_err(|error| (0, Failure::of_store(error)))?;
-        runs.into_iter().enumerate().map(|(i, run)| run.finish().map_err(|error| (i, self.given_up(&error)))).collect()
+        let finished = runs.into_iter().enumerate().map(|(i, run)| run.finish().map(drop).map_err(|error| (i, self.given_up(&error))));
+        finished.collect()
     }
 
     fn own_plan(&self, q: &str, parameters: &Parameters, ehr: Option<&str>) -> Result<Plan, Failure> {

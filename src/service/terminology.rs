@@ -18,13 +18,16 @@ use super::fhir::{self, Coding, Page, ValueSet, canonical};
 use super::http::{decode, encode_value};
 use crate::aql::ast::Query;
 use crate::aql::{Terminology, TerminologyAnswer, TerminologyCall, TerminologyError, terminology_calls};
+use crate::gdl::{Subsumption, Subsumptions};
 use crate::store::repository::Repository;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::pin::Pin;
 
 /// How many different questions one query may ask.
 const QUESTIONS: usize = 32;
+/// How many questions a guide may raise about the codes of all EHRs of a call.
+const SUBSUMPTIONS: usize = 200;
 /// How many value sets may be imported by one, directly or not.
 const IMPORTS: usize = 64;
 /// How many codes a value set may have.
@@ -194,6 +197,23 @@ impl<R: Repository> Service<R> {
         self.answers(ast).await.map_err(|failure| failure.message)
     }
 
+    /// Whether codes fall under others, as a guide asks. What no terminology knows has no answer, and counts by its text.
+    pub(crate) async fn falls_under(&self, questions: BTreeSet<Subsumption>) -> Result<Result<Subsumptions, TerminologyError>, Failure> {
+        let mut answers = Subsumptions::default();
+        let asked: Vec<(Subsumption, Question)> = questions.into_iter().filter_map(|s| Question::of_subsumption(&s).map(|q| (s, q))).collect();
+        if asked.len() > SUBSUMPTIONS && self.terminology.is_some() {
+            return Ok(refused(format!("the data raises more than {SUBSUMPTIONS} questions to terminologies; name fewer EHRs")));
+        }
+        for (subsumption, question) in asked {
+            match self.answer_of(&question).await? {
+                Ok(TerminologyAnswer::Truth(falls)) => answers.answer(subsumption, falls),
+                Ok(_) | Err(TerminologyError::Absent(_) | TerminologyError::Refused(_)) => {}
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        Ok(Ok(answers))
+    }
+
     async fn answer_of(&self, question: &Question) -> Result<Result<TerminologyAnswer, TerminologyError>, Failure> {
         if let (Some(url), "expand" | "validate") = (&question.url, question.operation.as_str())
             && let Some(set) = self.stored_value_set(url).await?
@@ -282,9 +302,42 @@ impl<R: Repository> Service<R> {
 }
 
 impl Question {
+    /// Whether a code falls under another; `None` where the terminology has no address that servers know.
+    fn of_subsumption(subsumption: &Subsumption) -> Option<Question> {
+        let Subsumption { terminology, ancestor, is_set, code } = subsumption;
+        let system = system_of(terminology);
+        let pair = |key: &str, value: &str| (String::from(key), value.to_owned());
+        Some(match is_set {
+            true => {
+                let system = system.map(|system| pair("system", &system));
+                Question::new("validate", true, [pair("url", ancestor), pair("code", code)].into_iter().chain(system).collect())
+            }
+            false => Question::new("subsumes", true, vec![pair("system", &system?), pair("codeA", ancestor), pair("codeB", code)]),
+        })
+    }
+
     fn of_server(self, url: &str) -> Question {
         Question { of_fhir: true, parameters: vec![(String::from("url"), url.to_owned())], ..self }
     }
+}
+
+/// The address of a code system by the name that guides and documents give it.
+fn system_of(terminology: &str) -> Option<String> {
+    const NAMES: [(&str, &str); 8] = [
+        ("SNOMEDCT", "http://snomed.info/sct"),
+        ("LOINC", "http://loinc.org"),
+        ("ATC", "http://www.whocc.no/atc"),
+        ("ICD10", "http://hl7.org/fhir/sid/icd-10"),
+        ("ICD10CM", "http://hl7.org/fhir/sid/icd-10-cm"),
+        ("ICD9CM", "http://hl7.org/fhir/sid/icd-9-cm"),
+        ("ICPC2", "http://hl7.org/fhir/sid/icpc-2"),
+        ("RXNORM", "http://www.nlm.nih.gov/research/umls/rxnorm"),
+    ];
+    if terminology.contains(':') {
+        return Some(terminology.to_owned());
+    }
+    let name: String = terminology.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_uppercase()).collect();
+    NAMES.iter().find(|(known, _)| *known == name).map(|(_, system)| (*system).to_owned())
 }
 
 /// An imported value set.

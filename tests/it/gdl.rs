@@ -1,8 +1,9 @@
 //! Guides by example: `tests/cases/gdl/expressions.txt`, `guides.txt` and the guides with templates and cards beside them.
 
-use aqlite::aql::{Budget, Cell, Parameter, QueryOptions, prepare};
+use aqlite::aql::{Budget, Cell, Found, Parameter, QueryOptions, prepare};
 use aqlite::document::{Batch, DocRow, EhrRow, NothingKnown, ObjectKind, Shapes, pack};
 use aqlite::gdl::fixture::{self, agrees, text_form};
+use aqlite::gdl::stored::{Reader, value_of_json};
 use aqlite::gdl::time::Moment;
 use aqlite::gdl::value::Value;
 use aqlite::gdl::{self, CompiledGuide, DataInstance, Instance, Options, Run, RunInput, Terminology, output};
@@ -296,7 +297,7 @@ fn bindings_become_queries_and_rows_instances() {
             format!(r#"{{"_type":"DV_DATE_TIME","value":"{time}"}}"#),
             "\"u::s::1\"".into(),
         ];
-        cells.iter().map(|c| gdl::bind::value_of_json(c, 0)).collect::<Vec<_>>()
+        cells.iter().map(|c| value_of_json(c)).collect::<Vec<_>>()
     };
     let rows = [row("9", "2024-01-02T00:00:00Z"), row("1", "2024-01-01T00:00:00Z"), row("7", "2025-01-01T00:00:00Z")];
     let instances = queries[0].instances(rows, Moment::parse(NOW, 0).unwrap());
@@ -434,13 +435,32 @@ pub(crate) fn add_composition(batch: &mut Batch, ehr: u32, number: usize, uid: S
     batch.add(ehr, DocRow { kind: ObjectKind::Composition, object_id: uid, number: 1, ordinal, latest: true, deleted: false }, &packed);
 }
 
-pub(crate) fn cells(aql: &str, ehr_id: Option<&str>, batch: &Batch) -> Vec<Vec<Cell>> {
+/// The rows of a query, as guides read them where they are stored: the values of the cells that the same query writes.
+pub(crate) fn rows(aql: &str, ehr_id: Option<&str>, batch: &Batch) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    let mut reader = Reader::default();
+    each(aql, ehr_id, batch, &mut |row| rows.push(row.iter().map(|value| reader.value(*value)).collect::<Vec<Value>>()));
+    let written = asked(aql, ehr_id, &mut |run| assert!(run.push(batch)));
+    let value = |cell: &Cell| {
+        let mut json = String::new();
+        cell.write_json(&mut json);
+        value_of_json(&json)
+    };
+    assert_eq!(rows, written.iter().map(|row| row.iter().map(value).collect::<Vec<Value>>()).collect::<Vec<_>>(), "{aql}");
+    rows
+}
+
+fn each(aql: &str, ehr_id: Option<&str>, batch: &Batch, visit: &mut dyn FnMut(&[Found<'_>])) {
+    assert!(asked(aql, ehr_id, &mut |run| assert!(run.push_each(batch, visit))).is_empty());
+}
+
+fn asked(aql: &str, ehr_id: Option<&str>, push: &mut dyn FnMut(&mut aqlite::aql::Run<'_>)) -> Vec<Vec<Cell>> {
     let parameters = ehr_id.map(|id| ("ehr_id".to_owned(), Parameter::Text(id.to_owned()))).into_iter().collect();
     let plan =
         prepare(aql, &parameters, &QueryOptions { ehr: ehr_id, ..QueryOptions::default() }).unwrap_or_else(|p| panic!("{}", p[0].one_line(aql)));
     let go_on = || false;
     let mut run = aqlite::aql::Run::new(&plan, "2030-01-01T00:00:00Z", Budget::default(), &go_on);
-    run.push(batch);
+    push(&mut run);
     run.finish().unwrap().rows
 }
 
@@ -457,15 +477,13 @@ fn a_guide_runs_on_generated_records() {
         let queries = guide.queries();
         let mut population = gdl::Population::new(&guide, now);
         for (index, query) in queries.iter().enumerate() {
-            population.take(index, cells(&query.population_aql, None, &batch).iter().map(Vec::as_slice));
+            each(&query.population_aql, None, &batch, &mut |row| population.add(index, row));
         }
         for ehr in 0..generator.ehrs() {
             let id = generator.ehr(ehr).ehr_id;
             let mut instances = vec![Vec::new(); guide.guide().bindings.len()];
             for query in &queries {
-                let rows = cells(&query.aql, Some(&id), &batch);
-                let values = rows.iter().map(|row| row.iter().map(|c| gdl::bind::value_of_cell(c, 0)).collect());
-                instances[query.binding] = query.instances(values, now);
+                instances[query.binding] = query.instances(rows(&query.aql, Some(&id), &batch), now);
             }
             if generator.ehr(ehr).is_queryable {
                 assert_eq!(population.instances(&id), instances, "{id}");

@@ -1,11 +1,9 @@
 //! Predicates in queries change how much is read, never what a guide sees: every predicate, alone and with every other, on
 //! values of every kind at every time, asked with and without.
 
-use crate::gdl::{add_composition, cells};
+use crate::gdl::{add_composition, rows};
 use aqlite::document::{Batch, EhrRow, Shapes};
-use aqlite::gdl::bind::{UTC, value_of_cell};
 use aqlite::gdl::time::Moment;
-use aqlite::gdl::value::Value;
 use aqlite::gdl::{self, BindingQuery, CompiledGuide, Instance, Options, RunInput};
 use serde_json::{Value as Json, json};
 
@@ -147,8 +145,7 @@ fn guide(predicates: &[&str]) -> CompiledGuide {
 
 /// What the guide would read, and how many rows that took.
 fn seen(guide: &CompiledGuide, query: &BindingQuery, records: &Batch, now: Moment) -> (Vec<Instance>, usize) {
-    let rows: Vec<Vec<Value>> =
-        cells(&query.aql, Some(EHR), records).iter().map(|row| row.iter().map(|cell| value_of_cell(cell, UTC)).collect()).collect();
+    let rows = rows(&query.aql, Some(EHR), records);
     let count = rows.len();
     let instances = vec![query.instances(rows, now)];
     let chosen = guide.select(0, &RunInput { instances: &instances, now, language: "en", options: Options::default(), terminology: None });

@@ -99,3 +99,52 @@ fn endless_value_sets_are_refused() {
     let (response, asked) = ask(EXPAND, many);
     assert_eq!((response.status, asked.len()), (400, 1));
 }
+
+/// A guide about the coded name of compositions, and what it is told by a server.
+fn run_guide(answer: impl Fn(&str) -> Result<Reply, Unreachable> + 'static) -> (Response, Vec<String>) {
+    let asked = Asked::default();
+    let server = Server { asked: Rc::clone(&asked), answer };
+    let service = Service::new(Memory::new(), Config { auth: Auth::Open, ..Config::default() }).with_terminology(Box::new(server));
+    let mut moment = Ticks::new();
+    let read = |name: &str| std::fs::read_to_string(format!("tests/cases/{name}")).expect("a file");
+    let mut send = |method: &str, path: &str, media_type: &str, body: String| {
+        block_on(service.handle(&Request::new(method, path).with_body(media_type, body), &mut moment)).expect("ready")
+    };
+    let guide =
+        read("rest/language_group.gdl2").replace("\"/language\"", "\"/name\"").replace("ISO_639-1\": {\"bindings", "SNOMED-CT\": {\"bindings");
+    let guide = guide.replace("\"codes\": [], \"uri\": \"http://example.org/germanic\"", "\"codes\": [\"SNOMED-CT::27113001\"]");
+    let coded = r#"{"_type": "DV_CODED_TEXT", "value": "Encounter", "defining_code": {"_type": "CODE_PHRASE",
+        "terminology_id": {"_type": "TERMINOLOGY_ID", "value": "SNOMED-CT"}, "code_string": "363808001"}}"#;
+    let mut composition: serde_json::Value = serde_json::from_str(&read("rest/weight.json")).expect("JSON");
+    composition["name"] = serde_json::from_str(coded).expect("JSON");
+    assert_eq!(send("POST", "/v1/definition/template/adl1.4", "application/xml", read("template/small.opt")).status, 201);
+    assert_eq!(send("POST", "/v1/definition/gdl", "application/json", guide).status, 201);
+    assert_eq!(send("PUT", "/v1/ehr/7d44b88c-4199-4bad-97dc-d78268e01398", "application/json", String::new()).status, 201);
+    let sent = send("POST", "/v1/ehr/7d44b88c-4199-4bad-97dc-d78268e01398/composition", "application/json", composition.to_string());
+    assert_eq!(sent.status, 201, "{}", String::from_utf8_lossy(&sent.body));
+    let response = send("GET", "/v1/gdl/query/7d44b88c-4199-4bad-97dc-d78268e01398/language_group.v1", "application/json", String::new());
+    let asked = asked.borrow().clone();
+    (response, asked)
+}
+
+#[test]
+fn a_guide_asks_what_falls_under_its_terms() {
+    let outcome = |name: &str| {
+        let body = format!(r#"{{"resourceType":"Parameters","parameter":[{{"name":"outcome","valueCode":"{name}"}}]}}"#);
+        move |_: &str| reply(200, &body)
+    };
+    let fired = |response: &Response| String::from_utf8_lossy(&response.body).contains("\"rules_executed\":[\"gt0011\"]");
+    let (response, asked) = run_guide(outcome("subsumes"));
+    assert!(response.status == 200 && fired(&response), "{response:?}");
+    assert_eq!(asked, ["CodeSystem/$subsumes?system=http%3A%2F%2Fsnomed.info%2Fsct&codeA=27113001&codeB=363808001"]);
+    let (response, _) = run_guide(outcome("not-subsumed"));
+    assert!(response.status == 200 && !fired(&response), "{response:?}");
+    // A server that does not know the codes leaves them to their text.
+    let (response, _) = run_guide(|_| reply(404, ""));
+    assert!(response.status == 200 && !fired(&response), "{response:?}");
+    for (answer, status) in [(reply(500, ""), 502), (Err(Unreachable::Late), 504)] {
+        let (response, _) = run_guide(move |_| answer.clone());
+        assert_eq!(response.status, status);
+        assert!(String::from_utf8_lossy(&response.body).contains("guide language_group.v1: `is_a`: "), "{response:?}");
+    }
+}

@@ -9,6 +9,7 @@ mod block;
 mod condition;
 mod expand;
 mod first;
+mod found;
 mod function;
 mod node;
 mod output;
@@ -19,6 +20,7 @@ mod templates;
 mod touched;
 mod value;
 
+pub use found::Found;
 pub use touched::{Touched, TouchedShape, way};
 
 use super::plan::Plan;
@@ -98,6 +100,16 @@ impl<'p> Run<'p> {
             }
         }
         false
+    }
+
+    /// Evaluates a batch like [`Run::push`], and hands over each row that WHERE keeps, in default order, with its values where they
+    /// are stored: for queries that select paths, without aggregates, DISTINCT, order or window. What is handed over is not in the
+    /// result set.
+    pub fn push_each(&mut self, batch: &Batch, visit: &mut dyn FnMut(&[Found<'_>])) -> bool {
+        self.output.hold();
+        let goes_on = self.push(batch);
+        self.output.release(self.plan, View::new(batch), visit);
+        goes_on
     }
 
     /// The result set.

@@ -2,6 +2,7 @@
 
 use super::block::Block;
 use super::condition::Judge;
+use super::found::Found;
 use super::node::{Node, View};
 use super::sum::Sum;
 use super::value::Value;
@@ -68,13 +69,15 @@ pub(super) struct Output {
     groups: Vec<Group>,
     by_key: HashMap<String, usize>,
     grouped: bool,
+    /// Rows keep their nodes for who wants no cells.
+    held: bool,
     taken: u64,
 }
 
 impl Output {
     pub fn new(query: &Query) -> Output {
         let grouped = query.select.iter().any(|c| matches!(c.value, ColumnValue::Aggregate(_)));
-        Output { rows: Vec::new(), keys: Vec::new(), nodes: Vec::new(), groups: Vec::new(), by_key: HashMap::new(), grouped, taken: 0 }
+        Output { rows: Vec::new(), keys: Vec::new(), nodes: Vec::new(), groups: Vec::new(), by_key: HashMap::new(), grouped, held: false, taken: 0 }
     }
 
     /// How many rows or groups are held.
@@ -84,7 +87,7 @@ impl Output {
 
     /// Makes room for so many rows more, as far as they are held.
     pub fn reserve(&mut self, plan: &Plan, rows: usize) {
-        let wanted = best_of(&plan.query);
+        let wanted = self.wanted(&plan.query);
         let rows = wanted.map_or(rows, |wanted| rows.min(most_held(wanted)));
         if !self.grouped {
             self.rows.reserve(rows);
@@ -108,7 +111,7 @@ impl Output {
         if self.grouped {
             return self.add_to_group(judge, row, keys.collect(), order);
         }
-        match best_of(query) {
+        match self.wanted(query) {
             Some(wanted) => {
                 let nodes = (self.nodes.len() / row.len().max(1)) as u32;
                 self.nodes.extend_from_slice(row);
@@ -121,6 +124,30 @@ impl Output {
         }
     }
 
+    /// How many rows are kept by their nodes; `None` where rows become cells at once.
+    fn wanted(&self, query: &Query) -> Option<usize> {
+        if self.held { Some(usize::MAX) } else { best_of(query) }
+    }
+
+    /// From now on rows keep their nodes, until they are released.
+    pub fn hold(&mut self) {
+        self.held = true;
+    }
+
+    /// Hands over the rows that are held, in default order, and forgets them.
+    pub fn release<'b>(&mut self, plan: &Plan, view: View<'b>, visit: &mut dyn FnMut(&[Found<'b>])) {
+        let mut found = Vec::with_capacity(plan.query.select.len());
+        self.rows.sort_unstable_by_key(|row| row.order);
+        for row in self.rows.drain(..) {
+            let row = nth(&self.nodes, row.nodes, plan.width);
+            found.clear();
+            found.extend(plan.query.select.iter().map(|column| Found { view, node: node_of(&column.value, row) }));
+            visit(&found);
+        }
+        self.keys.clear();
+        self.nodes.clear();
+    }
+
     fn push(&mut self, query: &Query, cells: Vec<Cell>, nodes: u32, keys: impl Iterator<Item = SortKey>, order: Order) {
         let number = self.keys.len().checked_div(query.order.len()).unwrap_or(0) as u32;
         self.keys.extend(keys);
@@ -129,7 +156,7 @@ impl Output {
 
     /// Makes the cells that still point into the batch; of a top-k query only those of the best rows.
     pub fn settle<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>) {
-        let Some(wanted) = best_of(&judge.plan.query) else { return };
+        let Some(wanted) = best_of(&judge.plan.query).filter(|_| !self.held) else { return };
         if self.rows.len() > wanted {
             self.shed(judge.plan, wanted);
         }
@@ -408,6 +435,14 @@ fn plain_cell<'p: 'b, 'b>(judge: Judge<'p, 'b>, value: &'p ColumnValue, row: &[N
         ColumnValue::Expr(Expr::Path(path)) => row.get(*path).map_or(Cell::Null, |n| cell_of(judge.view, *n)),
         ColumnValue::Expr(Expr::Literal(literal)) => cell_of_literal(literal),
         ColumnValue::Expr(call) => cell_of_value(&judge.value(call, row)),
+    }
+}
+
+/// The node of a column that is a path.
+fn node_of(value: &ColumnValue, row: &[Node]) -> Node {
+    match value {
+        ColumnValue::Expr(Expr::Path(path)) => row.get(*path).copied().unwrap_or(Node::NONE),
+        _ => Node::NONE,
     }
 }
 
