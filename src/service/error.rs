@@ -36,6 +36,11 @@ impl Failure {
         Failure::new(404, message)
     }
 
+    /// Something that may be there later.
+    pub fn unavailable(message: impl Into<String>) -> Failure {
+        Failure::new(503, message).header("Retry-After", "5")
+    }
+
     /// Something that is larger than a limit (bytes).
     pub fn too_large(what: &str, limit: usize) -> Failure {
         Failure::new(413, format!("the {what} is larger than the limit of {limit} bytes"))
@@ -100,6 +105,7 @@ impl Failure {
             | StoreError::TemplateInUse => Failure::new(409, message),
             StoreError::Stale { latest } if latest.is_empty() => Failure::new(409, "the preceding version does not exist"),
             StoreError::Stale { latest } => Failure::new(409, message).header("ETag", format!("\"{latest}\"")),
+            StoreError::Away(_) => Failure::unavailable(format!("{message}; try again later, and read first what a change has come to")),
             StoreError::Failed(_) => Failure::new(500, message),
         }
     }

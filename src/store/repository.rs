@@ -288,7 +288,10 @@ pub enum StoreError {
     DefinitionExists,
     /// Stored compositions name this template.
     TemplateInUse,
-    /// The storage itself failed; the text never carries clinical values.
+    /// The storage did not answer: it is away, overloaded, too slow, or another writer was faster. The same may go later. The text
+    /// never carries clinical values.
+    Away(String),
+    /// What the storage holds or was told to hold is not as it should be; the text never carries clinical values.
     Failed(String),
 }
 
@@ -306,6 +309,7 @@ impl fmt::Display for StoreError {
             StoreError::DirectoryExists => f.write_str("a directory already exists for this EHR"),
             StoreError::DefinitionExists => f.write_str("a definition with this name and version exists"),
             StoreError::TemplateInUse => f.write_str("stored compositions name this template: it stays as long as they do"),
+            StoreError::Away(why) => write!(f, "the storage does not answer as it should: {why}"),
             StoreError::Failed(why) => write!(f, "the storage failed: {why}"),
         }
     }

@@ -21,6 +21,10 @@ const held = new Map();
 let last;
 let sent = 0;
 
+/** Every server that was started; what they said is shown when something is wrong. */
+const servers = [];
+
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const digest = (content) => createHash("sha256").update(JSON.stringify(content)).digest("hex");
 const coded = (code) => ({
   _type: "DV_CODED_TEXT",
@@ -42,17 +46,20 @@ function workerds(server) {
   return readdirSync("/proc").filter((name) => /^\d+$/.test(name) && isOurs(name)).map(Number);
 }
 
-/** Commits one contribution after another until the server is gone. */
+/** Commits one contribution after another until the server is killed, or there are enough. */
 async function writer(server, ehrId) {
-  while (acknowledged.size < COMMITS) {
+  while (acknowledged.size < COMMITS && !server.killed) {
     const members = Array.from({ length: MEMBERS }, (_, index) => data.compositions[(sent + index) % data.compositions.length].composition);
     sent += 1;
     const body = JSON.stringify({ versions: members.map((composition) => ({ commit_audit: audit, data: composition })), audit });
     let answer;
     try {
       answer = await server.send("POST", `${ITS}/ehr/${ehrId}/contribution`, { body });
-    } catch {
-      return;
+    } catch (error) {
+      // Nothing is known of this one. Without a kill it is told, since no connection should break by itself.
+      if (!server.killed) console.log(`a connection broke: ${error.cause ?? error}`);
+      await sleep(100);
+      continue;
     }
     if (answer.status === 201) acknowledged.set(answer.headers.get("etag").replaceAll('"', ""), members.map(({ content }) => digest(content)));
     else if (answer.status < 500) throw new Error(`${answer.status} ${answer.text}`);
@@ -86,29 +93,54 @@ async function verify(server) {
   assert.equal(found, (held.size - ehrIds.length) * MEMBERS, "compositions stand outside of contributions");
 }
 
-const vars = { AUTH: "none", ADMIN: "true" };
-const state = freshState("kill");
-let server = await start(state, vars);
-try {
+async function open() {
+  const server = await start(state, { AUTH: "none", ADMIN: "true" });
+  servers.push(server);
+  return server;
+}
+
+/** Kills workerd, and what started it; the next server begins on what they left. */
+async function kill(server) {
+  const pids = workerds(server);
+  assert.ok(pids.length > 0, "there is no workerd to kill");
+  server.killed = true;
+  pids.forEach((pid) => process.kill(pid, "SIGKILL"));
+  await server.stop("SIGKILL");
+}
+
+/** Writers that write until so many commits are acknowledged; then, at a moment of its own, the server is killed. */
+async function writeAndKill(server, moment) {
+  let writing = true;
+  const ended = () => (writing = false);
+  const writers = Promise.all(ehrIds.map((ehrId) => writer(server, ehrId)));
+  writers.then(ended, ended);
+  while (writing && acknowledged.size < moment) await sleep(5);
+  await sleep(Math.random() * 50);
+  await Promise.all([kill(server), writers]);
+}
+
+async function run() {
+  let server = await open();
   await uploadTemplates(server, data);
   for (const ehrId of ehrIds) assert.equal((await server.send("PUT", `${ITS}/ehr/${ehrId}`)).status, 201);
   const moments = Array.from({ length: KILLS }, () => Math.floor(Math.random() * COMMITS)).sort((a, b) => a - b);
   for (const [index, moment] of moments.entries()) {
-    const writers = ehrIds.map((ehrId) => writer(server, ehrId));
-    while (acknowledged.size < moment) await new Promise((resolve) => setTimeout(resolve, 5));
-    await new Promise((resolve) => setTimeout(resolve, Math.random() * 50));
-    const pids = workerds(server);
-    assert.ok(pids.length > 0, "there is no workerd to kill");
-    pids.forEach((pid) => process.kill(pid, "SIGKILL"));
-    await Promise.all(writers);
-    await server.stop("SIGKILL");
-    server = await start(state, vars);
+    await writeAndKill(server, moment);
+    server = await open();
     await verify(server);
     console.log(`kill ${index + 1}: ${acknowledged.size} acknowledged, ${held.size - ehrIds.length} held, of ${sent} sent`);
   }
   await Promise.all(ehrIds.map((ehrId) => writer(server, ehrId)));
   await verify(server);
+}
+
+const state = freshState("kill");
+try {
+  await run();
+} catch (error) {
+  servers.forEach(({ log }, index) => console.error(`what server ${index + 1} of ${servers.length} said:\n${log}`));
+  throw error;
 } finally {
-  await server.stop("SIGKILL");
+  await servers.at(-1)?.stop("SIGKILL");
 }
 console.log(`kill test: ${KILLS} kills during ${acknowledged.size} commits of ${MEMBERS} compositions; nothing acknowledged was lost, nothing is there by halves`);

@@ -9,6 +9,9 @@ export const root = join(dirname(fileURLToPath(import.meta.url)), "../..");
 export const ITS = "/rest/openehr/v1";
 export const V1 = "/v1";
 
+/** How often a server that starts is asked whether it answers, ten times a second: a machine may be busy with other things. */
+const PATIENCE = 1200;
+
 const wrangler = join(root, "node_modules/.bin/wrangler");
 const quiet = { ...process.env, CI: "1", NO_COLOR: "1", WRANGLER_SEND_METRICS: "false", CLOUDFLARE_CF_FETCH_ENABLED: "false" };
 
@@ -79,7 +82,7 @@ export async function start(state, vars = { AUTH: "none" }, more = []) {
   for (const [name, value] of Object.entries(vars)) args.push("--var", `${name}:${value}`);
   const child = spawn(wrangler, args, { cwd: root, env: quiet, detached: true, stdio: ["ignore", "pipe", "pipe"] });
   const server = new Server(child, port);
-  for (let tries = 0; tries < 300; tries += 1) {
+  for (let tries = 0; tries < PATIENCE; tries += 1) {
     if (child.exitCode !== null) break;
     try {
       await server.send("OPTIONS", `${V1}/`);

@@ -134,7 +134,7 @@ impl<R: Repository> Service<R> {
 }
 
 fn unwritten() -> Failure {
-    Failure::new(503, "the access log cannot be written, so nothing is answered; try again").header("Retry-After", "5")
+    Failure::unavailable("the access log cannot be written, so nothing is answered; try again later")
 }
 
 fn shown(number: u64, access: &Access) -> Value {

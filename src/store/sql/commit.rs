@@ -48,12 +48,16 @@ impl<S: Sql> SqlRepository<S> {
         }
     }
 
-    /// Several commits in one transaction; when a guard fails, its halves in one each, and so on.
+    /// Several commits in one transaction; when that fails, its halves in one each, and so on, as long as the database answers.
     pub(super) async fn write_commits(&self, commits: &[Commit]) -> Vec<Result<(), StoreError>> {
         let (mut outcomes, mut rest) = (Vec::new(), vec![commits]);
         while let Some(part) = rest.pop() {
             match part {
                 [] => {}
+                part if let Some(Err(StoreError::Away(why))) = outcomes.last() => {
+                    let away = Err(StoreError::Away(why.clone()));
+                    outcomes.extend(part.iter().map(|_| away.clone()));
+                }
                 [only] => outcomes.push(self.write_commit(only).await),
                 part if self.write_together(part).await => outcomes.extend(part.iter().map(|_| Ok(()))),
                 part => {
@@ -108,7 +112,7 @@ impl<S: Sql> SqlRepository<S> {
             "UNIQUE contribution.uid" => StoreError::UidExists(commit.contribution_uid.clone()),
             "UNIQUE version.ehr" => self.chain_reason(commit).await.unwrap_or(StoreError::DirectoryExists),
             "NULL version.ehr" | "UNIQUE version.object, version.number" => {
-                let raced = || StoreError::Failed("another writer was faster; try again".into());
+                let raced = || StoreError::Away("another writer was faster".into());
                 self.chain_reason(commit).await.unwrap_or_else(raced)
             }
             other => SqlError::Constraint(other.to_owned()).into(),

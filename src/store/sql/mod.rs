@@ -43,7 +43,7 @@ impl<S: Sql> SqlRepository<S> {
     }
 
     async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Row>>, StoreError> {
-        self.sql.batch(statements).await.map_err(|e| StoreError::Failed(e.to_string()))
+        Ok(self.sql.batch(statements).await?)
     }
 
     /// The rows of one statement.

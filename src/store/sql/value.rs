@@ -36,7 +36,7 @@ pub enum SqlError {
     /// A constraint refused it: kind and columns as SQLite names them, such as `UNIQUE version.object, version.number`
     /// or `NULL version.ehr`.
     Constraint(String),
-    /// Anything else.
+    /// Anything else: the database did not answer, or could not do it.
     Failed(String),
 }
 
@@ -118,7 +118,10 @@ impl fmt::Display for SqlError {
 
 impl From<SqlError> for StoreError {
     fn from(error: SqlError) -> StoreError {
-        StoreError::Failed(error.to_string())
+        match error {
+            SqlError::Constraint(_) => StoreError::Failed(error.to_string()),
+            SqlError::Failed(why) => StoreError::Away(why),
+        }
     }
 }
 
