@@ -36,8 +36,8 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 
 /// Most change sets of a transaction, and most bytes of their lines.
-const TOGETHER: usize = 100;
-const BYTES: usize = 1_000_000;
+const TOGETHER: usize = 250;
+const BYTES: usize = 2_000_000;
 
 /// The media type of the answers.
 pub(crate) const NDJSON: &str = "application/x-ndjson";

@@ -63,3 +63,19 @@ test("an export goes into an empty repository, and its export is the same to the
   assert.ok(readFileSync(to, "utf8") === whole, "the second export differs");
   assert.equal(await count(other), data.compositions.length - 1);
 });
+
+test("a load is longer than a body may be, none of its lines is", async () => {
+  const longest = Math.max(...[...data.templates, ...lines].map((text) => Buffer.byteLength(text))) + 1;
+  const small = await start(freshState("transfer-small"), { AUTH: "none", LIMIT_BODY: String(longest) });
+  try {
+    await uploadTemplates(small, data);
+    const load = (body) => small.send("POST", `${V1}/ehr/bulk`, { body, type: "application/x-ndjson" });
+    const answers = (await load(lines.join("\n"))).text.trim().split("\n").map((line) => JSON.parse(line));
+    assert.deepEqual(answers.map(({ line, status }) => [line, status]), lines.map((_, index) => [index + 1, 201]));
+    assert.equal((await load("x".repeat(longest + 1))).status, 413);
+    const cut = (await load(`${lines.slice(0, 1).join("\n")}\n${" ".repeat(longest)}\n${lines[1]}`)).text.trim().split("\n").map((line) => JSON.parse(line));
+    assert.deepEqual(cut.map(({ status, code }) => status ?? code), [409, 413]);
+  } finally {
+    await small.stop();
+  }
+});

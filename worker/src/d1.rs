@@ -3,7 +3,7 @@
 use aqlite::store::sql::{Row, Sql, SqlError, SqlValue, Statement};
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use std::fmt;
-use worker::js_sys::{Array, JSON};
+use worker::js_sys::{Array, JSON, Reflect};
 use worker::wasm_bindgen::{JsCast, JsValue};
 use worker::wasm_bindgen_futures::JsFuture;
 use worker::worker_sys::types::{D1Database, D1PreparedStatement};
@@ -23,12 +23,15 @@ impl D1 {
         self.0.prepare(&statement.sql)?.bind(values)
     }
 
-    async fn run(&self, statements: &[Statement]) -> Result<JsValue, JsValue> {
+    /// The rows of each statement; what D1 tells beside them stays behind.
+    async fn run(&self, statements: &[Statement]) -> Result<Array, JsValue> {
         let prepared = Array::new();
         for statement in statements {
             prepared.push(&JsValue::from(self.prepare(statement)?));
         }
-        JsFuture::from(self.0.batch(prepared)?).await
+        let outcomes = Array::from(&JsFuture::from(self.0.batch(prepared)?).await?);
+        let results = JsValue::from_str("results");
+        outcomes.iter().map(|outcome| Reflect::get(&outcome, &results)).collect()
     }
 }
 
@@ -39,8 +42,8 @@ impl Sql for D1 {
         }
         let results = self.run(&statements).await.map_err(|error| SqlError::from_message(&message(&error)))?;
         let text = JSON::stringify(&results).map_err(|error| SqlError::Failed(message(&error)))?;
-        let outcomes: Vec<Outcome> = serde_json::from_str(&String::from(text)).map_err(|error| SqlError::Failed(error.to_string()))?;
-        Ok(outcomes.into_iter().map(|outcome| outcome.results.into_iter().map(|row| row.0).collect()).collect())
+        let outcomes: Vec<Vec<Cells>> = serde_json::from_str(&String::from(text)).map_err(|error| SqlError::Failed(error.to_string()))?;
+        Ok(outcomes.into_iter().map(|rows| rows.into_iter().map(|row| row.0).collect()).collect())
     }
 }
 
@@ -59,13 +62,6 @@ fn message(error: &JsValue) -> String {
     let Some(error) = error.dyn_ref::<worker::js_sys::Error>() else { return "the database threw no error".to_owned() };
     let cause = error.cause().dyn_into::<worker::js_sys::Error>().map(|cause| String::from(cause.message()));
     [Some(String::from(error.message())), cause.ok()].into_iter().flatten().collect::<Vec<_>>().join("; ")
-}
-
-/// What D1 tells of one statement.
-#[derive(serde::Deserialize)]
-struct Outcome {
-    #[serde(default)]
-    results: Vec<Cells>,
 }
 
 /// An object whose keys are the columns, in the order of the SELECT.

@@ -6,7 +6,7 @@ use std::future::Future;
 use worker::{ByteStream, Request, Response, Result};
 
 /// Bytes of a piece, about.
-const PIECE: usize = 1_000_000;
+const PIECE: usize = 4_000_000;
 
 /// A body on its way.
 struct Pieces {
@@ -19,20 +19,25 @@ struct Pieces {
 }
 
 impl Pieces {
-    /// Whole lines, and the number of the first of them; nothing at the end. A line longer than `limit` is cut there, and refused.
+    /// Whole lines of at most `limit` bytes together, and the number of the first of them; nothing at the end. A longer line is
+    /// refused by its length.
     async fn next(&mut self, limit: usize) -> Result<Option<(u64, Vec<u8>)>> {
-        let is_short = |buffer: &[u8]| buffer.len() < PIECE || (!buffer.contains(&b'\n') && buffer.len() <= limit);
+        let is_short = |buffer: &[u8]| buffer.len() < PIECE.min(limit) || (!buffer.contains(&b'\n') && buffer.len() <= limit);
         while !self.ended && is_short(&self.buffer) {
             match self.chunks.next().await {
                 Some(chunk) => self.buffer.extend_from_slice(&chunk?),
                 None => self.ended = true,
             }
         }
-        let last = self.buffer.iter().rposition(|b| *b == b'\n').map_or(self.buffer.len(), |at| at + 1);
-        let rest = self.buffer.split_off(if self.ended { self.buffer.len() } else { last });
+        let (all, last) = (self.buffer.len(), self.buffer.iter().take(limit).rposition(|b| *b == b'\n'));
+        let rest = self.buffer.split_off(if self.ended && all <= limit { all } else { last.map_or(all, |at| at + 1) });
         let (piece, first) = (std::mem::replace(&mut self.buffer, rest), self.line);
         self.line += piece.iter().filter(|b| **b == b'\n').count() as u64;
         Ok((!piece.is_empty()).then_some((first, piece)))
+    }
+
+    fn are_over(&self) -> bool {
+        self.ended && self.buffer.is_empty()
     }
 }
 
@@ -46,7 +51,7 @@ where
     let mut pieces = Pieces { chunks: request.stream()?, buffer: Vec::new(), line, ended: false };
     let (_, body) = pieces.next(limit).await?.unwrap_or_default();
     let first = ask(service::Request { body, ..head.clone() }).await;
-    if first.status != 200 || pieces.ended {
+    if first.status != 200 || pieces.are_over() {
         return super::http::write(first);
     }
     let (headers, begun) = (super::http::headers(&first)?, first.body);
