@@ -204,7 +204,7 @@ impl<'b> Block<'b> {
 }
 
 /// A whole number in the order of numbers, in which -0 is 0.
-fn rank_of(number: f64) -> i64 {
+pub(super) fn rank_of(number: f64) -> i64 {
     let bits = (number + 0.0).to_bits() as i64;
     if bits < 0 { bits ^ i64::MAX } else { bits }
 }

@@ -1,6 +1,6 @@
 //! After WHERE: groups and aggregates, order, distinct, window.
 
-use super::block::Block;
+use super::block::{Block, rank_of};
 use super::condition::Judge;
 use super::found::Found;
 use super::node::{Node, View};
@@ -24,6 +24,8 @@ struct OutRow {
     nodes: u32,
     /// Which of the kept keys it sorts by: counted in rows.
     keys: u32,
+    /// The beginning of the first of them, in its direction: most rows are told apart by it.
+    lead: u128,
     order: Order,
 }
 
@@ -149,9 +151,11 @@ impl Output {
     }
 
     fn push(&mut self, query: &Query, cells: Vec<Cell>, nodes: u32, keys: impl Iterator<Item = SortKey>, order: Order) {
-        let number = self.keys.len().checked_div(query.order.len()).unwrap_or(0) as u32;
+        let start = self.keys.len();
+        let number = start.checked_div(query.order.len()).unwrap_or(0) as u32;
         self.keys.extend(keys);
-        self.rows.push(OutRow { cells, nodes, keys: number, order });
+        let lead = query.order.first().zip(self.keys.get(start)).map_or(0, |(by, key)| if by.descending { !key.lead() } else { key.lead() });
+        self.rows.push(OutRow { cells, nodes, keys: number, lead, order });
     }
 
     /// Makes the cells that still point into the batch; of a top-k query only those of the best rows.
@@ -193,7 +197,8 @@ impl Output {
             self.rows.reverse();
         }
         let keys = |row: &OutRow| nth(&self.keys, row.keys, query.order.len());
-        self.rows.sort_unstable_by(|a, b| compare_rows(keys(a), keys(b), &query.order).then(a.order.cmp(&b.order)));
+        let all = |a: &OutRow, b: &OutRow| compare_rows(keys(a), keys(b), &query.order).then(a.order.cmp(&b.order));
+        self.rows.sort_unstable_by(|a, b| a.lead.cmp(&b.lead).then_with(|| all(a, b)));
     }
 
     /// True for a query whose one group takes rows in any order: aggregates only.
@@ -547,6 +552,27 @@ impl SortKey {
             SortKey::Null => 7,
         }
     }
+
+    /// Never more for less: the rank, then the beginning of the value.
+    fn lead(&self) -> u128 {
+        let value = match self {
+            SortKey::Number(number) => in_order(rank_of(*number)),
+            SortKey::Temporal(temporal) => in_order(temporal.earliest),
+            SortKey::Text(text) | SortKey::Object(text) => {
+                let mut bytes = [0; 8];
+                bytes.iter_mut().zip(text.bytes()).for_each(|(to, byte)| *to = byte);
+                u64::from_be_bytes(bytes)
+            }
+            SortKey::Boolean(flag) => u64::from(*flag),
+            SortKey::Null => 0,
+        };
+        (u128::from(self.rank()) << 64) | u128::from(value)
+    }
+}
+
+/// A number without sign in the place of one with.
+fn in_order(number: i64) -> u64 {
+    (number as u64) ^ (1 << 63)
 }
 
 /// The total order of values; NULL behind everything.
