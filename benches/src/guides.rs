@@ -44,13 +44,13 @@ pub fn population(loaded: &Loaded) {
 /// Runs a guide on every EHR that has data for it; how many those are.
 fn run_on_all(loaded: &Loaded, guide: &CompiledGuide) -> Option<usize> {
     let now = Moment::parse("2026-01-01T12:00:00Z", 0)?;
-    let mut population = Population::new(guide, now);
+    let mut population = Population::new(guide, now, Options::default());
     let queries: Vec<String> = population.queries().iter().map(|query| query.population_aql.clone()).collect();
     for (i, aql) in queries.iter().enumerate() {
         loaded.each(aql, &mut |row| population.add(i, row));
     }
     let mut ehrs = 0;
-    let like = RunInput { instances: &[], now, language: "en", options: Options::default(), terminology: None };
+    let like = RunInput { instances: &[], clock: now.into(), language: "en", options: Options::default(), terminology: None };
     population.run(&like, |_, run| {
         std::hint::black_box(run);
         ehrs += 1;
@@ -102,7 +102,7 @@ fn text_of<'a>(value: &'a Value, key: &str) -> &'a str {
 fn runs(guides: &[CompiledGuide], fixtures: &[Fixture]) -> f64 {
     let run = |f: &Fixture| {
         let guide = guides.get(f.guide)?;
-        let input = RunInput { instances: &f.instances, now: f.now, language: &f.language, options: Options::default(), terminology: None };
+        let input = RunInput { instances: &f.instances, clock: f.now.into(), language: &f.language, options: Options::default(), terminology: None };
         Some(guide.run(&input).fired.len())
     };
     let pass = timed(1.0, || fixtures.iter().filter_map(run).sum::<usize>());

@@ -53,7 +53,7 @@ fn run(compiled: &CompiledGuide) {
     let input: Vec<_> = variables.zip(VALUES.iter().cycle()).map(|(variable, value)| (variable, fixture::literal(value))).collect();
     for instances in [compiled.instances_of(&[]), fixture::instances(compiled, &input)] {
         for options in [Options { trace: true, ..Options::default() }, Options { as_published: true, round_on_store: false, ..Options::default() }] {
-            let _ = compiled.run(&RunInput { instances: &instances, now: now(), language: "en", options, terminology: None });
+            let _ = compiled.run(&RunInput { instances: &instances, clock: now().into(), language: "en", options, terminology: None });
         }
     }
 }

@@ -66,7 +66,7 @@ impl Machine<'_> {
         if attribute == Some("all") {
             return own.or_else(|| slot().map(|s| s.all().cloned().collect())).unwrap_or_default();
         }
-        let now = || (code == "currentDateTime").then_some(Value::Moment(self.input.now));
+        let now = || (code == "currentDateTime").then_some(Value::Moment(self.input.clock.now));
         let last = own.and_then(|v| v.last().cloned()).or_else(now).or_else(|| slot().map(|s| s.last.clone()));
         let Some(last) = last.filter(|v| !v.is_null()) else { return Vec::new() };
         match attribute {
@@ -166,9 +166,7 @@ impl Machine<'_> {
         match attribute {
             Attribute::Whole => Ok(self.whole(base, value, is_quantity)),
             Attribute::Value => Ok(match (base, value) {
-                (_, Value::Millis(ms)) => {
-                    integer(ms).map_or(Value::Null, |ms| Value::Moment(super::time::Moment::from_millis(ms, self.input.now.offset)))
-                }
+                (_, Value::Millis(ms)) => integer(ms).map_or(Value::Null, |ms| Value::Moment(self.input.clock.at(ms))),
                 (Value::Ordinal(o), Value::Number(n)) => {
                     Value::Ordinal(Arc::new(Ordinal { value: integer(n).ok_or(Trouble::Range)?, symbol: o.symbol.clone() }))
                 }
@@ -214,7 +212,7 @@ impl Machine<'_> {
                 _ if is_quantity => Value::quantity(n, ""),
                 _ => Value::Number(n),
             },
-            Value::Millis(ms) => integer(ms).map_or(Value::Null, |ms| Value::Moment(super::time::Moment::from_millis(ms, self.input.now.offset))),
+            Value::Millis(ms) => integer(ms).map_or(Value::Null, |ms| Value::Moment(self.input.clock.at(ms))),
             other => other,
         }
     }

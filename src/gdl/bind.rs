@@ -6,7 +6,7 @@
 use super::compile::CompiledGuide;
 use super::guide::Direction;
 use super::stored::Reader;
-use super::time::Moment;
+use super::time::{Clock, Moment};
 use super::value::Value;
 use crate::aql::Found;
 use crate::rm::class::Cls;
@@ -79,8 +79,9 @@ impl CompiledGuide {
 
     /// The same for a run at a moment, as they should be asked: predicates leave out in the query what they would leave out
     /// afterwards anyway.
-    pub fn queries_at(&self, now: Moment) -> Vec<BindingQuery> {
-        self.queries_with(&|index, place| self.pushed(index, now, place))
+    pub fn queries_at<'c>(&self, clock: impl Into<Clock<'c>>) -> Vec<BindingQuery> {
+        let clock = clock.into();
+        self.queries_with(&|index, place| self.pushed(index, clock, place))
     }
 
     fn queries_with(&self, pushed: Pushed<'_>) -> Vec<BindingQuery> {
@@ -164,9 +165,11 @@ impl BindingQuery {
         instances
     }
 
-    /// The instance that a row is, from its values where they are stored.
-    pub(crate) fn found(&self, row: &[Found<'_>], reader: &mut Reader) -> Instance {
-        self.instance(row.iter().map(|cell| reader.value(*cell)))
+    /// The instance that a row is, from its values where they are stored; its composition only where that is wanted.
+    pub(crate) fn found(&self, row: &[Found<'_>], reader: &mut Reader, traced: bool) -> Instance {
+        let wanted = |column: &QueryColumn| traced || *column != QueryColumn::Source;
+        let values = self.columns.iter().zip(row).map(|(column, found)| if wanted(column) { reader.value(*found) } else { Value::Null });
+        self.instance(values)
     }
 
     fn instance(&self, row: impl Iterator<Item = Value>) -> Instance {

@@ -2,7 +2,7 @@
 
 use super::compile::Attribute;
 use super::expr::ast::{Function, Operator};
-use super::time::{Moment, TimeUnit};
+use super::time::{Clock, Moment, TimeUnit};
 use super::value::{Coded, Quantity, Value, grouped, integer, real};
 use std::cmp::Ordering;
 
@@ -37,11 +37,11 @@ impl Trouble {
 }
 
 /// `a op b` for arithmetic; null with null.
-pub(crate) fn arithmetic(operator: Operator, a: &Value, b: &Value, now: Moment) -> Result<Value> {
+pub(crate) fn arithmetic(operator: Operator, a: &Value, b: &Value, clock: Clock<'_>) -> Result<Value> {
     if a.is_null() || b.is_null() {
         return Ok(Value::Null);
     }
-    if let Some(result) = with_time(operator, a, b, now) {
+    if let Some(result) = with_time(operator, a, b, clock) {
         return result;
     }
     if operator == Operator::Plus && is_joined(a, b) {
@@ -72,32 +72,32 @@ fn finite(n: f64) -> Result<Value> {
 }
 
 /// Calendar arithmetic; `None` when neither side is a point in time or a stretch of it.
-fn with_time(operator: Operator, a: &Value, b: &Value, now: Moment) -> Option<Result<Value>> {
+fn with_time(operator: Operator, a: &Value, b: &Value, clock: Clock<'_>) -> Option<Result<Value>> {
     let sign = match operator {
         Operator::Plus => 1.0,
         Operator::Minus => -1.0,
         Operator::Divided => {
             let Value::Span(span) = a else { return None };
-            let length = period_millis(b, now)?;
+            let length = period_millis(b, clock)?;
             return Some(if length == 0.0 { Err(Trouble::DivisionByZero) } else { finite(span / length) });
         }
         _ => return None,
     };
-    match (instant(a, now), instant(b, now)) {
+    match (instant(a, clock), instant(b, clock)) {
         (Some(x), Some(y)) if sign < 0.0 => Some(Ok(Value::Span(real(x.millis) - real(y.millis)))),
         (Some(_), Some(_)) => Some(Err(Trouble::Types)),
-        (Some(x), None) => moved(x, b, sign),
-        (None, Some(y)) if sign > 0.0 => moved(y, a, sign),
+        (Some(x), None) => moved(x, b, sign, clock),
+        (None, Some(y)) if sign > 0.0 => moved(y, a, sign, clock),
         (None, Some(_)) => Some(Err(Trouble::Types)),
         (None, None) => None,
     }
 }
 
-fn moved(moment: Moment, by: &Value, sign: f64) -> Option<Result<Value>> {
+fn moved(moment: Moment, by: &Value, sign: f64, clock: Clock<'_>) -> Option<Result<Value>> {
     match by {
         Value::Quantity(q) => {
             let unit = TimeUnit::parse(&q.unit)?;
-            Some(moment.plus(sign * q.magnitude, unit).map(Value::Moment).ok_or(Trouble::Range))
+            Some(clock.plus(moment, sign * q.magnitude, unit).map(Value::Moment).ok_or(Trouble::Range))
         }
         Value::Number(n) | Value::Span(n) => Some(finite(real(moment.millis) + sign * n).map(|_| Value::Millis(real(moment.millis) + sign * n))),
         Value::Count(n) => Some(Ok(Value::Millis(real(moment.millis) + sign * real(*n)))),
@@ -105,19 +105,19 @@ fn moved(moment: Moment, by: &Value, sign: f64) -> Option<Result<Value>> {
     }
 }
 
-fn instant(value: &Value, now: Moment) -> Option<Moment> {
+fn instant(value: &Value, clock: Clock<'_>) -> Option<Moment> {
     match value {
         Value::Moment(m) => Some(*m),
-        Value::Millis(ms) => integer(*ms).map(|ms| Moment::from_millis(ms, now.offset)),
+        Value::Millis(ms) => integer(*ms).map(|ms| clock.at(ms)),
         _ => None,
     }
 }
 
 /// The length of a time quantity in milliseconds, counted from now on.
-fn period_millis(value: &Value, now: Moment) -> Option<f64> {
+fn period_millis(value: &Value, clock: Clock<'_>) -> Option<f64> {
     let Value::Quantity(q) = value else { return None };
-    let end = now.plus(q.magnitude, TimeUnit::parse(&q.unit)?)?;
-    Some(real(end.millis) - real(now.millis))
+    let end = clock.plus(clock.now, q.magnitude, TimeUnit::parse(&q.unit)?)?;
+    Some(real(end.millis) - real(clock.now.millis))
 }
 
 /// True when `+` joins texts: one side is a text, and not both sides are numbers.
@@ -147,7 +147,7 @@ pub(crate) fn shown(value: &Value) -> String {
 
 /// `a op b` for comparisons: `None` is unknown. Nothing equals an unknown value, so it differs from every known one;
 /// only order is unknown.
-pub(crate) fn compare(operator: Operator, a: &Value, b: &Value, now: Moment) -> Result<Option<bool>> {
+pub(crate) fn compare(operator: Operator, a: &Value, b: &Value, clock: Clock<'_>) -> Result<Option<bool>> {
     if a.is_null() || b.is_null() {
         let same = a.is_null() && b.is_null();
         return Ok(match operator {
@@ -157,9 +157,9 @@ pub(crate) fn compare(operator: Operator, a: &Value, b: &Value, now: Moment) -> 
         });
     }
     match operator {
-        Operator::Equal => equal(a, b, now).map(Some),
-        Operator::Unequal => equal(a, b, now).map(|e| Some(!e)),
-        _ => match order(a, b, now)? {
+        Operator::Equal => equal(a, b, clock).map(Some),
+        Operator::Unequal => equal(a, b, clock).map(|e| Some(!e)),
+        _ => match order(a, b, clock)? {
             None => Ok(Some(false)),
             Some(order) => Ok(Some(match operator {
                 Operator::Less => order == Ordering::Less,
@@ -173,23 +173,23 @@ pub(crate) fn compare(operator: Operator, a: &Value, b: &Value, now: Moment) -> 
 }
 
 /// `None`: the units differ, so that no order holds.
-fn order(a: &Value, b: &Value, now: Moment) -> Result<Option<Ordering>> {
-    if let (Some(x), Some(y)) = (instant(a, now), instant(b, now)) {
+fn order(a: &Value, b: &Value, clock: Clock<'_>) -> Result<Option<Ordering>> {
+    if let (Some(x), Some(y)) = (instant(a, clock), instant(b, clock)) {
         return Ok(Some(x.millis.cmp(&y.millis)));
     }
     let (x, y) = match (a, b) {
-        (Value::Quantity(x), Value::Quantity(y)) if x.unit != y.unit => match (period_millis(a, now), period_millis(b, now)) {
+        (Value::Quantity(x), Value::Quantity(y)) if x.unit != y.unit => match (period_millis(a, clock), period_millis(b, clock)) {
             (Some(x), Some(y)) => (x, y),
             _ => return Ok(None),
         },
-        (Value::Span(x), Value::Quantity(_)) => (*x, period_millis(b, now).ok_or(Trouble::Units)?),
-        (Value::Quantity(_), Value::Span(y)) => (period_millis(a, now).ok_or(Trouble::Units)?, *y),
+        (Value::Span(x), Value::Quantity(_)) => (*x, period_millis(b, clock).ok_or(Trouble::Units)?),
+        (Value::Quantity(_), Value::Span(y)) => (period_millis(a, clock).ok_or(Trouble::Units)?, *y),
         _ => (a.number().ok_or(Trouble::Types)?, b.number().ok_or(Trouble::Types)?),
     };
     x.partial_cmp(&y).map(Some).ok_or(Trouble::Range)
 }
 
-fn equal(a: &Value, b: &Value, now: Moment) -> Result<bool> {
+fn equal(a: &Value, b: &Value, clock: Clock<'_>) -> Result<bool> {
     let code = |x: &Coded, y: &Coded| x.code == y.code && x.terminology == y.terminology;
     Ok(match (a, b) {
         (Value::Coded(_), Value::Coded(_)) | (Value::Ordinal(_), Value::Ordinal(_)) => a.same_code(b),
@@ -201,7 +201,7 @@ fn equal(a: &Value, b: &Value, now: Moment) -> Result<bool> {
         (Value::Proportion(x), Value::Proportion(y)) => x.numerator == y.numerator && x.denominator == y.denominator && x.kind == y.kind,
         (Value::Object(x), Value::Object(y)) => x == y,
         (Value::Text(t), _) | (_, Value::Text(t)) if Value::Text(t.clone()).number().is_none() => return Err(Trouble::Types),
-        _ => order(a, b, now)? == Some(Ordering::Equal),
+        _ => order(a, b, clock)? == Some(Ordering::Equal),
     })
 }
 
@@ -235,11 +235,11 @@ pub(crate) fn function(function: Function, a: &Value) -> Result<Value> {
 }
 
 /// The greater (or lesser) of two values; null when either is unknown.
-pub(crate) fn extreme(max: bool, a: &Value, b: &Value, now: Moment) -> Result<Value> {
+pub(crate) fn extreme(max: bool, a: &Value, b: &Value, clock: Clock<'_>) -> Result<Value> {
     if a.is_null() || b.is_null() {
         return Ok(Value::Null);
     }
-    let order = order(a, b, now)?.ok_or(Trouble::Units)?;
+    let order = order(a, b, clock)?.ok_or(Trouble::Units)?;
     Ok(if (order == Ordering::Less) == max { b.clone() } else { a.clone() })
 }
 

@@ -76,7 +76,7 @@ pub fn try_out(text: &str, given: &[(String, String)], language: &str, now: Mome
     let input: Vec<(String, Value)> = given.iter().map(|(code, value)| (code.clone(), literal(value))).collect();
     let instances = instances(&compiled, &input);
     let options = Options { trace: true, ..Options::default() };
-    let run = compiled.run(&RunInput { instances: &instances, now, language, options, terminology: None });
+    let run = compiled.run(&RunInput { instances: &instances, clock: now.into(), language, options, terminology: None });
     Ok(run_json(&compiled, &run, language))
 }
 
@@ -95,7 +95,7 @@ pub fn run_on_answers(text: &str, answers: &[(String, String)], language: &str, 
         }
     }
     let options = Options { trace: true, ..Options::default() };
-    let run = compiled.run(&RunInput { instances: &instances, now, language, options, terminology: None });
+    let run = compiled.run(&RunInput { instances: &instances, clock: now.into(), language, options, terminology: None });
     Ok(run_json(&compiled, &run, language))
 }
 

@@ -153,9 +153,9 @@ impl<'a> Machine<'a> {
         match *op {
             Op::Constant(index) => self.constant(index),
             Op::Read(slot, attribute) => self.read(slot, attribute),
-            Op::Now(attribute) => Cow::Owned(self.noted(calc::attribute(&Value::Moment(self.input.now), attribute))),
+            Op::Now(attribute) => Cow::Owned(self.noted(calc::attribute(&Value::Moment(self.input.clock.now), attribute))),
             Op::Today(attribute) => {
-                let today = self.input.now.date().map_or(Value::Null, Value::Moment);
+                let today = self.input.clock.today().map_or(Value::Null, Value::Moment);
                 Cow::Owned(self.noted(calc::attribute(&today, attribute)))
             }
             Op::Column(column, attribute) => match instance.and_then(|i| i.values.get(column)) {
@@ -170,7 +170,7 @@ impl<'a> Machine<'a> {
             Op::Call(function, a) => Cow::Owned(self.noted(calc::function(function, &self.eval(a, instance)))),
             Op::Extreme(max, a, b) => {
                 let (a, b) = (self.eval(a, instance), self.eval(b, instance));
-                Cow::Owned(self.noted(calc::extreme(max, &a, &b, self.input.now)))
+                Cow::Owned(self.noted(calc::extreme(max, &a, &b, self.input.clock)))
             }
             Op::Binary(operator, a, b) => Cow::Owned(self.binary(operator, a, b, instance)),
             Op::Any(first, count, condition) => Cow::Owned(self.quantified(first, count, condition, instance, true)),
@@ -253,10 +253,10 @@ impl<'a> Machine<'a> {
                 is_a.map_or(Value::Null, |t| Value::Boolean(t == (operator == Operator::IsA)))
             }
             Operator::Plus | Operator::Minus | Operator::Times | Operator::Divided | Operator::Modulo | Operator::Power => {
-                self.noted(calc::arithmetic(operator, &left, &self.eval(b, instance), self.input.now))
+                self.noted(calc::arithmetic(operator, &left, &self.eval(b, instance), self.input.clock))
             }
             _ => {
-                let result = calc::compare(operator, &left, &self.eval(b, instance), self.input.now);
+                let result = calc::compare(operator, &left, &self.eval(b, instance), self.input.clock);
                 self.noted(result.map(|t| t.map_or(Value::Null, Value::Boolean)))
             }
         }

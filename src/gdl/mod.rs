@@ -22,7 +22,7 @@
 //! };
 //! let instances = guide.instances_of(&[weight]);
 //! let now = Moment::parse("2025-01-01T12:00:00Z", 0).ok_or("a time")?;
-//! let run = guide.run(&RunInput { instances: &instances, now, language: "en", options: Options::default(), terminology: None });
+//! let run = guide.run(&RunInput { instances: &instances, clock: now.into(), language: "en", options: Options::default(), terminology: None });
 //! assert_eq!(run.value(&guide, "gt0005"), Some(&Value::Count(7)));
 //! assert_eq!(&*run.fired[0], "gt0006");
 //! # Ok::<(), String>(())

@@ -6,9 +6,9 @@
 
 use super::bind::{BindingQuery, Instance, in_order};
 use super::compile::CompiledGuide;
-use super::run::{Run, RunInput};
+use super::run::{Options, Run, RunInput};
 use super::stored::Reader;
-use super::time::Moment;
+use super::time::Clock;
 use super::value::Value;
 use crate::aql::Found;
 use hashbrown::HashMap;
@@ -18,8 +18,10 @@ use hashbrown::HashMap;
 pub struct Population<'g> {
     guide: &'g CompiledGuide,
     queries: Vec<BindingQuery>,
-    now: Moment,
+    clock: Clock<'g>,
     reader: Reader,
+    /// The trace will want to know where each value comes from.
+    traced: bool,
     /// The numbers of the EHRs that have data, by id.
     numbers: HashMap<String, usize>,
     /// The instances of each query by number of the EHR, in commit order.
@@ -29,11 +31,22 @@ pub struct Population<'g> {
 }
 
 impl<'g> Population<'g> {
-    /// Nothing read yet. Data dated after `now` will be left out.
-    pub fn new(guide: &'g CompiledGuide, now: Moment) -> Population<'g> {
-        let queries = guide.queries_at(now);
+    /// Nothing read yet. Data dated after the time of evaluation will be left out; the compositions that data comes from are kept where a
+    /// trace is wanted.
+    pub fn new(guide: &'g CompiledGuide, clock: impl Into<Clock<'g>>, options: Options) -> Population<'g> {
+        let clock = clock.into();
+        let queries = guide.queries_at(clock);
         let found = vec![Vec::new(); queries.len()];
-        Population { guide, queries, now, reader: Reader::default(), numbers: HashMap::new(), found, last: (String::new(), 0) }
+        Population {
+            guide,
+            queries,
+            clock,
+            reader: Reader::default(),
+            traced: options.trace,
+            numbers: HashMap::new(),
+            found,
+            last: (String::new(), 0),
+        }
     }
 
     /// What to ask: run each [`BindingQuery::population_aql`] and hand its rows to [`Population::add`].
@@ -50,7 +63,7 @@ impl<'g> Population<'g> {
             found.resize_with(ehr + 1, Vec::new);
         }
         if let Some(own) = found.get_mut(ehr) {
-            own.push(query.found(values, &mut self.reader));
+            own.push(query.found(values, &mut self.reader, self.traced));
         }
     }
 
@@ -70,7 +83,7 @@ impl<'g> Population<'g> {
         for (query, found) in self.queries.iter().zip(&mut self.found) {
             if let (Some(place), Some(own)) = (all.get_mut(query.binding), found.get_mut(*number)) {
                 *place = std::mem::take(own);
-                in_order(place, self.now);
+                in_order(place, self.clock.now);
             }
         }
         all
@@ -92,7 +105,7 @@ impl<'g> Population<'g> {
     pub fn run(mut self, like: &RunInput<'_>, mut visit: impl FnMut(&str, Run)) {
         for ehr_id in self.ehr_ids() {
             let instances = self.instances(&ehr_id);
-            visit(&ehr_id, self.guide.run(&RunInput { instances: &instances, now: self.now, ..*like }));
+            visit(&ehr_id, self.guide.run(&RunInput { instances: &instances, clock: self.clock, ..*like }));
         }
     }
 }

@@ -9,7 +9,7 @@ use super::bind::{column_path, quoted};
 use super::calc;
 use super::compile::{Attribute, CompiledGuide, split_path};
 use super::expr::ast::{Expr, Operator};
-use super::time::{Moment, TimeUnit};
+use super::time::{Clock, Moment, TimeUnit};
 use super::value::{Coded, Quantity, Value, integer};
 
 /// The earliest moment that no time of day reaches: those lie on 1970-01-01.
@@ -17,36 +17,36 @@ const BEHIND_TIMES_OF_DAY: i64 = 3 * 86_400_000;
 
 impl CompiledGuide {
     /// The conditions for the rows of a binding, to be joined by AND. `place` says how a column is written in the query.
-    pub(crate) fn pushed(&self, binding: usize, now: Moment, place: &dyn Fn(&str) -> String) -> Vec<String> {
+    pub(crate) fn pushed(&self, binding: usize, clock: Clock<'_>, place: &dyn Fn(&str) -> String) -> Vec<String> {
         let predicates = self.guide.bindings.get(binding).map(|b| b.predicates.as_slice()).unwrap_or_default();
-        let mut pusher = Pusher { now, place, conditions: Vec::new() };
+        let mut pusher = Pusher { clock, place, conditions: Vec::new() };
         predicates.iter().filter_map(|p| p.expr.as_ref()).for_each(|expr| pusher.expr(expr));
         pusher.conditions
     }
 }
 
 /// The value of an expression that reads nothing but the clock.
-fn constant(expr: &Expr, now: Moment) -> Option<Value> {
+fn constant(expr: &Expr, clock: Clock<'_>) -> Option<Value> {
     match expr {
         Expr::Literal(value) => Some(value.clone()),
         Expr::Variable(v) => {
             let now = match v.code.as_str() {
-                "currentDateTime" => now,
-                "currentDate" => now.date()?,
+                "currentDateTime" => clock.now,
+                "currentDate" => clock.today()?,
                 _ => return None,
             };
             let attribute = v.attribute.as_deref().map_or(Some(Attribute::Whole), Attribute::parse)?;
             calc::attribute(&Value::Moment(now), attribute).ok()
         }
         Expr::Binary(operator @ (Operator::Plus | Operator::Minus), a, b) => {
-            calc::arithmetic(*operator, &constant(a, now)?, &constant(b, now)?, now).ok()
+            calc::arithmetic(*operator, &constant(a, clock)?, &constant(b, clock)?, clock).ok()
         }
         _ => None,
     }
 }
 
 struct Pusher<'a> {
-    now: Moment,
+    clock: Clock<'a>,
     place: &'a dyn Fn(&str) -> String,
     conditions: Vec<String>,
 }
@@ -70,7 +70,7 @@ impl Pusher<'_> {
         let (base, attribute) = split_path(&path);
         let column = (self.place)(base);
         let is_element = column_path(base) != base;
-        let condition = match (operator, constant(other, self.now), attribute) {
+        let condition = match (operator, constant(other, self.clock), attribute) {
             (Operator::Unequal, Some(Value::Null), Attribute::Whole) => Some(format!("EXISTS {column}")),
             (_, Some(Value::Moment(m)), Attribute::Whole | Attribute::Value) => timed(&column, operator, m.millis, is_element),
             (_, Some(Value::Millis(ms)), Attribute::Whole | Attribute::Value) => integer(ms).and_then(|ms| timed(&column, operator, ms, is_element)),

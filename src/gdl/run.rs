@@ -5,7 +5,7 @@ use super::compile::{BindingPlan, CompiledGuide, Head, Predicate};
 use super::eval::{Machine, Place};
 use super::fill;
 use super::guide::{Link, SuggestedAction};
-use super::time::Moment;
+use super::time::{Clock, Moment};
 use super::trace::{self, Note, Trace};
 use super::value::Value;
 use serde::Serialize;
@@ -42,8 +42,8 @@ impl Default for Options {
 pub struct RunInput<'a> {
     /// The instances of each binding of the guide, in the order of its bindings, oldest first.
     pub instances: &'a [Vec<Instance>],
-    /// The time of evaluation; its offset is the zone in which results are written.
-    pub now: Moment,
+    /// The time of evaluation, and the zone in which its calendar runs and results are written.
+    pub clock: Clock<'a>,
     /// The language of texts, such as `en`.
     pub language: &'a str,
     /// Switches.

@@ -108,7 +108,7 @@ impl Suite {
         let input: Vec<(String, Value)> = case.input.iter().map(|g| (g.code.clone(), literal(&g.literal))).collect();
         let instances = instances(guide, &input);
         let language = self.language.as_deref().unwrap_or("en");
-        let run = guide.run(&RunInput { instances: &instances, now: self.now.unwrap_or(now), language, options, terminology: None });
+        let run = guide.run(&RunInput { instances: &instances, clock: self.now.unwrap_or(now).into(), language, options, terminology: None });
         let expected: Vec<(String, String)> = case.expected.iter().map(|g| (g.code.clone(), g.literal.clone())).collect();
         Outcome { differences: differences(guide, &run, &expected), run }
     }

@@ -7,6 +7,7 @@ use nom::character::complete::{char, one_of};
 use nom::combinator::{all_consuming, map_opt, opt, value};
 use nom::sequence::preceded;
 use nom::{IResult, Parser};
+use std::fmt;
 
 /// Which RM class a point in time came from, and goes back to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,6 +29,66 @@ pub struct Moment {
     pub offset: i32,
     /// What it was written as.
     pub precision: Precision,
+    /// True where the calendar runs in the zone of the evaluation, whose offset changes; false where the offset stays.
+    pub zoned: bool,
+}
+
+/// A zone with its changes of the clock, such as Europe/Stockholm. The core has no data of zones: whoever runs a guide knows them.
+pub trait Zone {
+    /// Seconds east of UTC at a number of milliseconds since 1970.
+    fn offset(&self, millis: i64) -> i32;
+}
+
+/// The time of evaluation, and the zone in which its calendar runs. A time alone stands for a zone of its one offset.
+#[derive(Clone, Copy)]
+pub struct Clock<'a> {
+    /// The time of evaluation.
+    pub now: Moment,
+    zone: Option<&'a dyn Zone>,
+}
+
+impl fmt::Debug for Clock<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Clock({})", self.now.text())
+    }
+}
+
+impl From<Moment> for Clock<'_> {
+    fn from(now: Moment) -> Self {
+        Clock { now, zone: None }
+    }
+}
+
+impl<'a> Clock<'a> {
+    /// A time seen in a zone.
+    pub fn in_zone(now: Moment, zone: &'a dyn Zone) -> Clock<'a> {
+        let clock = Clock { now, zone: Some(zone) };
+        Clock { now: clock.at(now.millis), ..clock }
+    }
+
+    /// The date-time at a number of milliseconds since 1970.
+    pub(crate) fn at(self, millis: i64) -> Moment {
+        let moment = Moment::from_millis(millis, self.now.offset);
+        self.zone.map_or(moment, |zone| Moment { offset: zone.offset(millis), zoned: true, ..moment })
+    }
+
+    /// Today.
+    pub(crate) fn today(self) -> Option<Moment> {
+        self.settled(self.now.date()?, None)
+    }
+
+    /// [`Moment::plus`], where the clock may change in between: a day ends at the same time of day, an hour is always as long.
+    pub(crate) fn plus(self, moment: Moment, amount: f64, unit: TimeUnit) -> Option<Moment> {
+        self.settled(moment.plus(amount, unit)?, Some(unit))
+    }
+
+    fn settled(self, moment: Moment, unit: Option<TimeUnit>) -> Option<Moment> {
+        match self.zone.filter(|_| moment.zoned) {
+            None => Some(moment),
+            Some(zone) if matches!(unit, Some(TimeUnit::Hour | TimeUnit::Minute)) => Some(Moment { offset: zone.offset(moment.millis), ..moment }),
+            Some(zone) => moment.settled(zone),
+        }
+    }
 }
 
 /// The units of a quantity that stand for a calendar period or a duration.
@@ -88,12 +149,24 @@ impl Moment {
 
     /// The date-time at a number of milliseconds since 1970, seen in the offset of another.
     pub fn from_millis(millis: i64, offset: i32) -> Moment {
-        Moment { millis, offset, precision: Precision::DateTime }
+        Moment { millis, offset, precision: Precision::DateTime, zoned: false }
     }
 
     /// The day on which it lies.
     pub fn date(self) -> Option<Moment> {
-        Moment::at(NaiveDateTime::new(self.local()?.date(), NaiveTime::MIN), self.offset, Precision::Date)
+        let date = Moment::at(NaiveDateTime::new(self.local()?.date(), NaiveTime::MIN), self.offset, Precision::Date)?;
+        Some(Moment { zoned: self.zoned, ..date })
+    }
+
+    /// The same reading of the clock on the wall at the offset that the zone has then. A time that there is twice is the one of the offset
+    /// that it had, else the first; one that there is not lies as much later as the clock was put forward.
+    fn settled(self, zone: &dyn Zone) -> Option<Moment> {
+        let wall = self.millis.checked_add(i64::from(self.offset) * 1000)?;
+        let at = |offset: i32| wall.checked_sub(i64::from(offset) * 1000);
+        let first = zone.offset(self.millis);
+        let offset = if zone.offset(at(first)?) == first { first } else { first.min(self.offset) };
+        let millis = at(offset)?;
+        Some(Moment { millis, offset: zone.offset(millis), ..self })
     }
 
     /// The calendar year, month and day in its own offset.
@@ -123,7 +196,8 @@ impl Moment {
             (Precision::Date, TimeUnit::Hour | TimeUnit::Minute) => Precision::DateTime,
             (same, _) => same,
         };
-        Moment::at(moved, self.offset, precision)
+        let moved = Moment::at(moved, self.offset, precision)?;
+        Some(Moment { zoned: self.zoned, ..moved })
     }
 
     /// ISO 8601: a date without zone, a date-time with its offset and no more digits than needed.
@@ -147,7 +221,7 @@ impl Moment {
 
     fn at(local: NaiveDateTime, offset: i32, precision: Precision) -> Option<Moment> {
         let millis = local.and_utc().timestamp_millis().checked_sub(i64::from(offset) * 1000)?;
-        Some(Moment { millis, offset, precision })
+        Some(Moment { millis, offset, precision, zoned: false })
     }
 }
 
@@ -251,6 +325,42 @@ mod tests {
             }
         }
         assert!(usual("2019-08-12T09:18:59-02:30", 0).is_some());
+    }
+
+    /// Middle Europe in 2025.
+    struct Summer;
+
+    impl Zone for Summer {
+        fn offset(&self, millis: i64) -> i32 {
+            let is_summer = (at("2025-03-30T01:00:00Z").millis..at("2025-10-26T01:00:00Z").millis).contains(&millis);
+            if is_summer { 7200 } else { 3600 }
+        }
+    }
+
+    #[test]
+    fn days_keep_the_time_of_day_and_hours_their_length() {
+        for (now, amount, unit, expected) in [
+            ("2025-03-29T12:00:00Z", 1.0, TimeUnit::Day, "2025-03-30T13:00:00+02:00"),
+            ("2025-03-29T12:00:00Z", 24.0, TimeUnit::Hour, "2025-03-30T14:00:00+02:00"),
+            ("2025-01-31T12:00:00Z", 6.0, TimeUnit::Month, "2025-07-31T13:00:00+02:00"),
+            ("2025-07-31T12:00:00Z", -6.0, TimeUnit::Month, "2025-01-31T14:00:00+01:00"),
+            // There is no half past two in the night of the change to summer, and two of them in that back.
+            ("2025-03-29T01:30:00Z", 1.0, TimeUnit::Day, "2025-03-30T03:30:00+02:00"),
+            ("2025-04-30T00:30:00Z", -1.0, TimeUnit::Month, "2025-03-30T03:30:00+02:00"),
+            ("2025-10-25T00:30:00Z", 1.0, TimeUnit::Day, "2025-10-26T02:30:00+02:00"),
+            ("2025-10-27T01:30:00Z", -1.0, TimeUnit::Day, "2025-10-26T02:30:00+01:00"),
+            ("2025-10-26T00:30:00Z", 60.0, TimeUnit::Minute, "2025-10-26T02:30:00+01:00"),
+        ] {
+            let clock = Clock::in_zone(at(now), &Summer);
+            assert_eq!(clock.plus(clock.now, amount, unit).map(Moment::text).as_deref(), Some(expected), "{now} {amount} {unit:?}");
+        }
+        assert_eq!(
+            Clock::in_zone(at("2025-06-01T23:00:00Z"), &Summer).today().map(|d| (d.text(), d.offset)),
+            Some((String::from("2025-06-02"), 7200))
+        );
+        // What the data says stands in the offset that it names.
+        let clock = Clock::in_zone(at("2025-03-29T12:00:00Z"), &Summer);
+        assert_eq!(clock.plus(at("2025-03-29T12:00:00+01:00"), 1.0, TimeUnit::Day), Some(at("2025-03-30T12:00:00+01:00")));
     }
 
     #[test]

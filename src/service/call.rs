@@ -145,6 +145,11 @@ impl<'a> Call<'a> {
         self.moment.borrow_mut().now()
     }
 
+    /// Seconds east of UTC in a zone at a number of milliseconds since 1970, where the host knows the zone.
+    pub fn offset(&self, zone: &str, millis: i64) -> Option<i32> {
+        self.moment.borrow_mut().offset(zone, millis)
+    }
+
     /// The absolute address of a path below the mount, given by its segments.
     pub fn address(&self, segments: &[&str]) -> String {
         let path: Vec<String> = segments.iter().map(|s| encode(s)).collect();

@@ -12,7 +12,7 @@ use super::negotiate::{choose, is_ndjson, json_body};
 use crate::aql::{Found, Parameter, Parameters, TerminologyError};
 use crate::gdl::output::{EhrRun, QueryRun, Response as Answer, response};
 use crate::gdl::stored::Reader;
-use crate::gdl::time::{Moment, Precision};
+use crate::gdl::time::{Clock, Moment, Precision, Zone};
 use crate::gdl::value::Value;
 use crate::gdl::{BindingQuery, CompiledGuide, Instance, Options, Output, Population, RunInput, Subsumptions};
 use crate::rm::json::members;
@@ -138,7 +138,7 @@ impl<R: Repository> Service<R> {
         &self,
         call: &Call<'_>,
         guide: &CompiledGuide,
-        asked: &Asked,
+        asked: &Asked<'_>,
         ehr_ids: &[String],
         earlier: &Earlier,
     ) -> Result<(Vec<EhrRun>, usize), Failure> {
@@ -166,7 +166,7 @@ impl<R: Repository> Service<R> {
                     self.read_of(call, guide, asked, &id).await.map_err(|failure| failure.within(&named(guide, &id)))?
                 }
             };
-            guide.feed(&mut read.instances, earlier.get(&read.ehr_id).map_or(&[], Vec::as_slice), asked.now);
+            guide.feed(&mut read.instances, earlier.get(&read.ehr_id).map_or(&[], Vec::as_slice), asked.clock().now);
             reads.push(read);
         }
         let terms = self.terms(guide, reads.iter().flat_map(Read::values)).await?;
@@ -174,8 +174,8 @@ impl<R: Repository> Service<R> {
     }
 
     /// Asks the queries of the bindings once for every EHR that may be found by queries.
-    pub(super) async fn population<'g>(&self, call: &Call<'_>, guide: &'g CompiledGuide, asked: &Asked) -> Result<Asking<'g>, Failure> {
-        let mut population = Population::new(guide, asked.now);
+    pub(super) async fn population<'g>(&self, call: &Call<'_>, guide: &'g CompiledGuide, asked: &'g Asked<'_>) -> Result<Asking<'g>, Failure> {
+        let mut population = Population::new(guide, asked.clock(), asked.options);
         let started = call.clock();
         let queries: Vec<String> = population.queries().iter().map(|query| query.population_aql.clone()).collect();
         let texts: Vec<&str> = queries.iter().map(String::as_str).chain([MEMBERS]).collect();
@@ -196,9 +196,9 @@ impl<R: Repository> Service<R> {
     }
 
     /// What a guide reads of one EHR.
-    pub(super) async fn read_of(&self, call: &Call<'_>, guide: &CompiledGuide, asked: &Asked, ehr_id: &str) -> Result<Read, Failure> {
+    pub(super) async fn read_of(&self, call: &Call<'_>, guide: &CompiledGuide, asked: &Asked<'_>, ehr_id: &str) -> Result<Read, Failure> {
         let ehr = self.ehr_with_id(ehr_id).await?;
-        let queries = guide.queries_at(asked.now);
+        let queries = guide.queries_at(asked.clock());
         let started = call.clock();
         let texts: Vec<&str> = queries.iter().map(|query| query.aql.as_str()).collect();
         let parameters = Parameters::from([(String::from("ehr_id"), Parameter::Text(ehr.ehr_id.clone()))]);
@@ -249,22 +249,39 @@ fn in_binding(query: Option<&BindingQuery>, failure: Failure) -> Failure {
 }
 
 /// How a guide is to be run.
-pub(super) struct Asked {
-    /// The time of evaluation, with the zone of results.
+pub(super) struct Asked<'c> {
     now: Moment,
+    zone: Option<Box<dyn Zone + 'c>>,
     language: String,
     options: Options,
 }
 
-impl Asked {
+/// A zone that the host knows.
+struct OfHost<'c, 'a> {
+    call: &'c Call<'a>,
+    name: &'c str,
+}
+
+impl Zone for OfHost<'_, '_> {
+    fn offset(&self, millis: i64) -> i32 {
+        self.call.offset(self.name, millis).unwrap_or(0)
+    }
+}
+
+impl<'c> Asked<'c> {
     /// The language of texts.
     pub(super) fn language(&self) -> &str {
         &self.language
     }
 
-    /// The parameters of a request: `trace=true`, `language=de`, `now=2024-02-29T12:00:00+01:00`. Without them: no trace, the
-    /// first language of Accept-Language that the guide has, the clock.
-    pub(super) fn of(call: &Call<'_>, guide: &CompiledGuide) -> Result<Asked, Failure> {
+    /// The time of evaluation in its zone.
+    fn clock(&self) -> Clock<'_> {
+        self.zone.as_ref().map_or(Clock::from(self.now), |zone| Clock::in_zone(self.now, zone.as_ref()))
+    }
+
+    /// The parameters of a request: `trace=true`, `language=de`, `now=2024-02-29T12:00:00+01:00`, `zone=Europe/Stockholm`. Without them: no
+    /// trace, the first language of Accept-Language that the guide has, the clock, the offset of `now`.
+    pub(super) fn of<'a: 'c>(call: &'c Call<'a>, guide: &CompiledGuide) -> Result<Asked<'c>, Failure> {
         let clock = Moment::from_millis(call.now / 1000, 0);
         let now = match call.request.query_value("now") {
             None => clock,
@@ -272,19 +289,30 @@ impl Asked {
                 .filter(|now| now.precision != Precision::Time)
                 .ok_or_else(|| Failure::bad("`now` is not a date-time: expected one such as `2024-02-29T12:00:00+01:00`"))?,
         };
+        let zone: Option<Box<dyn Zone + 'c>> = match call.request.query_value("zone") {
+            None => None,
+            Some(name) if call.offset(name, now.millis).is_some() => Some(Box::new(OfHost { call, name })),
+            Some(name) => {
+                let name = shortened(name);
+                return Err(Failure::bad(format!(
+                    "the zone `{name}` is not known here: expected one of the IANA database, such as `Europe/Stockholm`"
+                )));
+            }
+        };
         let guide = guide.guide();
         let accepted = call.request.header("Accept-Language").unwrap_or_default();
         let accepted = accepted.split(',').map(|part| part.split([';', '-']).next().unwrap_or_default().trim());
         let known = |language: &&str| guide.terms.iter().any(|t| t.language.eq_ignore_ascii_case(language));
         let language = call.request.query_value("language").or_else(|| accepted.into_iter().find(known));
         let options = Options { trace: call.request.query_value("trace") == Some("true"), ..Options::default() };
-        Ok(Asked { now, language: language.unwrap_or(&guide.original_language).to_owned(), options })
+        Ok(Asked { now, zone, language: language.unwrap_or(&guide.original_language).to_owned(), options })
     }
 
     /// Runs a guide on what it reads of an EHR.
     pub(super) fn run(&self, guide: &CompiledGuide, terms: &Subsumptions, read: Read) -> EhrRun {
         let Read { ehr_id, instances, queries } = read;
-        let input = RunInput { instances: &instances, now: self.now, language: &self.language, options: self.options, terminology: Some(terms) };
+        let input =
+            RunInput { instances: &instances, clock: self.clock(), language: &self.language, options: self.options, terminology: Some(terms) };
         let queries = queries.into_iter().map(|(query, aql, time)| {
             let selected = guide.select(query.binding, &input).last().copied();
             let value = query.values_of(selected.and_then(|i| instances.get(query.binding)?.get(i)));

@@ -101,6 +101,13 @@ pub trait Moment {
 
     /// A new random UUID in lower case.
     fn new_uuid(&mut self) -> String;
+
+    /// Seconds east of UTC in a zone of the IANA database, such as `Europe/Stockholm`, at a number of milliseconds since 1970; `None` for
+    /// a zone that the host does not know.
+    fn offset(&mut self, zone: &str, millis: i64) -> Option<i32> {
+        let _ = millis;
+        (zone == "UTC").then_some(0)
+    }
 }
 
 /// Who may use the service.

@@ -205,10 +205,10 @@ impl Kind {
             Operation::GuideList => Kind::new("guide list", "List guides", &[200, 406]).gives(JSON),
             Operation::GuideGet => Kind::new("guide", "A guide as sent", &[200, 404, 406]).gives(TEXT),
             Operation::GuideRun => {
-                Kind::new("guide run", "Execute a guide on one EHR", &[200, 400, 404, 406]).query(&["now", "language", "trace"]).gives(JSON)
+                Kind::new("guide run", "Execute a guide on one EHR", &[200, 400, 404, 406]).query(&["now", "zone", "language", "trace"]).gives(JSON)
             }
             Operation::GuideRunOn => Kind::new("guide run on", "Execute a guide on EHRs", &[200, 400, 404, 406])
-                .query(&["now", "language", "trace", "guide_id"])
+                .query(&["now", "zone", "language", "trace", "guide_id"])
                 .sends(&["application/json", "application/x-ndjson"])
                 .gives(&["application/json", "application/x-ndjson"]),
             Operation::ValueSetStore => Kind::new("value set store", "Store a value set", &[201, 204, 400]).sends(JSON),
@@ -226,7 +226,7 @@ impl Kind {
             Operation::Import => Kind::new("import", "Take in what was exported", &[200, 400]).sends(NDJSON).gives(NDJSON),
             Operation::CdsDiscovery => Kind::new("cds discovery", "Guides as services of CDS Hooks 2.0", &[200, 406]).gives(JSON),
             Operation::CdsCall => Kind::new("cds call", "Execute a guide as a service of CDS Hooks 2.0", &[200, 400, 404, 406, 409])
-                .query(&["subject_namespace", "language"])
+                .query(&["subject_namespace", "now", "zone", "language"])
                 .sends(JSON)
                 .gives(JSON),
             Operation::AdminLoad => {

@@ -43,7 +43,7 @@ impl<R: Repository> Service<R> {
         &self,
         call: &Call<'_>,
         guide: &CompiledGuide,
-        asked: &Asked,
+        asked: &Asked<'_>,
         (asking, terms): (&mut Asking<'_>, &Subsumptions),
         (text, seen): (&str, &mut HashSet<String>),
     ) -> Result<EhrRun, Failure> {

@@ -21,7 +21,7 @@ pub(crate) fn compiled(guide: &Json) -> CompiledGuide {
 
 pub(crate) fn run(guide: &CompiledGuide, instances: &[Vec<Instance>], now: &str) -> Run {
     let options = Options { trace: true, ..Options::default() };
-    guide.run(&RunInput { instances, now: Moment::parse(now, 0).unwrap(), language: "en", options, terminology: None })
+    guide.run(&RunInput { instances, clock: Moment::parse(now, 0).unwrap().into(), language: "en", options, terminology: None })
 }
 
 pub(crate) fn ontology() -> Json {
@@ -337,8 +337,9 @@ fn a_terminology_from_outside_decides_first() {
         "rules": {"r": {"priority": 1, "when": ["$drug is_a local::gt2002|Statin|"]}}}, "ontology": ontology()}));
     let instances = fixture::instances(&guide, &given);
     let now = Moment::parse(NOW, 0).unwrap();
-    let with =
-        |terminology| guide.run(&RunInput { instances: &instances, now, language: "en", options: Options::default(), terminology }).fired.len();
+    let with = |terminology| {
+        guide.run(&RunInput { instances: &instances, clock: now.into(), language: "en", options: Options::default(), terminology }).fired.len()
+    };
     assert_eq!((with(None), with(Some(&Snomed as &dyn Terminology))), (0, 1));
 }
 
@@ -475,7 +476,7 @@ fn a_guide_runs_on_generated_records() {
     for sample in aqlite::samples::guides() {
         let guide = gdl::parse(sample.text).unwrap().compile();
         let queries = guide.queries();
-        let mut population = gdl::Population::new(&guide, now);
+        let mut population = gdl::Population::new(&guide, now, Options { trace: true, ..Options::default() });
         for (index, query) in queries.iter().enumerate() {
             each(&query.population_aql, None, &batch, &mut |row| population.add(index, row));
         }

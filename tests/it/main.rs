@@ -11,6 +11,7 @@ mod loading;
 mod notation;
 mod openapi;
 mod over_http;
+mod problems;
 mod property;
 mod push;
 mod reference;

@@ -148,7 +148,8 @@ fn seen(guide: &CompiledGuide, query: &BindingQuery, records: &Batch, now: Momen
     let rows = rows(&query.aql, Some(EHR), records);
     let count = rows.len();
     let instances = vec![query.instances(rows, now)];
-    let chosen = guide.select(0, &RunInput { instances: &instances, now, language: "en", options: Options::default(), terminology: None });
+    let chosen =
+        guide.select(0, &RunInput { instances: &instances, clock: now.into(), language: "en", options: Options::default(), terminology: None });
     (chosen.into_iter().map(|i| instances[0][i].clone()).collect(), count)
 }
 

@@ -54,6 +54,12 @@ impl Moment for Ticks {
         self.uuids += 1;
         format!("00000000-0000-4000-8000-{:012x}", self.uuids)
     }
+
+    /// Stockholm in 2025.
+    fn offset(&mut self, zone: &str, millis: i64) -> Option<i32> {
+        let is_summer = (1_743_296_400_000..1_761_440_400_000).contains(&millis);
+        (zone == "Europe/Stockholm").then_some(if is_summer { 7200 } else { 3600 })
+    }
 }
 
 #[test]

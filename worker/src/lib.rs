@@ -18,6 +18,7 @@ use d1::D1;
 use std::cell::RefCell;
 use std::rc::Rc;
 use terminology::Fhir;
+use wasm_bindgen::prelude::wasm_bindgen;
 use worker::{Context, Date, Env, Request, Response, Result, ScheduleContext, ScheduledEvent, event};
 
 /// The binding of the database in wrangler.toml.
@@ -128,7 +129,12 @@ fn house(env: &Env, base_url: String) -> Result<Rc<House>> {
     Ok(house)
 }
 
-/// The runtime's clock and random numbers.
+#[wasm_bindgen(module = "/zone.js")]
+extern "C" {
+    fn offset(zone: &str, millis: f64) -> Option<i32>;
+}
+
+/// The runtime's clock, random numbers and zones.
 struct Runtime;
 
 impl Moment for Runtime {
@@ -138,5 +144,9 @@ impl Moment for Runtime {
 
     fn new_uuid(&mut self) -> String {
         uuid::Uuid::new_v4().to_string()
+    }
+
+    fn offset(&mut self, zone: &str, millis: i64) -> Option<i32> {
+        offset(zone, millis as f64)
     }
 }
