@@ -1,5 +1,9 @@
 //! How problems are told: diagnostics in a text (span, code, help) and findings in a document (path, rule, expected, found).
 
+mod suggest;
+
+pub(crate) use suggest::{near, nearest};
+
 use std::fmt::Write;
 
 /// A range of bytes in a source text.

@@ -12,10 +12,9 @@ mod value;
 
 use super::ast;
 use super::query::{Aggregate, Column, ColumnValue, Condition, Expr, IdentifiedPath, Literal, OrderBy, OrderKey, Query, Variable, Window};
-use super::suggest::nearest;
 use super::terminology::Terminology;
 use super::token::{DIAGNOSTICS_LIMIT, Keyword};
-use crate::diag::{Diagnostic, Severity, Span};
+use crate::diag::{Diagnostic, Severity, Span, nearest};
 use std::collections::BTreeMap;
 
 /// What a parameter is bound to.

@@ -20,7 +20,6 @@ pub mod query;
 mod result;
 mod scene;
 mod signature;
-mod suggest;
 mod table;
 mod terminology;
 mod token;

@@ -6,9 +6,8 @@
 use super::ast::*;
 use super::hint::{Place, hint};
 use super::query::CompareOp;
-use super::suggest::nearest;
 use super::token::{DIAGNOSTICS_LIMIT, Keyword, Token, TokenKind, keyword, tokens};
-use crate::diag::{Diagnostic, Span};
+use crate::diag::{Diagnostic, Span, nearest};
 
 /// The longest text that is read, in bytes.
 pub const TEXT_LIMIT: usize = 256 * 1024;

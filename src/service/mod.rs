@@ -88,6 +88,7 @@ pub use terminology::{Answers, Reply, TerminologyServer, Unreachable};
 
 use crate::document::Shapes;
 use crate::store::repository::Repository;
+use crate::template::flat::Maker;
 use auth::{Caller, Denied, Trail};
 use call::{Arrived, Call};
 use error::Failure;
@@ -176,6 +177,8 @@ pub struct Config {
     pub smart: Vec<(String, String)>,
     /// Archetypes and codes of queries match by equality only, not their specialisations too.
     pub exact_archetypes: bool,
+    /// Whose dialect of FLAT and STRUCTURED is written below `/rest/openehr/v1` where a request does not say.
+    pub flat_dialect: Maker,
     /// Compositions are known to be valid: the model and their template are not asked again. For the samples of this crate.
     pub trusts_compositions: bool,
     /// Result sets carry `_executed_aql` and what was ignored.
@@ -195,6 +198,7 @@ impl Default for Config {
             limits: Limits::default(),
             smart: Vec::new(),
             exact_archetypes: false,
+            flat_dialect: Maker::Better,
             trusts_compositions: false,
             debug: false,
             origins: Vec::new(),

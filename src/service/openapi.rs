@@ -97,11 +97,11 @@ impl Kind {
         match operation {
             Operation::Create(what) => {
                 let kind = Kind::new("create", format!("Create: {}", what.name), &[201, 400, 404, 406, 409, 422]).headers(COMMITTAL);
-                kind.sends(forms(what)).gives(forms(what)).query(of_forms(what, &["templateId", "format", "dialect"]))
+                kind.sends(forms(what)).gives(forms(what)).query(of_forms(what, &["templateId", "format", "dialect", "strict"]))
             }
             Operation::Update(what) => {
                 let kind = Kind::new("update", format!("Update: {}", what.name), &[200, 204, 400, 404, 406, 409, 412, 422]).headers(CHANGE);
-                kind.sends(forms(what)).gives(forms(what)).query(of_forms(what, &["templateId", "format", "dialect"]))
+                kind.sends(forms(what)).gives(forms(what)).query(of_forms(what, &["templateId", "format", "dialect", "strict"]))
             }
             Operation::Delete(what) => Kind::new("delete", format!("Delete, logically: {}", what.name), &[204, 400, 404, 409, 412]).headers(CHANGE),
             Operation::Versioned(what, part) => {

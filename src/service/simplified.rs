@@ -4,6 +4,7 @@ use super::Service;
 use super::call::Call;
 use super::content::{COMPOSITION, Checked, body_of, named_template, read_text, without_template};
 use super::controlled::Controlled;
+use super::dialect::Dialect;
 use super::error::Failure;
 use super::library::Compiled;
 use super::negotiate::{Form, Format, body_format};
@@ -50,12 +51,22 @@ impl Shown {
 /// The header that names the template of a body, and its old spelling.
 const TEMPLATE_ID: [&str; 2] = ["openehr-template-id", "openEHR-TEMPLATE_ID"];
 
-/// Whose dialect is wanted.
+/// Whose dialect is wanted: that of the parameter, else that of the mount.
 fn maker(call: &Call<'_>) -> Result<Maker, Failure> {
     match call.request.query_value("dialect").map(str::to_ascii_lowercase).as_deref() {
+        None | Some("") if call.dialect == Dialect::Its => Ok(call.config.flat_dialect),
         None | Some("" | "better") => Ok(Maker::Better),
         Some("ehrbase") => Ok(Maker::Ehrbase),
         Some(_) => Err(Failure::bad("`dialect` is unknown: expected `better` or `ehrbase`")),
+    }
+}
+
+/// How strictly a body is read: with `strict=true` every segment of STRUCTURED must be a list.
+fn read_as(call: &Call<'_>, shape: Shape) -> Result<Shape, Failure> {
+    match call.request.query_value("strict").map(str::to_ascii_lowercase).as_deref() {
+        Some("true") if shape == Shape::Structured => Ok(Shape::StrictStructured),
+        None | Some("" | "true" | "false") => Ok(shape),
+        Some(_) => Err(Failure::bad("`strict` is `true` or `false`")),
     }
 }
 
@@ -84,7 +95,7 @@ impl<R: Repository> Service<R> {
         }
         let shape = match form {
             Form::Canonical(format) => return read_text(text, format, what.class, what.name),
-            Form::Simplified(shape, _) => shape,
+            Form::Simplified(shape, _) => read_as(call, shape)?,
         };
         let id = stated_template(call)?.or(follows).ok_or_else(|| {
             Failure::bad("the template of the body is not named: send the header openehr-template-id or the parameter `templateId`")

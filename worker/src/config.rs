@@ -2,6 +2,7 @@
 
 use aqlite::service::auth::{Gate, Issuer, Users};
 use aqlite::service::{Auth, Config, Limits};
+use aqlite::template::flat::Maker;
 use std::collections::BTreeMap;
 use worker::Env;
 
@@ -38,12 +39,12 @@ impl Variables<'_> {
 /// Reads the deployment's variables. What is wrong closes the service, and is told in the log.
 pub fn read(env: &Env) -> Setup {
     let variables = Variables(env);
-    let found = access(&variables).and_then(|(auth, gate)| Ok((auth, gate, limits(&variables)?, exact(&variables)?)));
-    let (auth, gate, limits, exact_archetypes) = match found {
+    let found = access(&variables).and_then(|(auth, gate)| Ok((auth, gate, limits(&variables)?, exact(&variables)?, dialect(&variables)?)));
+    let (auth, gate, limits, exact_archetypes, flat_dialect) = match found {
         Ok(found) => found,
         Err(problem) => {
             crate::log::complain("the service stays closed", &problem);
-            (Auth::Refuse, Gate::default(), Limits::default(), false)
+            (Auth::Refuse, Gate::default(), Limits::default(), false, Maker::default())
         }
     };
     let standard = Config::default();
@@ -57,6 +58,7 @@ pub fn read(env: &Env) -> Setup {
         smart: smart(&variables, &gate),
         limits,
         exact_archetypes,
+        flat_dialect,
         trusts_compositions: false,
         base_url: String::new(),
     };
@@ -69,6 +71,15 @@ fn exact(variables: &Variables<'_>) -> Result<bool, String> {
         None | Some("subsume") => Ok(false),
         Some("exact") => Ok(true),
         Some(other) => Err(format!("the variable SPECIALISATION is `{other}`, expected `subsume` or `exact`")),
+    }
+}
+
+/// Whose dialect of FLAT is written below `/rest/openehr/v1`.
+fn dialect(variables: &Variables<'_>) -> Result<Maker, String> {
+    match variables.text("FLAT_DIALECT").as_deref() {
+        None | Some("better") => Ok(Maker::Better),
+        Some("ehrbase") => Ok(Maker::Ehrbase),
+        Some(other) => Err(format!("the variable FLAT_DIALECT is `{other}`, expected `better` or `ehrbase`")),
     }
 }
 

@@ -1,8 +1,10 @@
 //! Values: suffixes that are more than a leaf, and what follows from the template where a suffix is missing.
 
+use super::follow::FOLLOWED;
 use super::form::Form;
 use super::read::Reader;
-use super::{nearest, shown, suffix};
+use super::{shown, suffix};
+use crate::diag::near;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::terminology;
 use crate::template::draft::Draft;
@@ -53,8 +55,7 @@ impl<'r> Reader<'r, '_> {
     /// The class of a value where the declared one leaves it open.
     pub fn chosen(&mut self, class: Cls, form: &'r Form<'_>, web: Option<&'r WebNode>, at: Attr, like: Option<Cls>) -> Option<Cls> {
         let has = |suffix: &str| form.value(suffix).is_some();
-        let named = form.value("_type").and_then(|v| Cls::parse(v.text()));
-        if let Some(named) = named.filter(|n| n.is_a(class)) {
+        if let Some(named) = self.named_class(class, form) {
             return Some(named);
         }
         Some(match class {
@@ -83,7 +84,7 @@ impl<'r> Reader<'r, '_> {
         let class = draft.class();
         let found = suffix::named(class, name).filter(|_| index == 0);
         match (class, name, found) {
-            (_, "_type" | "raw", _) => {}
+            (_, "_type" | "raw", _) if index == 0 => {}
             (Cls::DV_DURATION, name, None) if PARTS.iter().any(|(n, _, _)| *n == name) => {}
             (Cls::DV_PROPORTION, "" | "value", _) => {}
             (Cls::DV_CODED_TEXT, "", _) => self.coded(draft, text, web),
@@ -91,7 +92,8 @@ impl<'r> Reader<'r, '_> {
             (Cls::DV_ORDINAL | Cls::DV_SCALE, "" | "value", _) => self.ordinal(draft, text, web),
             (Cls::PARTICIPATION, "mode", _) => draft.put(Attr::MODE, mode(text)),
             (Cls::PARTICIPATION, name, None) if is_party(name) => {}
-            (class, name, None) if class.is_a(Cls::PARTY_PROXY) && (name.starts_with("identifiers_") || name == "identifier") => {}
+            (class, name, None) if class.is_a(Cls::PARTY_PROXY) && (is_identifier(name) || name == "identifier") => {}
+            (Cls::INSTRUCTION_DETAILS, name, None) if index == 0 && FOLLOWED.contains(&name) => {}
             (_, name, None) if class.is_a(Cls::UID_BASED_ID) && matches!(name, "" | "value") => self.set(draft, &[Attr::VALUE], text),
             (_, "", None) if class == Cls::PARTY_IDENTIFIED => self.set(draft, &[Attr::NAME], text),
             (Cls::DV_CODED_TEXT | Cls::CODE_PHRASE | Cls::DV_ORDINAL, code, None) if is_true(text) && !code.is_empty() => self.legacy(draft, code),
@@ -102,7 +104,7 @@ impl<'r> Reader<'r, '_> {
 
     fn unknown_suffix(&mut self, class: Cls, name: &str) {
         let names: Vec<&str> = suffix::of(class).map(|s| s.name).filter(|n| !n.is_empty()).collect();
-        let near: Vec<String> = nearest::nearest(name, names.iter().copied()).into_iter().map(|n| format!("{}|{n}", self.path)).collect();
+        let near: Vec<String> = near(name, names.iter().copied()).into_iter().map(|n| format!("{}|{n}", self.path)).collect();
         let near: Vec<&str> = if near.is_empty() { names.clone() } else { near.iter().map(String::as_str).collect() };
         let key = if name.is_empty() { self.path.clone() } else { format!("{}|{name}", self.path) };
         let message = match name {
@@ -207,7 +209,10 @@ impl<'r> Reader<'r, '_> {
             Cls::TERM_MAPPING if draft.get(Attr::MATCH).is_none() => draft.put(Attr::MATCH, Draft::leaf(Cls::CHARACTER, "?")),
             _ if class.is_a(Cls::PARTY_PROXY) => self.complete_party(draft, form),
             _ if class.is_a(Cls::OBJECT_REF) => complete_reference(draft, class),
-            Cls::INSTRUCTION_DETAILS => draft.get_mut(Attr::INSTRUCTION_ID).into_iter().for_each(|r| complete_reference(r, Cls::LOCATABLE_REF)),
+            Cls::INSTRUCTION_DETAILS => {
+                self.follow(draft, form);
+                draft.get_mut(Attr::INSTRUCTION_ID).into_iter().for_each(|r| complete_reference(r, Cls::LOCATABLE_REF));
+            }
             _ => {}
         }
         if matches!(class, Cls::DV_DATE | Cls::DV_TIME | Cls::DV_DATE_TIME) && draft.text_along(&[Attr::VALUE]) == Some("now") {
@@ -343,6 +348,9 @@ impl<'r> Reader<'r, '_> {
 
     fn complete_duration(&mut self, draft: &mut Draft<'r>, form: &'r Form<'_>) {
         if draft.get(Attr::VALUE).is_some() {
+            if let Some((name, ..)) = PARTS.iter().find(|(name, ..)| form.value(name).is_some()) {
+                self.refuse_here("FLT0107", format!("`|{name}` stands beside the whole duration: give one of them"), &[]);
+            }
             return;
         }
         let (mut text, mut is_clock) = (String::from("P"), false);
@@ -383,7 +391,7 @@ impl<'r> Reader<'r, '_> {
 
     fn complete_participation(&mut self, draft: &mut Draft<'r>, form: &'r Form<'_>) {
         if draft.get(Attr::PERFORMER).is_none() {
-            let relationship = form.first("relationship").or_else(|| form.first("_relationship"));
+            let relationship = ["relationship", "_relationship"].into_iter().find_map(|name| self.one(name, form.instances(name)));
             let class = if relationship.is_some() { Cls::PARTY_RELATED } else { Cls::PARTY_IDENTIFIED };
             let mut performer = Draft::object(class);
             for given in form.values.iter().filter(|given| is_party(&given.suffix)) {
@@ -475,6 +483,11 @@ fn guessed(form: &Form<'_>) -> Cls {
 
 fn is_true(text: &str) -> bool {
     matches!(text, "true" | "True")
+}
+
+/// The attributes of a DV_IDENTIFIER in keys of a party.
+fn is_identifier(name: &str) -> bool {
+    matches!(name.strip_prefix("identifiers_"), Some("issuer" | "assigner" | "id" | "type"))
 }
 
 /// Suffixes of a participation that speak of its party.

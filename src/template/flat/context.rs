@@ -2,55 +2,75 @@
 
 use super::form::{Form, Value};
 
-/// The keys, without leading underscores.
-pub(super) const KEYS: [&str; 31] = [
-    "language",
-    "territory",
-    "composer",
-    "composer_name",
-    "composer_id",
-    "composer_self",
-    "id_scheme",
-    "id_schema",
-    "id_namespace",
-    "time",
-    "end_time",
-    "location",
-    "setting",
-    "health_care_facility",
-    "healthcare_facility",
-    "participation_name",
-    "participation_function",
-    "participation_mode",
-    "participation_id",
-    "participation_identifiers",
-    "history_origin",
-    "action_time",
-    "activity_timing",
-    "instruction_narrative",
-    "action_ism_transition_current_state",
-    "provider_name",
-    "provider_id",
-    "work_flow_id",
-    "link",
-    "category",
-    "generic_fields",
+/// A key: its name without a leading underscore, and the suffixes beside its main value.
+pub(super) struct Key {
+    pub name: &'static str,
+    pub suffixes: &'static [&'static str],
+}
+
+const PLAIN: &[&str] = &[];
+const CODED: &[&str] = &["code", "terminology"];
+const PARTY: &[&str] = &["name", "id"];
+
+const fn key(name: &'static str, suffixes: &'static [&'static str]) -> Key {
+    Key { name, suffixes }
+}
+
+/// Every key.
+pub(super) static KEYS: [Key; 31] = [
+    key("language", CODED),
+    key("territory", CODED),
+    key("composer", PARTY),
+    key("composer_name", PLAIN),
+    key("composer_id", PLAIN),
+    key("composer_self", PLAIN),
+    key("id_scheme", PLAIN),
+    key("id_schema", PLAIN),
+    key("id_namespace", PLAIN),
+    key("time", PLAIN),
+    key("end_time", PLAIN),
+    key("location", PLAIN),
+    key("setting", CODED),
+    key("health_care_facility", PARTY),
+    key("healthcare_facility", PARTY),
+    key("participation_name", PLAIN),
+    key("participation_function", PLAIN),
+    key("participation_mode", PLAIN),
+    key("participation_id", PLAIN),
+    key("participation_identifiers", &["issuer", "assigner", "id", "type"]),
+    key("history_origin", PLAIN),
+    key("action_time", PLAIN),
+    key("activity_timing", PLAIN),
+    key("instruction_narrative", PLAIN),
+    key("action_ism_transition_current_state", CODED),
+    key("provider_name", PLAIN),
+    key("provider_id", PLAIN),
+    key("work_flow_id", &["id", "id_scheme", "scheme", "namespace", "type"]),
+    key("link", &["type", "meaning", "target"]),
+    key("category", CODED),
+    key("generic_fields", PLAIN),
 ];
+
+impl Key {
+    /// True when the key may stand several times.
+    pub fn is_repeated(&self) -> bool {
+        self.name.starts_with("participation_") || self.name == "link"
+    }
+
+    /// True when a suffix, or a member in its place, means something.
+    pub fn takes(&self, suffix: &str, index: u32) -> bool {
+        (matches!(suffix, "" | "value") || self.suffixes.contains(&suffix)) && (index == 0 || self.name == "participation_identifiers")
+    }
+}
 
 /// The defaults of one document.
 pub(super) struct Context<'f, 'a> {
-    form: Option<&'f Form<'a>>,
+    pub form: Option<&'f Form<'a>>,
 }
 
 impl<'f, 'a> Context<'f, 'a> {
     pub fn of(form: Option<&'f Form<'a>>) -> Context<'f, 'a> {
         Context { form }
-    }
-
-    /// The keys that are none.
-    pub fn unknown(&self) -> Vec<&'f str> {
-        let all = self.form.into_iter().flat_map(Form::segments).map(|(key, _)| key);
-        all.filter(|k| !KEYS.contains(&k.strip_prefix('_').unwrap_or(k))).collect()
     }
 
     /// An instance of a key.
@@ -77,6 +97,16 @@ impl<'f, 'a> Context<'f, 'a> {
 
     /// The indexes of a repeated key.
     pub fn indexes(&self, key: &str) -> Vec<u32> {
-        self.form.map(|form| form.instances(key).iter().map(|part| part.index).collect()).unwrap_or_default()
+        let of = |key: &str| self.form.map(|form| form.instances(key).iter().map(|part| part.index).collect::<Vec<u32>>()).unwrap_or_default();
+        Some(of(key)).filter(|found| !found.is_empty()).unwrap_or_else(|| of(&format!("_{key}")))
+    }
+
+    /// The indexes of the participations: those of their names and ids.
+    pub fn participations(&self) -> Vec<u32> {
+        let mut indexes = self.indexes("participation_name");
+        indexes.extend(self.indexes("participation_id"));
+        indexes.sort_unstable();
+        indexes.dedup();
+        indexes
     }
 }

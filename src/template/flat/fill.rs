@@ -151,7 +151,7 @@ impl<'r> Reader<'r, '_> {
     /// The participations of `ctx`.
     fn participations(&mut self) -> Vec<Draft<'r>> {
         let mut made = Vec::new();
-        for index in self.context.indexes("participation_name") {
+        for index in self.context.participations() {
             let name = self.context.text_at("participation_name", index);
             let id = self.context.text_at("participation_id", index);
             let Some(mut performer) = self.party(name, id) else { continue };

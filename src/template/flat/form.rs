@@ -19,6 +19,8 @@ pub enum Shape {
     Flat,
     /// Objects and lists inside one another.
     Structured,
+    /// The same, in which every segment below the root must be a list.
+    StrictStructured,
 }
 
 /// A value as sent.
@@ -182,7 +184,8 @@ impl<'a> Form<'a> {
 
 /// Reads a text of one of the formats.
 pub(super) fn parse(text: &str, shape: Shape) -> Result<Form<'_>, Vec<Finding>> {
-    let mut reader = Reader { scan: Scanner::new(text), findings: Vec::new(), count: 0, last: Way::default() };
+    let mut reader =
+        Reader { scan: Scanner::new(text), findings: Vec::new(), count: 0, last: Way::default(), is_strict: shape == Shape::StrictStructured };
     let mut root = Form::default();
     let read = reader.root(&mut root, shape);
     for key in root.settle() {
@@ -203,6 +206,8 @@ struct Reader<'a> {
     findings: Vec<Finding>,
     count: usize,
     last: Way<'a>,
+    /// Whether an instance must stand in a list.
+    is_strict: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -212,7 +217,7 @@ impl<'a> Reader<'a> {
         }
         match shape {
             Shape::Flat => self.object(&mut |reader, key| reader.flat_member(root, key))?,
-            Shape::Structured => self.structured(root, 0)?,
+            Shape::Structured | Shape::StrictStructured => self.structured(root, 0)?,
         }
         if self.scan.next_token()? != Token::End {
             return Err(self.scan.error("expected the end of the document"));
@@ -347,7 +352,14 @@ impl<'a> Reader<'a> {
         if self.scan.peek() == Some(b'[') {
             return self.list(&mut |reader, i| reader.instance(form, segment.clone(), i, suffix.clone(), depth));
         }
-        self.instance(form, segment, index, suffix, depth)
+        let is_strict = self.is_strict;
+        if is_strict && depth > 0 {
+            self.report("FLT0106", &key, format!("expected a list of the instances of `{}`: that is what `strict` asks for", super::shown(&segment)));
+        }
+        self.is_strict = is_strict && !(depth == 0 && segment == "ctx");
+        let read = self.instance(form, segment, index, suffix, depth);
+        self.is_strict = is_strict;
+        read
     }
 
     fn instance(

@@ -18,7 +18,7 @@ pub(super) fn text(entries: &[Entry<'_>], shape: Shape) -> String {
             }
             out.close('}');
         }
-        Shape::Structured => folded(entries).print_root(&mut out),
+        Shape::Structured | Shape::StrictStructured => folded(entries).print_root(&mut out),
     }
     out.finish()
 }

@@ -1,9 +1,9 @@
 //! From the tree of segments to a document, along the web template and the class table.
 
-use super::context::Context;
+use super::context::{self, Context};
 use super::form::{Form, NOTHING, Part, Value};
-use super::{MAX_FINDINGS, nearest, shown, suffix};
-use crate::diag::Finding;
+use super::{MAX_FINDINGS, shown, suffix};
+use crate::diag::{Finding, near};
 use crate::rm::class::{Attr, AttrDef, Cls};
 use crate::rm::json::{self, Scanner};
 use crate::rm::tree::Tree;
@@ -16,10 +16,12 @@ use std::fmt::Write;
 /// Without `now` a document is only compared with what it was written from: it may lack what every document needs.
 pub(super) fn document(form: &Form<'_>, template: &Template, web: &WebTemplate, now: Option<&str>) -> Result<Tree, Vec<Finding>> {
     let context = Context::of(form.first("ctx"));
+    let body = form.first(&web.tree.id).unwrap_or(&NOTHING);
     let language = context.text("language").unwrap_or(&template.language);
     let mut reader = Reader {
         template,
         web,
+        body,
         context,
         language,
         now: now.unwrap_or_default(),
@@ -28,9 +30,9 @@ pub(super) fn document(form: &Form<'_>, template: &Template, web: &WebTemplate, 
         path: String::new(),
         findings: Vec::new(),
     };
-    for key in reader.context.unknown() {
-        let near = nearest::nearest(key, super::context::KEYS.into_iter());
-        reader.refuse("FLT0103", &format!("ctx/{key}"), format!("`{}` is not a key of `ctx`", shown(key)), &near);
+    reader.check_context();
+    for given in &form.values {
+        reader.refuse("FLT0105", &format!("|{}", given.suffix), String::from("a suffix needs a path before it"), &[]);
     }
     for (key, instances) in form.segments() {
         if key != "ctx" && key != web.tree.id {
@@ -39,7 +41,6 @@ pub(super) fn document(form: &Form<'_>, template: &Template, web: &WebTemplate, 
         }
         reader.one(key, instances);
     }
-    let body = form.first(&web.tree.id).unwrap_or(&NOTHING);
     reader.path.clone_from(&web.tree.id);
     let root = reader.root(body);
     match root {
@@ -51,6 +52,8 @@ pub(super) fn document(form: &Form<'_>, template: &Template, web: &WebTemplate, 
 pub(super) struct Reader<'r, 'a> {
     pub template: &'r Template,
     pub web: &'r WebTemplate,
+    /// What stands below the root.
+    pub body: &'r Form<'a>,
     pub context: Context<'r, 'a>,
     /// The language of texts.
     pub language: &'r str,
@@ -77,6 +80,47 @@ impl<'r> Reader<'r, '_> {
         }
         let made = self.container(web, form).unwrap_or_else(|| self.identified(web.last_step(), web.class));
         self.finished(made)
+    }
+
+    /// Every key of `ctx` must be one, with its own suffixes.
+    fn check_context(&mut self) {
+        let Some(form) = self.context.form else { return };
+        self.path.push_str("ctx");
+        for given in &form.values {
+            self.refuse("FLT0103", &format!("ctx|{}", given.suffix), String::from("`ctx` has keys, not a value"), &[]);
+        }
+        for (key, instances) in form.segments() {
+            let Some(known) = context::KEYS.iter().find(|known| known.name == key.strip_prefix('_').unwrap_or(key)) else {
+                let near = near(key, context::KEYS.iter().map(|known| known.name));
+                self.refuse("FLT0103", &format!("ctx/{key}"), format!("`{}` is not a key of `ctx`", shown(key)), &near);
+                continue;
+            };
+            if !known.is_repeated() {
+                self.one(key, instances);
+            }
+            for Part { index, form, .. } in instances {
+                self.below(key, Some(*index).filter(|_| known.is_repeated()), |reader| reader.check_key(known, *index, form));
+            }
+        }
+        self.path.clear();
+    }
+
+    fn check_key(&mut self, key: &context::Key, index: u32, form: &Form<'_>) {
+        let members =
+            form.segments().map(|(segment, below)| (segment, 0, below.iter().all(|part| part.form.alone().is_some() || part.form.is_empty())));
+        let values = form.values.iter().map(|given| (given.suffix.as_ref(), given.index, true));
+        for (suffix, at, is_alone) in values.chain(members).collect::<Vec<_>>() {
+            if !is_alone || !key.takes(suffix, at) {
+                let told = format!("{}|{suffix}", self.path);
+                self.refuse("FLT0102", &told, format!("`|{}` is not a suffix of `ctx/{}`", shown(suffix), key.name), key.suffixes);
+            }
+        }
+        if matches!(key.name, "participation_function" | "participation_mode" | "participation_identifiers")
+            && !self.context.participations().contains(&index)
+        {
+            let wanted = format!("ctx/participation_name:{index}");
+            self.refuse_here("FLT0108", format!("`{wanted}` is missing: who is meant is not told"), &[&wanted]);
+        }
     }
 
     pub fn refuse(&mut self, code: &'static str, key: &str, message: String, near: &[&str]) {
@@ -115,7 +159,7 @@ impl<'r> Reader<'r, '_> {
         if let Some(raw) = form.value("raw") {
             return self.raw(raw, web.class, form);
         }
-        let class = instance_class(web.class, form);
+        let class = self.instance_class(web.class, form);
         let mut draft = self.identified(web.last_step(), class);
         let bare = entries_of(&draft);
         if class == Cls::OBSERVATION {
@@ -139,6 +183,27 @@ impl<'r> Reader<'r, '_> {
         Some(draft)
     }
 
+    /// The class of an object: an EVENT with a width is an INTERVAL_EVENT.
+    fn instance_class(&mut self, class: Cls, form: &Form<'_>) -> Cls {
+        let has = |name: &str| !form.instances(name).is_empty() || form.value(name).is_some();
+        match self.named_class(class, form) {
+            Some(named) => named,
+            None if class == Cls::EVENT && INTERVALS.into_iter().any(has) => Cls::INTERVAL_EVENT,
+            None => standing(class),
+        }
+    }
+
+    /// The class that `|_type` names.
+    pub fn named_class(&mut self, class: Cls, form: &Form<'_>) -> Option<Cls> {
+        let text = form.value("_type")?.text();
+        let named = Cls::parse(text).filter(|named| named.is_a(class) && !named.is_abstract());
+        if named.is_none() {
+            let found: String = text.chars().take(40).collect();
+            self.refuse_here("FLT0104", format!("`|_type` names no class that can stand here: expected {class}, found `{found}`"), &[]);
+        }
+        named
+    }
+
     /// A segment that is no node: an attribute of the class, or a mistake.
     fn other_part(&mut self, draft: &mut Draft<'r>, web: &'r WebNode, segment: &str, instances: &'r [Part<'_>]) {
         if segment.starts_with("transient_") || are_empty(instances) {
@@ -157,7 +222,7 @@ impl<'r> Reader<'r, '_> {
     fn unknown(&mut self, segment: &str, web: &WebNode, class: Cls) {
         let attributes: Vec<String> = class.attrs().iter().map(|d| suffix::segment(d.attr, d.card.is_list())).collect();
         let ids = web.children.iter().map(|c| c.id.as_str());
-        let found: Vec<String> = nearest::nearest(segment, ids.chain(attributes.iter().map(String::as_str))).into_iter().map(str::to_owned).collect();
+        let found: Vec<String> = near(segment, ids.chain(attributes.iter().map(String::as_str))).into_iter().map(str::to_owned).collect();
         let mut near: Vec<String> = found.iter().map(|f| format!("{}/{f}", self.path)).collect();
         if let [elsewhere] = places(&self.web.tree, segment).as_slice() {
             near.push(elsewhere.clone());
@@ -350,7 +415,7 @@ impl<'r> Reader<'r, '_> {
             None => {
                 let names: Vec<String> = suffix::of(class).map(|s| format!("|{}", s.name)).collect();
                 let attributes: Vec<String> = class.attrs().iter().map(|d| suffix::segment(d.attr, d.card.is_list())).collect();
-                let near = nearest::nearest(segment, names.iter().chain(&attributes).map(String::as_str));
+                let near = near(segment, names.iter().chain(&attributes).map(String::as_str));
                 let key = format!("{}/{segment}", self.path);
                 self.refuse("FLT0101", &key, format!("`{}` is not an attribute of {class}", shown(segment)), &near);
             }
@@ -443,6 +508,9 @@ impl<'r> Reader<'r, '_> {
     }
 }
 
+/// What only an INTERVAL_EVENT has.
+const INTERVALS: [&str; 5] = ["width", "math_function", "sample_count", "_width", "_math_function"];
+
 /// What keys of a participation say of its party.
 const OF_PARTY: [&str; 3] = ["_identifier", "relationship", "_relationship"];
 
@@ -518,15 +586,6 @@ pub(super) fn standing(class: Cls) -> Cls {
         Cls::PARTY_PROXY => Cls::PARTY_IDENTIFIED,
         other => other,
     }
-}
-
-/// The class of an object: an EVENT with a width is an INTERVAL_EVENT.
-fn instance_class(class: Cls, form: &Form<'_>) -> Cls {
-    let has = |name: &str| !form.instances(name).is_empty() || form.value(name).is_some();
-    if class == Cls::EVENT && ["width", "math_function", "sample_count", "_width", "_math_function"].into_iter().any(has) {
-        return Cls::INTERVAL_EVENT;
-    }
-    standing(class)
 }
 
 /// The keys of every node with an id; two are as good as many.

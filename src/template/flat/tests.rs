@@ -1,6 +1,7 @@
 //! Spellings of values, defaults, mistakes, and what comes back.
 
 use super::*;
+use crate::diag::Severity;
 use crate::rm::json;
 use crate::template::{ExampleKind, example};
 use serde_json::{Value, json};
@@ -150,12 +151,146 @@ fn what_is_left_open_is_filled() {
     }
 }
 
+/// The code and the key of every finding.
+fn told(text: &str, shape: Shape, template: &Template, web: &WebTemplate) -> Vec<(&'static str, String)> {
+    let findings = read(text, shape, template, web, NOW).err().unwrap_or_default();
+    findings.into_iter().map(|f| (f.code, f.path)).collect()
+}
+
+#[test]
+fn nothing_is_left_out_silently() {
+    let (template, web) = open();
+    for (members, code, key) in [
+        (json!({ "ctx/colour": "red" }), "FLT0103", "ctx/colour"),
+        (json!({ "ctx|colour": "red" }), "FLT0103", "ctx|colour"),
+        (json!({ "ctx/language|colour": "red" }), "FLT0102", "ctx/language|colour"),
+        (json!({ "ctx/language/colour": "red" }), "FLT0102", "ctx/language|colour"),
+        (json!({ "ctx/time:1": NOW }), "FLT0105", "ctx/time:1"),
+        (json!({ "ctx/participation_function:1": "nurse" }), "FLT0108", "ctx/participation_function:1"),
+        (json!({ "encounter:1/body_weight/comment": "a" }), "FLT0105", "encounter:1"),
+        (json!({ "visit/body_weight/comment": "a" }), "FLT0101", "visit"),
+        (json!({ "|colour": "red" }), "FLT0102", "|colour"),
+        (json!({ "encounter/composer/_colour": "red" }), "FLT0101", "encounter/composer/_colour"),
+        (json!({ "encounter/composer|identifiers_colour:0": "red" }), "FLT0102", "encounter/composer|identifiers_colour"),
+        (json!({ "/count_value|_type": "COLOUR" }), "FLT0104", "/count_value"),
+        (json!({ "/count_value|_type": "DV_TEXT" }), "FLT0104", "/count_value"),
+        (json!({ "/count_value|raw:1": "{}" }), "FLT0102", "/count_value|raw"),
+        (json!({ "/count_value": 1, "/count_value:1": 2 }), "FLT0105", "/count_value:1"),
+        (json!({ "/count_value": 1, "/count_value/_normal_range:1/lower": 2 }), "FLT0105", "/count_value/_normal_range:1"),
+        (json!({ "/duration_value": "P1D", "/duration_value|day": 2 }), "FLT0107", "/duration_value"),
+        (json!({ "/count_value|raw": { "_type": "DV_COUNT", "magnitude": 1 }, "/count_value|magnitude": 1 }), "FLT0107", "/count_value"),
+        (json!({ "/text_value": "a", "/count_value": 1 }), "FLT0107", "/count_value"),
+        (json!({ "/count_value": 1, "encounter/body_weight/events_at0003/weight/count_value": 2 }), "FLT0107", "/count_value:0"),
+        (json!({ "/count_value:99999": 1 }), "FLT0105", "/count_value:99999"),
+        (json!({ "/count_value:-1": 1 }), "FLT0105", "/count_value:-1"),
+        (json!({ "/count_value": {"magnitude": 1} }), "FLT0106", "/count_value"),
+        (json!({ "/count_value": 1.5 }), "FLT0104", "/count_value"),
+        (json!({ "/boolean_value": "maybe" }), "FLT0104", "/boolean_value"),
+    ] {
+        let key = if key.starts_with(['/', '|']) { format!("{AT}{key}") } else { key.to_owned() };
+        let found = told(&flat(&members), Shape::Flat, &template, &web);
+        assert!(found.iter().any(|(c, k)| *c == code && *k.replace(":0", "") == *key.replace(":0", "")), "{members}: {found:?}");
+    }
+}
+
+#[test]
+fn strict_wants_lists() {
+    let (template, web) = formed(SMALL);
+    let strict = |weight: Value| {
+        let text = json!({ "ctx": { "territory": "SE", "composer_self": true }, "encounter": { "body_weight": [{ "events_at0003": [{ "weight": weight }] }] } });
+        told(&text.to_string(), Shape::StrictStructured, &template, &web)
+    };
+    assert_eq!(strict(json!([{ "|magnitude": 72.5 }])), []);
+    assert_eq!(strict(json!({ "|magnitude": 72.5 })), [("FLT0106", String::from("weight"))]);
+    let tree = read(&flat(&json!({ "|magnitude": 72.5 })), Shape::Flat, &template, &web, NOW).unwrap();
+    let written = write(tree.root().unwrap(), Shape::Structured, &template, &web, Maker::Better).text;
+    assert_eq!(told(&written, Shape::StrictStructured, &template, &web), []);
+}
+
+/// An order with two requests, the second of two activities, and an action that follows one of them.
+fn followed(details: &Value) -> Result<Value, Vec<(&'static str, String)>> {
+    let (template, web) = formed(include_str!("../../../tests/cases/template/order.opt"));
+    let mut all = json!({
+        "ctx/territory": "SE", "ctx/composer_self": true, "report/_uid": "6ba7b810-9dad-41d1-80b4-00c04fd43001",
+        "report/request:0/current_activity:0/service": "one", "report/request:1/_uid": "6ba7b810-9dad-41d1-80b4-00c04fd43002",
+        "report/request:1/current_activity:0/service": "two", "report/request:1/current_activity:1/service": "three",
+        "report/service:0/ism_transition/careflow_step|code": "at0005",
+    });
+    for (suffix, value) in details.as_object().unwrap() {
+        all[format!("report/service:0/_instruction_details{suffix}")] = value.clone();
+    }
+    let tree =
+        read(&all.to_string(), Shape::Flat, &template, &web, NOW).map_err(|found| found.into_iter().map(|f| (f.code, f.path)).collect::<Vec<_>>())?;
+    let findings = crate::template::validate(tree.root().unwrap(), &template);
+    assert!(findings.is_empty(), "{findings:?}");
+    comes_back(&tree, &template, &web);
+    Ok(canonical(&tree)["content"][2]["instruction_details"].take())
+}
+
+#[test]
+fn an_action_names_its_instruction_by_key_uid_or_number() {
+    let request = "/content[openEHR-EHR-INSTRUCTION.service_request.v1, 2]";
+    for (details, activity) in [
+        (json!({ "|wt_path": "report/request:1", "|activity_index": 1 }), "activities[at0001, 2]"),
+        (json!({ "|wt_path": "request:1", "|activity_index": "0" }), "activities[at0001, 1]"),
+        (json!({ "|instruction_uid": "6ba7b810-9dad-41d1-80b4-00c04fd43002", "|activity_index": 1 }), "activities[at0001, 2]"),
+        (json!({ "|instruction_index": 1, "|activity_id": "activities[at0001]" }), "activities[at0001]"),
+    ] {
+        let found = followed(&details).unwrap_or_else(|found| panic!("{details}: {found:?}"));
+        assert_eq!((&found["instruction_id"]["path"], &found["activity_id"]), (&json!(request), &json!(activity)), "{details}");
+        assert_eq!(found["instruction_id"]["id"]["value"], json!("6ba7b810-9dad-41d1-80b4-00c04fd43001"), "{details}");
+    }
+    let first = followed(&json!({ "|instruction_index": 0, "|composition_uid": "6ba7b810-9dad-41d1-80b4-00c04fd43009" })).unwrap();
+    assert_eq!(
+        (&first["activity_id"], &first["instruction_id"]["id"]["value"]),
+        (&json!("activities[at0001]"), &json!("6ba7b810-9dad-41d1-80b4-00c04fd43009"))
+    );
+    for (details, code) in [
+        (json!({ "|wt_path": "report/request:7" }), "FLT0104"),
+        (json!({ "|instruction_index": "x" }), "FLT0104"),
+        (json!({ "|instruction_index": 1 }), "FLT0108"),
+        (json!({ "|instruction_nidex": 1 }), "FLT0102"),
+    ] {
+        assert_eq!(followed(&details).unwrap_err()[0].0, code, "{details}");
+    }
+}
+
+#[test]
+fn a_step_and_its_state_are_a_pair() {
+    let (template, web) = formed(include_str!("../../../tests/cases/template/order.opt"));
+    for (state, step, text, transition, expected) in [
+        ("245", "at0005", "Service started", None, vec![]),
+        ("245", "at0005", "It has begun", Some("540"), vec![("TPL0512", Severity::Warning)]),
+        ("245", "at0006", "Service done", None, vec![("TPL0507", Severity::Warning), ("TPL0510", Severity::Warning)]),
+        ("245", "at0006", "Service done", Some("540"), vec![("TPL0507", Severity::Error), ("TPL0510", Severity::Error)]),
+        ("527", "at0006", "Service done", None, vec![("TPL0507", Severity::Error), ("TPL0510", Severity::Error)]),
+    ] {
+        let mut all = json!({
+            "ctx/territory": "SE", "ctx/composer_self": true, "report/service:0/ism_transition/current_state|code": state,
+            "report/service:0/ism_transition/careflow_step|code": step, "report/service:0/ism_transition/careflow_step|value": text,
+        });
+        if let Some(transition) = transition {
+            all["report/service:0/ism_transition/transition|code"] = json!(transition);
+        }
+        let tree = read(&all.to_string(), Shape::Flat, &template, &web, NOW).unwrap_or_else(|f| panic!("{f:?}"));
+        let findings = crate::template::validate(tree.root().unwrap(), &template);
+        let found: Vec<_> = findings.iter().map(|f| (f.code, f.severity)).collect();
+        assert_eq!(found, expected, "{state} {step} {transition:?}: {findings:?}");
+        let told = transition.map_or_else(|| format!("[active/openehr/{state}]"), |_| String::from("[start/openehr/540]"));
+        let is_named = |f: &Finding| f.code != "TPL0510" || f.message.ends_with(&told) || state == "527";
+        assert!(findings.iter().all(is_named), "{findings:?}");
+    }
+}
+
 #[test]
 fn many_keys_are_refused_at_once() {
     let (template, web) = formed(SMALL);
     let members: String = (0..100_000).map(|i| format!("\"{AT}:{i}|magnitude\":1,")).collect();
     let found = read(&format!("{{{members}\"ctx/territory\":\"SE\"}}"), Shape::Flat, &template, &web, NOW).unwrap_err();
     assert!(found.len() == 1 && found[0].message.contains("too many keys"), "{found:?}");
+    let list = format!(r#"{{"encounter":{{"body_weight":[{}1]}}}}"#, "1,".repeat(100_000));
+    let found = read(&list, Shape::Structured, &template, &web, NOW).unwrap_err();
+    assert!(found.len() == 1 && found[0].message.contains("too many members"), "{found:?}");
     let deep = format!("{}1{}", r#"{"encounter":"#.repeat(10_000), "}".repeat(10_000));
     assert!(read(&deep, Shape::Structured, &template, &web, NOW).is_err());
     let unknown: String = (0..1_000).map(|i| format!("\"encounter/x{i}\":1,")).collect();

@@ -1,14 +1,29 @@
-//! "Did you mean": the nearest known word.
+//! "Did you mean": the nearest known words.
+
+/// How many are told of several.
+const MOST: usize = 5;
 
 /// The candidate with the fewest typing mistakes (letters added, dropped, changed or swapped), if they are few for its length.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let word: Vec<char> = word.to_lowercase().chars().take(64).collect();
+    let word = letters(word);
     let most = (word.len() / 3).max(1);
-    candidates
-        .map(|c| (distance(&word, &c.to_lowercase().chars().take(64).collect::<Vec<_>>()), c))
-        .filter(|(d, c)| *d <= most && *d < c.chars().count())
-        .min_by_key(|(d, _)| *d)
-        .map(|(_, c)| c)
+    let near = candidates.map(|c| (distance(&word, &letters(c)), c)).filter(|(d, c)| *d <= most && *d < c.chars().count());
+    near.min_by_key(|(d, _)| *d).map(|(_, c)| c)
+}
+
+/// Up to five candidates with few typing mistakes or the same beginning, the nearest first.
+pub(crate) fn near<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let given = letters(word);
+    let most = (given.len() / 3).max(2);
+    let has_front = |c: &str| !word.is_empty() && (c.starts_with(word) || word.starts_with(c));
+    let mut found: Vec<(usize, &str)> = candidates.map(|c| (distance(&given, &letters(c)), c)).filter(|(d, c)| *d <= most || has_front(c)).collect();
+    found.sort_unstable();
+    found.dedup();
+    found.into_iter().take(MOST).map(|(_, c)| c).collect()
+}
+
+fn letters(word: &str) -> Vec<char> {
+    word.to_lowercase().chars().take(64).collect()
 }
 
 /// The optimal string alignment distance.
@@ -45,5 +60,14 @@ mod tests {
         assert_eq!(nearest("dta", words.into_iter()), Some("data"));
         assert_eq!(nearest("sttae", words.into_iter()), Some("state"));
         assert_eq!(nearest("xyz", words.into_iter()), None);
+    }
+
+    #[test]
+    fn the_nearest_of_several_comes_first() {
+        let ids = ["systolic", "diastolic", "comment", "time"];
+        assert_eq!(near("sistolic", ids.into_iter()), ["systolic", "diastolic"]);
+        assert_eq!(near("tim", ids.into_iter()), ["time"]);
+        assert!(near("xyz", ids.into_iter()).is_empty());
+        assert_eq!(distance(&letters("kitten"), &letters("sitting")), 3);
     }
 }
