@@ -170,7 +170,7 @@ fn with_context(text: &str, shape: Shape) -> String {
         }
         Some(at) => {
             let members = match shape {
-                Shape::Structured => format!("\"ctx\":{{{}}}", missing.join(",")),
+                Shape::Structured | Shape::StrictStructured => format!("\"ctx\":{{{}}}", missing.join(",")),
                 Shape::Flat => missing.iter().map(|m| m.replacen('"', "\"ctx/", 1)).collect::<Vec<_>>().join(","),
             };
             let is_empty = text[at + 1..].trim_start().starts_with('}');

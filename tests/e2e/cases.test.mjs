@@ -8,7 +8,7 @@ import { freshState, root, start } from "./server.mjs";
 const common = { SYSTEM_ID: "test.example", LIMIT_BODY: "200000", LIMIT_TEMPLATE: "150000", ORIGINS: "https://page.example" };
 const kinds = {
   open: { ...common, AUTH: "none", ACCESS_LOG: "on", ADMIN: "true" },
-  exact: { ...common, AUTH: "none", ACCESS_LOG: "on", ADMIN: "true", SPECIALISATION: "exact" },
+  exact: { ...common, AUTH: "none", ACCESS_LOG: "on", ADMIN: "true", SPECIALISATION: "exact", FLAT_DIALECT: "ehrbase" },
   plain: { ...common, AUTH: "none" },
   closed: common,
 };

@@ -21,6 +21,7 @@ mod rows;
 mod rules;
 mod rulings;
 mod samples;
+mod simplified;
 mod sql;
 mod sqlite;
 mod statements;

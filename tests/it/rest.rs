@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! === what the scenario shows                     (options behind it: `mount: v1`, `mount: its`, `admin: off`, `auth: off`,
-//!                                                  `archetypes: exact`)
+//!                                                  `archetypes: exact`, and with it `flat: ehrbase`)
 //! > PUT /ehr/{ehr}                                (below the mount; `///health` is absolute)
 //! Prefer: return=representation                   (headers; then, behind an empty line, the body; `@file` reads one)
 //!                                                 (a body may hold files in `<<file>>`; `@file with a => b` changes one)
@@ -24,6 +24,7 @@ use aqlite::service::{Auth, Config, Limits, Moment, Request, Response, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::block_on;
 use aqlite::store::repository::Repository;
+use aqlite::template::flat::Maker;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -205,6 +206,7 @@ impl Run {
             limits: Limits { body: 200_000, template: 150_000, ..Limits::default() },
             smart: Vec::new(),
             exact_archetypes: option("archetypes: exact"),
+            flat_dialect: if option("flat: ehrbase") { Maker::Ehrbase } else { Maker::Better },
             trusts_compositions: false,
             debug: false,
             origins: vec![String::from("https://page.example")],
