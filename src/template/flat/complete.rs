@@ -89,6 +89,7 @@ impl<'r> Reader<'r, '_> {
             (Cls::DV_PROPORTION, "" | "value", _) => {}
             (Cls::DV_CODED_TEXT, "", _) => self.coded(draft, text, web),
             (Cls::DV_TEXT, "other", _) => self.set(draft, &[Attr::VALUE], text),
+            (Cls::DV_CODED_TEXT, "other", _) if index == 0 && web.is_some_and(|w| w.has_other) => {}
             (Cls::DV_ORDINAL | Cls::DV_SCALE, "" | "value", _) => self.ordinal(draft, text, web),
             (Cls::PARTICIPATION, "mode", _) => draft.put(Attr::MODE, mode(text)),
             (Cls::PARTICIPATION, name, None) if is_party(name) => {}
@@ -103,6 +104,9 @@ impl<'r> Reader<'r, '_> {
     }
 
     fn unknown_suffix(&mut self, class: Cls, name: &str) {
+        if self.is_full() {
+            return;
+        }
         let names: Vec<&str> = suffix::of(class).map(|s| s.name).filter(|n| !n.is_empty()).collect();
         let near: Vec<String> = near(name, names.iter().copied()).into_iter().map(|n| format!("{}|{n}", self.path)).collect();
         let near: Vec<&str> = if near.is_empty() { names.clone() } else { near.iter().map(String::as_str).collect() };

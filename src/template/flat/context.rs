@@ -1,6 +1,9 @@
 //! What stands under `ctx`: defaults for what the body leaves open.
 
-use super::form::{Form, Value};
+use super::form::{Form, Part, Value};
+use super::read::Reader;
+use super::shown;
+use crate::diag::near;
 
 /// A key: its name without a leading underscore, and the suffixes beside its main value.
 pub(super) struct Key {
@@ -76,8 +79,7 @@ impl<'f, 'a> Context<'f, 'a> {
     /// An instance of a key.
     pub fn part(&self, key: &str, index: u32) -> Option<&'f Form<'a>> {
         let form = self.form?;
-        let found = |key: &str| form.instances(key).iter().find(|part| part.index == index).map(|part| &part.form);
-        found(key).or_else(|| found(&format!("_{key}")))
+        form.instance(key, index).or_else(|| form.instance(&format!("_{key}"), index))
     }
 
     /// The text of a key: its main value, or that of one of the suffixes `code`, `name`, `value`, `id`.
@@ -108,5 +110,50 @@ impl<'f, 'a> Context<'f, 'a> {
         indexes.sort_unstable();
         indexes.dedup();
         indexes
+    }
+}
+
+impl Reader<'_, '_> {
+    /// Every key of `ctx` must be one, with its own suffixes.
+    pub fn check_context(&mut self) {
+        let Some(form) = self.context.form else { return };
+        self.path.push_str("ctx");
+        for given in &form.values {
+            self.refuse("FLT0103", &format!("ctx|{}", given.suffix), String::from("`ctx` has keys, not a value"), &[]);
+        }
+        for (key, instances) in form.segments() {
+            if self.is_full() {
+                break;
+            }
+            let Some(known) = KEYS.iter().find(|known| known.name == key.strip_prefix('_').unwrap_or(key)) else {
+                let near = near(key, KEYS.iter().map(|known| known.name));
+                self.refuse("FLT0103", &format!("ctx/{key}"), format!("`{}` is not a key of `ctx`", shown(key)), &near);
+                continue;
+            };
+            if !known.is_repeated() {
+                self.one(key, instances);
+            }
+            for Part { index, form, .. } in instances {
+                self.below(key, Some(*index).filter(|_| known.is_repeated()), |reader| reader.check_key(known, *index, form));
+            }
+        }
+        self.path.clear();
+    }
+
+    fn check_key(&mut self, key: &Key, index: u32, form: &Form<'_>) {
+        let members =
+            form.segments().map(|(segment, below)| (segment, 0, below.iter().all(|part| part.form.alone().is_some() || part.form.is_empty())));
+        let values = form.values.iter().map(|given| (given.suffix.as_ref(), given.index, true));
+        for (suffix, at, is_alone) in values.chain(members).collect::<Vec<_>>() {
+            if !is_alone || !key.takes(suffix, at) {
+                let told = format!("{}|{suffix}", self.path);
+                self.refuse("FLT0102", &told, format!("`|{}` is not a suffix of `ctx/{}`", shown(suffix), key.name), key.suffixes);
+            }
+        }
+        let is_named = || ["participation_name", "participation_id"].into_iter().any(|name| self.context.part(name, index).is_some());
+        if key.name.starts_with("participation_") && !is_named() {
+            let wanted = format!("ctx/participation_name:{index}");
+            self.refuse_here("FLT0108", format!("`{wanted}` is missing: who is meant is not told"), &[&wanted]);
+        }
     }
 }

@@ -151,7 +151,11 @@ impl<'r> Reader<'r, '_> {
     /// The participations of `ctx`.
     fn participations(&mut self) -> Vec<Draft<'r>> {
         let mut made = Vec::new();
-        for index in self.context.participations() {
+        let indexes = self.context.participations();
+        if !self.may_copy("ctx/participation_name", indexes.len()) {
+            return made;
+        }
+        for index in indexes {
             let name = self.context.text_at("participation_name", index);
             let id = self.context.text_at("participation_id", index);
             let Some(mut performer) = self.party(name, id) else { continue };
@@ -195,7 +199,11 @@ impl<'r> Reader<'r, '_> {
         if draft.get(Attr::LINKS).is_some() || self.context.part("link", 0).is_none() {
             return;
         }
-        for index in self.context.indexes("link") {
+        let indexes = self.context.indexes("link");
+        if !self.may_copy("ctx/link", indexes.len()) {
+            return;
+        }
+        for index in indexes {
             let form = self.context.part("link", index);
             let made = form.and_then(|f| self.value(Cls::LINK, f, None, Attr::LINKS));
             made.into_iter().for_each(|m| draft.add(Attr::LINKS, m));

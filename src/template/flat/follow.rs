@@ -1,57 +1,87 @@
 //! Which INSTRUCTION of the same document an ACTION follows, where that is told by other means than paths.
 
 use super::form::{Form, Part};
-use super::read::{Reader, attr_of};
+use super::read::Reader;
 use crate::rm::class::{Attr, Cls};
 use crate::template::draft::Draft;
 use crate::template::web::WebNode;
+use std::collections::HashMap;
+use std::rc::Rc;
 
 /// Suffixes of INSTRUCTION_DETAILS from which the path and the id of the activity follow.
 pub(super) const FOLLOWED: [&str; 4] = ["wt_path", "instruction_uid", "instruction_index", "activity_index"];
 
-/// An object of the document being read: the path of the Reference Model, its key behind the root, what stands there.
-struct Meant<'r, 'a> {
+/// The INSTRUCTIONs of the document being read, in the order of the template.
+#[derive(Default)]
+pub(super) struct Instructions<'r, 'a> {
+    all: Vec<Instruction<'r, 'a>>,
+    /// By key behind the root, every segment with its index.
+    keys: HashMap<String, usize>,
+    uids: HashMap<&'r str, usize>,
+}
+
+struct Instruction<'r, 'a> {
     path: String,
-    key: String,
     web: &'r WebNode,
     form: &'r Form<'a>,
 }
 
-impl<'r, 'a> Reader<'r, 'a> {
+impl<'r, 'a> Instructions<'r, 'a> {
+    fn collect(&mut self, web: &'r WebNode, form: &'r Form<'a>, path: &str, key: &str) {
+        for kid in web.children.iter().filter(|kid| kid.class.is_a(Cls::CONTENT_ITEM)) {
+            let instances = form.instances(&kid.id);
+            for (number, Part { index, form, .. }) in instances.iter().enumerate() {
+                let path = format!("{path}{}", path_of(kid, number, instances.len()));
+                let key = format!("{key}{}{}:{index}", if key.is_empty() { "" } else { "/" }, kid.id);
+                if kid.class != Cls::INSTRUCTION {
+                    self.collect(kid, form, &path, &key);
+                    continue;
+                }
+                let uid = form.first("_uid").and_then(|uid| uid.value("")).map(|value| value.text());
+                if let Some(uid) = uid {
+                    self.uids.insert(uid, self.all.len());
+                }
+                self.keys.insert(key, self.all.len());
+                self.all.push(Instruction { path, web: kid, form });
+            }
+        }
+    }
+}
+
+impl<'r> Reader<'r, '_> {
     /// The path of the instruction and the id of the activity, from the suffixes that stand for them.
     pub fn follow(&mut self, details: &mut Draft<'r>, form: &'r Form<'_>) {
         let [key, uid, index, activity] = FOLLOWED.map(|name| form.value(name).map(|value| value.text()));
-        if [key, uid, index, activity].iter().all(Option::is_none) {
+        let (Some(index), Some(activity)) = (self.number(index), self.number(activity)) else { return };
+        if key.is_none() && uid.is_none() && index.is_none() && activity.is_none() {
             return;
         }
-        let (Some(index), Some(activity)) = (self.number(index), self.number(activity)) else { return };
-        let mut all = Vec::new();
-        below(&self.web.tree, self.body, "", "", &mut all);
-        all.retain(|meant| meant.web.class == Cls::INSTRUCTION);
-        all.retain(|meant| key.is_none_or(|key| plain(key, &self.web.tree.id) == meant.key));
-        all.retain(|meant| uid.is_none_or(|uid| meant.form.first("_uid").and_then(|f| f.value("")).is_some_and(|v| v.text() == uid)));
-        let Some(instruction) = all.into_iter().nth(index.unwrap_or_default()) else {
+        let known = Rc::clone(self.instructions.get_or_insert_with(|| {
+            let mut found = Instructions::default();
+            found.collect(&self.web.tree, self.body, "", "");
+            Rc::new(found)
+        }));
+        let by_key = key.map(|key| known.keys.get(&plain(key, &self.web.tree.id)).copied());
+        let by_uid = uid.map(|uid| known.uids.get(uid).copied());
+        let ways: Vec<Option<usize>> = [by_key, by_uid, index.map(Some)].into_iter().flatten().collect();
+        let meant = ways.first().copied().unwrap_or(Some(0)).filter(|first| ways.iter().all(|way| *way == Some(*first)));
+        let Some(instruction) = meant.and_then(|at| known.all.get(at)) else {
             return self.refuse_here(
                 "FLT0104",
-                "no INSTRUCTION of this document is meant by `|wt_path`, `|instruction_uid` or `|instruction_index`",
+                "`|wt_path`, `|instruction_uid` and `|instruction_index` mean no INSTRUCTION of this document, or not the same",
                 &[],
             );
         };
-        let mut activities = Vec::new();
-        below(instruction.web, instruction.form, "", "", &mut activities);
-        activities.retain(|meant| meant.web.class == Cls::ACTIVITY);
-        let count = activities.len();
-        match (details.get(Attr::ACTIVITY_ID).is_some(), activities.into_iter().nth(activity.unwrap_or_default())) {
-            (false, Some(meant)) if activity.is_some() || count == 1 => {
-                details.put(Attr::ACTIVITY_ID, Draft::text(meant.path.trim_start_matches('/').to_owned()));
+        self.point(details, &instruction.path);
+        if details.get(Attr::ACTIVITY_ID).is_none() {
+            match activity_of(instruction, activity) {
+                Some(id) => details.put(Attr::ACTIVITY_ID, Draft::text(id)),
+                None => self.refuse_here("FLT0108", "which activity of the INSTRUCTION is meant must be told by `|activity_index`", &[]),
             }
-            (false, _) => self.refuse_here("FLT0108", format!("which of the {count} activities is meant must be told by `|activity_index`"), &[]),
-            (true, _) => {}
         }
-        self.point(details, instruction.path);
     }
 
-    fn point(&mut self, details: &mut Draft<'r>, path: String) {
+    fn point(&mut self, details: &mut Draft<'r>, path: &str) {
         if details.get(Attr::INSTRUCTION_ID).is_none() {
             let own = self.body.first("_uid").and_then(|form| form.value(""));
             let Some(uid) = own else {
@@ -60,7 +90,7 @@ impl<'r, 'a> Reader<'r, 'a> {
             self.set(details, &[Attr::INSTRUCTION_ID, Attr::ID, Attr::VALUE], uid.text());
         }
         let reference = details.get_mut(Attr::INSTRUCTION_ID);
-        reference.into_iter().for_each(|reference| reference.put(Attr::PATH, Draft::text(path.clone())));
+        reference.into_iter().for_each(|reference| reference.put(Attr::PATH, Draft::text(path.to_owned())));
     }
 
     /// A whole number, where one is given; nothing where it is none, which is reported.
@@ -74,21 +104,25 @@ impl<'r, 'a> Reader<'r, 'a> {
     }
 }
 
-/// Every object below a node that has nodes of its own, in the order of the template.
-fn below<'r, 'a>(web: &'r WebNode, form: &'r Form<'a>, path: &str, key: &str, found: &mut Vec<Meant<'r, 'a>>) {
-    for kid in web.children.iter().filter(|kid| kid.class.is_a(Cls::PATHABLE) && kid.element().is_none() && attr_of(kid) != Attr::CONTEXT) {
-        let instances = form.instances(&kid.id);
-        let steps: String = kid.steps.iter().map(|step| step.path()).collect();
-        for (number, Part { index, form, .. }) in instances.iter().enumerate() {
-            let path = match instances.len() {
-                1 => format!("{path}{steps}"),
-                _ => format!("{path}{}, {}]", steps.trim_end_matches(']'), number + 1),
-            };
-            let key = format!("{key}{}{}:{index}", if key.is_empty() { "" } else { "/" }, kid.id);
-            below(kid, form, &path, &key, found);
-            found.push(Meant { path, key, web: kid, form });
+/// The id of the n-th activity, or of the only one.
+fn activity_of(instruction: &Instruction<'_, '_>, index: Option<usize>) -> Option<String> {
+    let kids = instruction.web.children.iter().filter(|kid| kid.class == Cls::ACTIVITY);
+    let all: Vec<(&WebNode, usize)> = kids.map(|kid| (kid, instruction.form.instances(&kid.id).len())).collect();
+    let is_told = index.is_some() || all.iter().map(|(_, count)| count).sum::<usize>() == 1;
+    let mut left = index.filter(|_| is_told).or(is_told.then_some(0))?;
+    for (kid, count) in all {
+        if left < count {
+            return Some(path_of(kid, left, count).trim_start_matches('/').to_owned());
         }
+        left -= count;
     }
+    None
+}
+
+/// The path from the parent to one of several instances of a node.
+fn path_of(kid: &WebNode, number: usize, count: usize) -> String {
+    let steps: String = kid.steps.iter().map(|step| step.path()).collect();
+    if count == 1 { steps } else { format!("{}, {}]", steps.trim_end_matches(']'), number + 1) }
 }
 
 /// A key without the root, every segment with its index.

@@ -91,7 +91,8 @@ impl<'a> Form<'a> {
 
     /// The value with this suffix and index.
     pub fn value_at(&self, suffix: &str, index: u32) -> Option<&Value<'a>> {
-        self.values.iter().find(|given| given.index == index && given.suffix == suffix).map(|given| &given.value)
+        let found = self.values.binary_search_by(|given| (given.suffix.as_ref(), given.index).cmp(&(suffix, index)));
+        found.ok().and_then(|at| self.values.get(at)).map(|given| &given.value)
     }
 
     /// The segments below, each with its instances.
@@ -104,6 +105,13 @@ impl<'a> Form<'a> {
         let start = self.parts.partition_point(|part| *part.segment < *segment);
         let rest = self.parts.get(start..).unwrap_or_default();
         rest.get(..rest.partition_point(|part| part.segment == segment)).unwrap_or_default()
+    }
+
+    /// The instance with this index.
+    pub fn instance(&self, segment: &str, index: u32) -> Option<&Form<'a>> {
+        let instances = self.instances(segment);
+        let found = instances.binary_search_by_key(&index, |part| part.index);
+        found.ok().and_then(|at| instances.get(at)).map(|part| &part.form)
     }
 
     /// The first instance below this segment.

@@ -1,6 +1,7 @@
 //! From the tree of segments to a document, along the web template and the class table.
 
-use super::context::{self, Context};
+use super::context::Context;
+use super::follow::Instructions;
 use super::form::{Form, NOTHING, Part, Value};
 use super::{MAX_FINDINGS, shown, suffix};
 use crate::diag::{Finding, near};
@@ -12,6 +13,7 @@ use crate::template::tree::Template;
 use crate::template::web::{Step, WebNode, WebTemplate};
 use std::borrow::Cow;
 use std::fmt::Write;
+use std::rc::Rc;
 
 /// Without `now` a document is only compared with what it was written from: it may lack what every document needs.
 pub(super) fn document(form: &Form<'_>, template: &Template, web: &WebTemplate, now: Option<&str>) -> Result<Tree, Vec<Finding>> {
@@ -27,6 +29,8 @@ pub(super) fn document(form: &Form<'_>, template: &Template, web: &WebTemplate, 
         now: now.unwrap_or_default(),
         is_strict: now.is_some(),
         origin: None,
+        instructions: None,
+        copied: 0,
         path: String::new(),
         findings: Vec::new(),
     };
@@ -62,6 +66,10 @@ pub(super) struct Reader<'r, 'a> {
     pub is_strict: bool,
     /// The origin of the histories being read, where their OBSERVATION tells it.
     pub origin: Option<&'r str>,
+    /// The INSTRUCTIONs of the document, where one was asked for.
+    pub instructions: Option<Rc<Instructions<'r, 'a>>>,
+    /// How many objects of `ctx` were put where the body has none.
+    pub copied: usize,
     /// The key of the place being read.
     pub path: String,
     pub findings: Vec<Finding>,
@@ -82,52 +90,26 @@ impl<'r> Reader<'r, '_> {
         self.finished(made)
     }
 
-    /// Every key of `ctx` must be one, with its own suffixes.
-    fn check_context(&mut self) {
-        let Some(form) = self.context.form else { return };
-        self.path.push_str("ctx");
-        for given in &form.values {
-            self.refuse("FLT0103", &format!("ctx|{}", given.suffix), String::from("`ctx` has keys, not a value"), &[]);
-        }
-        for (key, instances) in form.segments() {
-            let Some(known) = context::KEYS.iter().find(|known| known.name == key.strip_prefix('_').unwrap_or(key)) else {
-                let near = near(key, context::KEYS.iter().map(|known| known.name));
-                self.refuse("FLT0103", &format!("ctx/{key}"), format!("`{}` is not a key of `ctx`", shown(key)), &near);
-                continue;
-            };
-            if !known.is_repeated() {
-                self.one(key, instances);
-            }
-            for Part { index, form, .. } in instances {
-                self.below(key, Some(*index).filter(|_| known.is_repeated()), |reader| reader.check_key(known, *index, form));
-            }
-        }
-        self.path.clear();
-    }
-
-    fn check_key(&mut self, key: &context::Key, index: u32, form: &Form<'_>) {
-        let members =
-            form.segments().map(|(segment, below)| (segment, 0, below.iter().all(|part| part.form.alone().is_some() || part.form.is_empty())));
-        let values = form.values.iter().map(|given| (given.suffix.as_ref(), given.index, true));
-        for (suffix, at, is_alone) in values.chain(members).collect::<Vec<_>>() {
-            if !is_alone || !key.takes(suffix, at) {
-                let told = format!("{}|{suffix}", self.path);
-                self.refuse("FLT0102", &told, format!("`|{}` is not a suffix of `ctx/{}`", shown(suffix), key.name), key.suffixes);
-            }
-        }
-        if matches!(key.name, "participation_function" | "participation_mode" | "participation_identifiers")
-            && !self.context.participations().contains(&index)
-        {
-            let wanted = format!("ctx/participation_name:{index}");
-            self.refuse_here("FLT0108", format!("`{wanted}` is missing: who is meant is not told"), &[&wanted]);
-        }
-    }
-
     pub fn refuse(&mut self, code: &'static str, key: &str, message: String, near: &[&str]) {
-        if self.findings.len() < MAX_FINDINGS {
+        if !self.is_full() {
             let finding = Finding::error(code, shown(key), message);
             self.findings.push(if near.is_empty() { finding } else { finding.expected(near.join(", ")) });
         }
+    }
+
+    /// Whether so many more objects of `ctx` may be put into the document.
+    pub fn may_copy(&mut self, key: &'static str, count: usize) -> bool {
+        let was_told = self.copied > MAX_COPIES;
+        self.copied += count;
+        if self.copied > MAX_COPIES && !was_told {
+            self.refuse("FLT0105", key, format!("`{key}` would stand too often in the document: {MAX_COPIES} times are the most"), &[]);
+        }
+        self.copied <= MAX_COPIES
+    }
+
+    /// True when nothing more is told; to look for candidates is then of no use.
+    pub fn is_full(&self) -> bool {
+        self.findings.len() >= MAX_FINDINGS
     }
 
     /// Reports a problem at the place being read.
@@ -220,6 +202,9 @@ impl<'r> Reader<'r, '_> {
 
     /// Reports a segment that means nothing here.
     fn unknown(&mut self, segment: &str, web: &WebNode, class: Cls) {
+        if self.is_full() {
+            return;
+        }
         let attributes: Vec<String> = class.attrs().iter().map(|d| suffix::segment(d.attr, d.card.is_list())).collect();
         let ids = web.children.iter().map(|c| c.id.as_str());
         let found: Vec<String> = near(segment, ids.chain(attributes.iter().map(String::as_str))).into_iter().map(str::to_owned).collect();
@@ -257,12 +242,23 @@ impl<'r> Reader<'r, '_> {
             None if is_container(kid) => self.container(kid, form),
             None => self.value(kid.class, form, Some(kid), attr_of(kid)),
         };
-        let Some(made) = made else { return };
         let levels = kid.steps.len().saturating_sub(if kid.element().is_some() { 2 } else { 1 });
         let (between, last) = kid.steps.split_at_checked(levels).unwrap_or_default();
-        if let Some(last) = last.first() {
+        let Some(last) = last.first() else { return };
+        for made in made.into_iter().chain(self.beside(kid, form)) {
             self.place(draft, between, last, made);
         }
+    }
+
+    /// A text beside a code is a further ELEMENT, where there may be several.
+    fn beside(&mut self, kid: &'r WebNode, form: &'r Form<'_>) -> Option<Draft<'r>> {
+        let other = Some(form).filter(|form| kid.has_other && form.value("code").is_some())?.value("other")?;
+        if !kid.is_repeated() {
+            self.refuse_here("FLT0107", "`|other` and `|code` are two values, and one can stand here", &[]);
+            return None;
+        }
+        let value = Draft::holding(Cls::DV_TEXT, Attr::VALUE, other.text());
+        Some(self.identified(kid.element(), Cls::ELEMENT).with(Attr::VALUE, value))
     }
 
     /// Puts an object at the end of its way, making the levels between where they are missing.
@@ -412,6 +408,7 @@ impl<'r> Reader<'r, '_> {
         match suffix::attribute(class, segment) {
             Some(def) => self.attribute(draft, segment, def, instances, limits),
             None if class == Cls::PARTICIPATION && OF_PARTY.contains(&segment) => {}
+            None if self.is_full() => {}
             None => {
                 let names: Vec<String> = suffix::of(class).map(|s| format!("|{}", s.name)).collect();
                 let attributes: Vec<String> = class.attrs().iter().map(|d| suffix::segment(d.attr, d.card.is_list())).collect();
@@ -507,6 +504,9 @@ impl<'r> Reader<'r, '_> {
         }
     }
 }
+
+/// How often participations and links of `ctx` may be put into a document in all.
+const MAX_COPIES: usize = 20_000;
 
 /// What only an INTERVAL_EVENT has.
 const INTERVALS: [&str; 5] = ["width", "math_function", "sample_count", "_width", "_math_function"];

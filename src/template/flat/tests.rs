@@ -256,6 +256,22 @@ fn an_action_names_its_instruction_by_key_uid_or_number() {
 }
 
 #[test]
+fn a_text_beside_a_code_is_a_further_element() {
+    let many = include_str!("../../../tests/cases/template/order.opt");
+    let (once, bounds) = (many.rfind("<node_id>at0002</node_id>").unwrap(), "<upper_unbounded>true</upper_unbounded><lower>0</lower>");
+    let at = many[..once].rfind(bounds).unwrap();
+    let single = format!("{}<upper_unbounded>false</upper_unbounded><lower>0</lower><upper>1</upper>{}", &many[..at], &many[at + bounds.len()..]);
+    let text = json!({ "ctx/territory": "SE", "ctx/composer_self": true, "report/service:0/what_was_done|code": "at0007", "report/service:0/what_was_done|other": "a bandage" });
+    let (template, web) = formed(many);
+    let tree = read(&text.to_string(), Shape::Flat, &template, &web, NOW).unwrap_or_else(|f| panic!("{f:?}"));
+    let items = canonical(&tree)["content"][0]["description"]["items"].take();
+    assert_eq!((&items[0]["value"]["value"], &items[1]["value"]), (&json!("Sample taken"), &json!({ "_type": "DV_TEXT", "value": "a bandage" })));
+    comes_back(&tree, &template, &web);
+    let (template, web) = formed(&single);
+    assert_eq!(told(&text.to_string(), Shape::Flat, &template, &web), [("FLT0107", String::from("report/service:0/what_was_done"))]);
+}
+
+#[test]
 fn a_step_and_its_state_are_a_pair() {
     let (template, web) = formed(include_str!("../../../tests/cases/template/order.opt"));
     for (state, step, text, transition, expected) in [
@@ -288,6 +304,11 @@ fn many_keys_are_refused_at_once() {
     let members: String = (0..100_000).map(|i| format!("\"{AT}:{i}|magnitude\":1,")).collect();
     let found = read(&format!("{{{members}\"ctx/territory\":\"SE\"}}"), Shape::Flat, &template, &web, NOW).unwrap_err();
     assert!(found.len() == 1 && found[0].message.contains("too many keys"), "{found:?}");
+    let names: String = (0..5_000).map(|i| format!("\"ctx/participation_name:{i}\":\"a\",")).collect();
+    let requests: String = (0..5_000).map(|i| format!("\"report/request:{i}/narrative\":\"a\",")).collect();
+    let (order, form) = formed(include_str!("../../../tests/cases/template/order.opt"));
+    let found = told(&format!("{{{names}{requests}\"ctx/territory\":\"SE\",\"ctx/composer_self\":true}}"), Shape::Flat, &order, &form);
+    assert_eq!(found, [("FLT0105", String::from("ctx/participation_name"))]);
     let list = format!(r#"{{"encounter":{{"body_weight":[{}1]}}}}"#, "1,".repeat(100_000));
     let found = read(&list, Shape::Structured, &template, &web, NOW).unwrap_err();
     assert!(found.len() == 1 && found[0].message.contains("too many members"), "{found:?}");
