@@ -1,9 +1,10 @@
 //! What a plan has found out about shapes, kept with it: the next document, batch and run find it again.
 
 use super::plan::PathSet;
-use crate::document::Shape;
+use crate::document::{ItemKind, Shape};
 use hashbrown::HashMap;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,10 +12,44 @@ use std::sync::Arc;
 /// So many shapes are remembered at once; then all are forgotten.
 const MOST_SHAPES: usize = 1 << 16;
 
-/// What is known, by shape.
+/// What is known, by shape, and of all tables of a batch.
 #[derive(Default)]
 pub(super) struct Facts {
     by_address: RefCell<HashMap<usize, Rc<ShapeFacts>>>,
+    /// By variable.
+    surveys: RefCell<Vec<(usize, Rc<Survey>)>>,
+}
+
+/// What a variable gives in the tables of one layout.
+pub(super) struct Survey {
+    /// See `Batch::layout`.
+    pub layout: u64,
+    /// The tables of which each fragment gives the same rows.
+    pub same: Vec<Surveyed>,
+    /// The tables of which more decides.
+    pub others: Vec<u32>,
+    /// What is in runs that are looked at as columns of their own.
+    pub runs: Runs,
+}
+
+/// Runs whose parts are looked at without asking which is whose.
+#[derive(Default)]
+pub(super) struct Runs {
+    /// The tables that have them.
+    pub wholes: BTreeMap<u32, Rc<Expansion>>,
+    /// The tables of parts that give rows.
+    pub giving: BTreeMap<u32, Rc<Expansion>>,
+    /// The tables of parts that give none.
+    pub barren: Vec<u32>,
+}
+
+/// A table of which each fragment gives the same rows.
+pub(super) struct Surveyed {
+    pub table: u32,
+    /// The rows; `None` where the variable has no paths.
+    pub expansion: Option<Rc<Expansion>>,
+    /// True for parts of a run; what has them gives no cell.
+    pub of_run: bool,
 }
 
 /// What is known of one shape.
@@ -45,8 +80,27 @@ pub(super) struct Candidate {
     pub above: Option<u32>,
 }
 
-/// The filled columns of a row, and their items.
-pub(super) type Cells = Rc<[(usize, u32)]>;
+/// The filled columns of a row.
+pub(super) type Cells = Rc<[Filled]>;
+
+/// A filled column of a row: the item that fills it, and the number of its slot where it is one.
+#[derive(Clone, Copy)]
+pub(super) struct Filled {
+    pub column: usize,
+    pub item: u32,
+    pub slot: Option<u32>,
+}
+
+impl Filled {
+    /// An item of a shape in a column.
+    pub fn of(shape: &Shape, column: usize, item: u32) -> Filled {
+        let slot = match shape.item(item).map(|i| i.kind) {
+            Some(ItemKind::Slot(_, slot)) => Some(slot),
+            _ => None,
+        };
+        Filled { column, item, slot }
+    }
+}
 
 /// What a step gives in every fragment of a shape.
 pub(super) enum Expansion {
@@ -80,6 +134,21 @@ impl Facts {
         }
         let facts = known.entry(address).or_insert_with(|| Rc::new(ShapeFacts { _shape: Some(Arc::clone(shape)), ..ShapeFacts::default() }));
         Rc::clone(facts)
+    }
+}
+
+impl Facts {
+    /// What a variable gives in the tables of a layout, found once.
+    pub fn survey(&self, variable: usize, layout: u64, find: impl FnOnce() -> Survey) -> Rc<Survey> {
+        let is_known = |(of, survey): &&(usize, Rc<Survey>)| *of == variable && survey.layout == layout;
+        let known = self.surveys.borrow().iter().find(is_known).map(|(_, survey)| Rc::clone(survey));
+        known.unwrap_or_else(|| {
+            let found = Rc::new(find());
+            let mut surveys = self.surveys.borrow_mut();
+            surveys.retain(|(of, _)| *of != variable);
+            surveys.push((variable, Rc::clone(&found)));
+            found
+        })
     }
 }
 

@@ -36,7 +36,7 @@ pub use parse::{NESTING_LIMIT, TEXT_LIMIT, parse};
 pub use plan::{MAX_PATHS, Plan, plan};
 pub use prepare::{QueryOptions, prepare};
 pub use print::{format, print};
-pub use result::{Cell, ResultColumn, ResultSet};
+pub use result::{Cell, ResultColumn, ResultSet, Row};
 pub use signature::{SIGNATURES, Signature, signature};
 pub use table::CsvOptions;
 pub use terminology::{Terminology, TerminologyAnswer, TerminologyCall, TerminologyError, terminology_calls};

@@ -61,7 +61,7 @@ enum Field<'a> {
     /// NULL: nothing at all; an empty text is `""`.
     Null,
     /// Digits, or a truth value.
-    Plain(&'a str),
+    Plain(Cow<'a, str>),
     Text(Cow<'a, str>),
 }
 
@@ -80,7 +80,7 @@ impl ResultSet {
 
     /// The table as CSV: a line of names, lines that end in CR LF.
     pub fn to_csv(&self, options: CsvOptions) -> String {
-        let rows: Vec<Vec<Spread<'_>>> = self.rows.iter().map(|row| row.iter().map(spread).collect()).collect();
+        let rows: Vec<Vec<Spread<'_>>> = self.rows().map(|row| row.iter().map(spread).collect()).collect();
         let parts: Vec<Vec<String>> = (0..self.columns.len()).map(|column| parts_of(rows.iter().filter_map(|row| row.get(column)))).collect();
         let names = self.column_names();
         let headings = names.iter().zip(&parts).flat_map(|(name, parts)| parts.iter().map(move |part| format!("{name}{part}")));
@@ -97,8 +97,8 @@ impl ResultSet {
     pub fn to_ndjson(&self) -> String {
         let mut out = String::new();
         let names = self.column_names();
-        for row in &self.rows {
-            for (i, (name, cell)) in names.iter().zip(row).enumerate() {
+        for row in self.rows() {
+            for (i, (name, cell)) in names.iter().zip(row.iter()).enumerate() {
                 out.push(if i > 0 { ',' } else { '{' });
                 quote_into(&mut out, name);
                 out.push(':');
@@ -143,11 +143,14 @@ fn field<'a>(cell: &Spread<'a>, part: &str) -> Field<'a> {
     cell.iter().find(|(p, _)| p == part).map_or(Field::Null, |(_, field)| field.clone())
 }
 
-fn spread(cell: &Cell) -> Spread<'_> {
+fn spread(cell: Cell<&str>) -> Spread<'_> {
     match cell {
         Cell::Null => Vec::new(),
-        Cell::Boolean(flag) => vec![(String::new(), Field::Plain(if *flag { "true" } else { "false" }))],
-        Cell::Number(token) => vec![(String::new(), Field::Plain(token))],
+        Cell::Boolean(_) | Cell::Number(_) => {
+            let mut text = String::new();
+            cell.write_json(&mut text);
+            vec![(String::new(), Field::Plain(text.into()))]
+        }
         Cell::Text(text) => vec![(String::new(), Field::Text(text.into()))],
         Cell::Json(json) => of_object(json, "").unwrap_or_else(|| vec![(String::new(), Field::Text(json.into()))]),
     }
@@ -176,7 +179,7 @@ fn member<'a>(json: &'a str, way: &str) -> Option<Field<'a>> {
     }
     Some(match Scanner::new(at).next_token().ok()? {
         Token::String(text) => Field::Text(text),
-        Token::Number(_) | Token::Boolean(_) => Field::Plain(at),
+        Token::Number(_) | Token::Boolean(_) => Field::Plain(at.into()),
         Token::Null => Field::Null,
         _ => Field::Text(at.into()),
     })
@@ -187,7 +190,7 @@ fn line<'a>(fields: impl Iterator<Item = Field<'a>>, options: CsvOptions, out: &
         out.push_str(if i > 0 { "," } else { "" });
         match field {
             Field::Null => {}
-            Field::Plain(token) => out.push_str(token),
+            Field::Plain(token) => out.push_str(&token),
             Field::Text(text) => write_text(&text, options, out),
         }
     }
@@ -205,34 +208,47 @@ fn write_text(text: &str, options: CsvOptions, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aql::ResultColumn;
+    use crate::aql::result::{ResultColumn, Sheet};
+    use crate::document::Number;
 
-    fn table(columns: &[(&str, Option<&str>)], rows: Vec<Vec<Cell>>) -> ResultSet {
-        let columns = columns.iter().map(|(name, path)| ResultColumn { name: (*name).to_owned(), path: path.map(str::to_owned) }).collect();
-        ResultSet { columns, rows }
+    type Text = Cell<&'static str>;
+
+    fn table(columns: &[(&str, Option<&str>)], rows: Vec<Vec<Text>>) -> ResultSet {
+        let columns = columns.iter().map(|(name, path)| ResultColumn { name: (*name).to_owned(), path: path.map(str::to_owned) });
+        let mut sheet = Sheet::new(columns.len());
+        let mut push = |row: &Vec<Text>| {
+            let held: Vec<_> = row.iter().map(|cell| sheet.hold(cell)).collect();
+            sheet.push(held.into_iter())
+        };
+        let rows = rows.iter().map(&mut push).collect();
+        ResultSet::new(columns.collect(), sheet, rows)
     }
 
-    fn one(cells: Vec<Cell>, guard: bool) -> String {
+    fn one(cells: Vec<Text>, guard: bool) -> String {
         table(&[("x", None)], cells.into_iter().map(|c| vec![c]).collect()).to_csv(CsvOptions { guard })
     }
 
-    fn text(text: &str) -> Cell {
-        Cell::Text(text.to_owned())
+    fn text(text: &'static str) -> Text {
+        Cell::Text(text)
     }
 
-    fn json(text: &str) -> Cell {
-        Cell::Json(text.to_owned())
+    fn json(text: &'static str) -> Text {
+        Cell::Json(text)
+    }
+
+    fn number(token: &'static str) -> Text {
+        Cell::Number(Number::Token(token))
     }
 
     #[test]
     fn texts_are_quoted_where_they_must_be() {
-        let cells = vec![text("a"), text("a,b"), text("a \"b\""), text("a\r\nb"), text(" a"), text(""), Cell::Null, Cell::Number("1.50".to_owned())];
+        let cells = vec![text("a"), text("a,b"), text("a \"b\""), text("a\r\nb"), text(" a"), text(""), Cell::Null, number("1.50")];
         assert_eq!(one(cells, true), "x\r\na\r\n\"a,b\"\r\n\"a \"\"b\"\"\"\r\n\"a\r\nb\"\r\n\" a\"\r\n\"\"\r\n\r\n1.50\r\n");
     }
 
     #[test]
     fn formulas_are_disarmed_unless_told_otherwise() {
-        let cells = || vec![text("=1+1"), text("@a"), text("-x,y"), text("＝1"), Cell::Number("-1".to_owned())];
+        let cells = || vec![text("=1+1"), text("@a"), text("-x,y"), text("＝1"), number("-1")];
         assert_eq!(one(cells(), true), "x\r\n'=1+1\r\n'@a\r\n\"'-x,y\"\r\n'＝1\r\n-1\r\n");
         assert_eq!(one(cells(), false), "x\r\n=1+1\r\n@a\r\n\"-x,y\"\r\n＝1\r\n-1\r\n");
     }
@@ -253,7 +269,7 @@ mod tests {
     #[test]
     fn names_are_alias_path_or_number_and_come_once() {
         let columns = [("n", Some("c/name/value")), ("#1", Some("c/uid/value")), ("#2", None), ("n", None)];
-        let table = table(&columns, vec![vec![text("a\"b"), Cell::Null, Cell::Boolean(true), Cell::Number("1".to_owned())]]);
+        let table = table(&columns, vec![vec![text("a\"b"), Cell::Null, Cell::Boolean(true), number("1")]]);
         assert_eq!(table.to_csv(CsvOptions::default()), "n,c/uid/value,#2,n_2\r\n\"a\"\"b\",,true,1\r\n");
         assert_eq!(table.to_ndjson(), "{\"n\":\"a\\\"b\",\"c/uid/value\":null,\"#2\":true,\"n_2\":1}\n");
     }

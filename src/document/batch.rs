@@ -4,7 +4,7 @@ mod derived;
 
 pub use derived::Container;
 
-use super::column::{Column, Dictionary, Leaf, push};
+use super::column::{Column, Dictionary, Leaf, Words, push};
 use super::pack::{FragmentView, Packed, Part, pack, write_json};
 use super::rule::NothingKnown;
 use super::shape::{Item, ItemKind, Shape, Shapes};
@@ -15,6 +15,7 @@ use derived::{DERIVED, Derived};
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The kinds of versioned objects.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -133,6 +134,10 @@ pub struct Table {
     places: Vec<u32>,
     columns: Vec<Column>,
     runs: Vec<Run>,
+    /// The fragments of no living document, in order.
+    hidden: Vec<u32>,
+    /// The runs, by table and number, that its fragments are parts of.
+    origins: Vec<(u32, u32)>,
 }
 
 /// One run of parts of all fragments of a shape.
@@ -140,6 +145,8 @@ pub struct Table {
 struct Run {
     ends: Vec<u32>,
     parts: Vec<Fragment>,
+    /// True when some fragment has no part in it.
+    has_empty: bool,
 }
 
 /// Many packed documents, their EHRs and the tables of their fragments.
@@ -164,6 +171,7 @@ pub struct Batch {
     root_ids: Vec<String>,
     /// The number of the first table.
     base: u32,
+    layout: u64,
     derived: OnceCell<Box<Derived>>,
 }
 
@@ -209,6 +217,15 @@ impl Batch {
         self.ehr_fragments.get(ehr as usize).copied()
     }
 
+    /// What a class that binds a document as a whole binds of one: its EHR, its version, or its data.
+    pub fn bound(&self, class: Cls, doc: &Doc) -> Option<Fragment> {
+        match class {
+            Cls::EHR => self.ehr_fragment(doc.ehr),
+            class if class.is_a(Cls::VERSION) => Some(doc.version),
+            _ => doc.data,
+        }
+    }
+
     /// Changes whether an EHR takes part in population queries.
     pub fn set_queryable(&mut self, ehr: u32, is_queryable: bool) {
         if let Some(Some(row)) = self.ehrs.get_mut(ehr as usize) {
@@ -218,11 +235,33 @@ impl Batch {
     }
 
     fn set_live(&mut self, ehr: u32) {
-        for number in self.by_ehr.get(ehr as usize).into_iter().flatten() {
-            let live = self.docs.get(*number as usize).is_some_and(|doc| self.lives(doc));
-            if let Some(flag) = self.live.get_mut(*number as usize) {
-                *flag = live;
+        for number in self.docs_of(ehr).to_vec() {
+            self.set_flag(number);
+        }
+    }
+
+    /// Says anew whether a document lives.
+    fn set_flag(&mut self, document: u32) {
+        let lives = self.doc(document).is_some_and(|doc| self.lives(doc));
+        let version = self.doc(document).map(|doc| doc.version);
+        match self.live.get_mut(document as usize) {
+            Some(flag) if *flag != lives => *flag = lives,
+            _ => return,
+        }
+        self.hide(version, !lives);
+    }
+
+    /// Counts the fragments of a document as hidden, or no longer so.
+    fn hide(&mut self, version: Option<Fragment>, hidden: bool) {
+        let mut fragments = Vec::from_iter(version);
+        while let Some(fragment) = fragments.pop() {
+            let Some(table) = self.tables.get_mut((fragment.table - self.base) as usize) else { continue };
+            match table.hidden.binary_search(&fragment.row) {
+                Err(at) if hidden => table.hidden.insert(at, fragment.row),
+                Ok(at) if !hidden => drop(table.hidden.remove(at)),
+                _ => {}
             }
+            (0..table.runs.len() as u32).for_each(|run| fragments.extend_from_slice(table.parts(fragment.row, run)));
         }
     }
 
@@ -246,9 +285,9 @@ impl Batch {
         if self.object_in_uid(version) != Some(&object_id) {
             self.odd_ids.insert(number, object_id);
         }
-        let lives = self.lives(&doc);
-        push(&mut self.live, lives);
+        push(&mut self.live, true);
         push(&mut self.docs, doc);
+        self.set_flag(number);
         if let Some(documents) = self.by_ehr.get_mut(ehr as usize) {
             push(documents, number);
         }
@@ -307,9 +346,23 @@ impl Batch {
         for (slot, column) in table.columns.iter_mut().enumerate() {
             column.push(packed.slot(part, slot as u32), &mut self.words);
         }
-        for (run, column) in runs.into_iter().zip(&mut table.runs) {
-            run.into_iter().for_each(|part| push(&mut column.parts, part));
+        table.hidden.extend((doc == u32::MAX).then_some(row));
+        let mut changes = false;
+        for (run, column) in runs.iter().zip(&mut table.runs) {
+            changes |= run.is_empty() && !column.has_empty;
+            column.has_empty |= run.is_empty();
+            run.iter().for_each(|part| push(&mut column.parts, *part));
             push(&mut column.ends, column.parts.len() as u32);
+        }
+        for (run, part) in (0..).zip(&runs).flat_map(|(run, parts)| parts.iter().map(move |part| (run, part))) {
+            let origins = self.tables.get_mut((part.table - self.base) as usize).map(|table| &mut table.origins);
+            if let Some(origins) = origins.filter(|origins| !origins.contains(&(number, run))) {
+                origins.push((number, run));
+                changes = true;
+            }
+        }
+        if changes {
+            self.layout = new_layout();
         }
         Fragment { table: number, row }
     }
@@ -324,6 +377,7 @@ impl Batch {
             None => {
                 let root_id = shape.constant(0, Attr::ARCHETYPE_NODE_ID).map(|id| self.number_of_root(id));
                 self.tables.push(Table::new(Arc::clone(shape), root_id));
+                self.layout = new_layout();
                 self.base + self.tables.len() as u32 - 1
             }
         };
@@ -352,9 +406,7 @@ impl Batch {
         if let Some(doc) = self.docs.get_mut(document as usize) {
             doc.row.latest = false;
         }
-        if let Some(flag) = self.live.get_mut(document as usize) {
-            *flag = false;
-        }
+        self.set_flag(document);
     }
 
     /// Takes an EHR and its documents out of every answer.
@@ -410,16 +462,35 @@ impl Batch {
     }
 
     /// The words of the columns of a table.
-    fn words_of(&self, table: u32) -> &Dictionary {
+    fn words_of(&self, table: u32) -> &Words {
         match self.derived.get() {
-            Some(derived) if table >= DERIVED => &derived.batch.words,
-            _ => &self.words,
+            Some(derived) if table >= DERIVED => derived.batch.words.words(),
+            _ => self.words.words(),
         }
     }
 
     /// The texts of the text columns of [`Batch::tables`].
-    pub fn words(&self) -> &Dictionary {
-        &self.words
+    pub fn words(&self) -> &Words {
+        self.words.words()
+    }
+
+    /// Tells layouts apart, those of all batches: it changes with the list of tables, with the runs that the fragments of a table
+    /// are parts of, and when a run first has a fragment without parts.
+    pub fn layout(&self) -> u64 {
+        self.layout
+    }
+
+    /// The fragment that another is a part of.
+    pub fn whole_of(&self, part: Fragment) -> Option<Fragment> {
+        let table = self.table(part.table)?;
+        let doc = *table.docs.get(part.row as usize)?;
+        table.origins.iter().find_map(|(number, run)| {
+            let docs = self.table(*number)?.docs();
+            let first = docs.partition_point(|other| *other < doc) as u32;
+            let own = docs.get(first as usize..)?.iter().take_while(|other| **other == doc).count() as u32;
+            let mut wholes = (first..first + own).map(|row| Fragment { table: *number, row });
+            wholes.find(|whole| self.parts(*whole, *run).contains(&part))
+        })
     }
 
     /// The value of a leaf item of a fragment: a constant of the shape, or the slot.
@@ -477,10 +548,7 @@ impl Batch {
 
     /// The fragments of a run, in list order.
     pub fn parts(&self, fragment: Fragment, run: u32) -> &[Fragment] {
-        let Some(run) = self.table(fragment.table).and_then(|t| t.runs.get(run as usize)) else { return &[] };
-        let start = fragment.row.checked_sub(1).and_then(|r| run.ends.get(r as usize)).copied().unwrap_or(0);
-        let end = run.ends.get(fragment.row as usize).copied().unwrap_or(start);
-        run.parts.get(start as usize..end as usize).unwrap_or_default()
+        self.table(fragment.table).map_or(&[], |table| table.parts(fragment.row, run))
     }
 
     /// The fragment at a single attribute of a fragment's root, such as the data of a version.
@@ -504,6 +572,12 @@ impl Batch {
         let tables: usize = self.tables.iter().map(Table::bytes).sum();
         tables + self.words.bytes() + self.docs.capacity() * (std::mem::size_of::<Doc>() + 9) + self.ehrs.len() * 200
     }
+}
+
+/// The next number of a layout.
+fn new_layout() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
 /// The EHR object with the attributes that are known of it.
@@ -534,7 +608,30 @@ impl Table {
         };
         let columns = shape.slots().iter().map(column).collect();
         let runs = shape.parts().iter().map(|_| Run::default()).collect();
-        Table { shape, root_id, docs: Vec::new(), places: Vec::new(), columns, runs }
+        Table { shape, root_id, docs: Vec::new(), places: Vec::new(), columns, runs, hidden: Vec::new(), origins: Vec::new() }
+    }
+
+    /// The fragments of a run of one row, in list order.
+    fn parts(&self, row: u32, run: u32) -> &[Fragment] {
+        let Some(run) = self.runs.get(run as usize) else { return &[] };
+        let start = row.checked_sub(1).and_then(|before| run.ends.get(before as usize)).copied().unwrap_or(0);
+        let end = run.ends.get(row as usize).copied().unwrap_or(start);
+        run.parts.get(start as usize..end as usize).unwrap_or_default()
+    }
+
+    /// The fragments of no living document, in order; see [`Batch::live`].
+    pub fn hidden(&self) -> &[u32] {
+        &self.hidden
+    }
+
+    /// The runs, by table and number, that its fragments are parts of.
+    pub fn origins(&self) -> &[(u32, u32)] {
+        &self.origins
+    }
+
+    /// True when some fragment has no part in a run.
+    pub fn has_empty(&self, run: u32) -> bool {
+        self.runs.get(run as usize).is_none_or(|run| run.has_empty)
     }
 
     /// The shape of every fragment in it.
@@ -575,7 +672,7 @@ impl Table {
     fn bytes(&self) -> usize {
         let columns: usize = self.columns.iter().map(|c| c.bytes() + std::mem::size_of::<Column>()).sum();
         let runs: usize = self.runs.iter().map(|r| r.ends.capacity() * 4 + r.parts.capacity() * 8).sum();
-        columns + runs + self.docs.capacity() * 8 + std::mem::size_of_val(self.shape.items())
+        columns + runs + self.docs.capacity() * 8 + self.hidden.capacity() * 4 + std::mem::size_of_val(self.shape.items())
     }
 }
 

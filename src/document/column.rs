@@ -1,10 +1,11 @@
 //! Columns: one slot of all fragments of one shape, and the dictionary of the texts of all columns.
 
-use hashbrown::{DefaultHashBuilder, HashTable};
-use std::hash::BuildHasher;
-
 use crate::rm::time::{Temporal, TemporalKind};
 use crate::rm::tree::Kind;
+use hashbrown::{DefaultHashBuilder, HashTable};
+use std::fmt::Write;
+use std::hash::BuildHasher;
+use std::sync::Arc;
 
 /// The values of one slot, one a fragment.
 #[derive(Clone, Debug)]
@@ -43,10 +44,37 @@ pub struct NumberColumn {
 /// Each text once, numbered in order of first use.
 #[derive(Clone, Debug, Default)]
 pub struct Dictionary {
-    text: String,
-    ends: Vec<u32>,
+    words: Words,
     index: HashTable<u32>,
     hasher: DefaultHashBuilder,
+}
+
+/// Texts by number. A clone shares their pages: it costs nothing, and what is added later copies one page at most.
+#[derive(Clone, Debug, Default)]
+pub struct Words {
+    pages: Arc<Vec<Arc<Page>>>,
+}
+
+/// Texts one behind the other.
+#[derive(Clone, Debug, Default)]
+struct Page {
+    text: String,
+    ends: Vec<u32>,
+}
+
+/// A page holds 2 to the power of this many texts.
+const PAGE_BITS: u32 = 12;
+const PAGE: usize = 1 << PAGE_BITS;
+
+/// A number as it was written; `S` holds the text of those that are kept as such.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number<S> {
+    /// The value, and so many digits behind the point.
+    Decimal(f64, u8),
+    /// Computed: whole numbers without a point, zero without a sign.
+    Computed(f64),
+    /// The token as sent.
+    Token(S),
 }
 
 /// Date-times as sent, and where each lies.
@@ -107,7 +135,7 @@ impl Column {
     }
 
     /// The value in a row.
-    pub(super) fn leaf<'b>(&self, row: u32, words: &'b Dictionary) -> Option<Leaf<'b>> {
+    pub(super) fn leaf<'b>(&self, row: u32, words: &'b Words) -> Option<Leaf<'b>> {
         match self {
             Column::Number(numbers) => numbers.values.get(row as usize).copied().map(Leaf::Number),
             Column::Boolean(flags) => flags.get(row as usize).copied().map(Leaf::Boolean),
@@ -116,9 +144,9 @@ impl Column {
     }
 
     /// Appends the value of a row as it was sent: the number token, the text, `true` or `false`.
-    pub(super) fn write(&self, row: u32, words: &Dictionary, out: &mut String) {
+    pub(super) fn write(&self, row: u32, words: &Words, out: &mut String) {
         match (self, self.leaf(row, words)) {
-            (Column::Number(numbers), _) => numbers.write(row, out),
+            (Column::Number(numbers), _) => drop(numbers.at(row).map(|number| number.write(out))),
             (_, Some(Leaf::Text(text))) => out.push_str(text),
             (_, Some(Leaf::Boolean(flag))) => out.push_str(if flag { "true" } else { "false" }),
             _ => {}
@@ -165,14 +193,36 @@ impl NumberColumn {
         }
     }
 
-    fn write(&self, row: u32, out: &mut String) {
-        let (Some(value), Some(decimals)) = (self.values.get(row as usize), self.decimals.get(row as usize)) else { return };
-        match POWERS.get(usize::from(*decimals)) {
-            Some(power) => write_digits((value * power).round(), usize::from(*decimals), out),
-            None => {
-                let at = self.odd.binary_search_by_key(&row, |(row, _)| *row).ok();
-                out.push_str(at.and_then(|at| self.odd.get(at)).map_or("", |(_, token)| token));
+    /// The number in a row.
+    pub fn at(&self, row: u32) -> Option<Number<&str>> {
+        let (value, decimals) = (*self.values.get(row as usize)?, *self.decimals.get(row as usize)?);
+        if decimals != ODD {
+            return Some(Number::Decimal(value, decimals));
+        }
+        let at = self.odd.binary_search_by_key(&row, |(row, _)| *row).ok()?;
+        self.odd.get(at).map(|(_, token)| Number::Token(&**token))
+    }
+}
+
+impl<S: AsRef<str>> Number<S> {
+    /// The value.
+    pub fn value(&self) -> f64 {
+        match self {
+            Number::Decimal(value, _) | Number::Computed(value) => *value,
+            Number::Token(token) => token.as_ref().parse().unwrap_or(f64::NAN),
+        }
+    }
+
+    /// Appends the digits.
+    pub fn write(&self, out: &mut String) {
+        match self {
+            Number::Decimal(value, 0) => write_digits(*value, 0, out),
+            Number::Decimal(value, decimals) => {
+                let power = POWERS.get(usize::from(*decimals)).copied().unwrap_or(1.0);
+                write_digits((value * power).round(), usize::from(*decimals), out);
             }
+            Number::Computed(value) => drop(write!(out, "{}", value + 0.0)),
+            Number::Token(token) => out.push_str(token.as_ref()),
         }
     }
 }
@@ -220,48 +270,81 @@ fn plain(token: &str) -> Option<(f64, u8)> {
 impl Dictionary {
     /// How many different texts there are.
     pub fn len(&self) -> usize {
-        self.ends.len()
+        self.words.len()
     }
 
     /// True when there are none.
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.len() == 0
     }
 
-    /// The text with a number.
-    pub fn word(&self, id: u32) -> &str {
-        word(&self.text, &self.ends, id)
+    /// The texts by their numbers.
+    pub fn words(&self) -> &Words {
+        &self.words
     }
 
     /// The number of a text that is there.
     pub fn find(&self, text: &str) -> Option<u32> {
-        self.index.find(self.hasher.hash_one(text), |id| self.word(*id) == text).copied()
+        self.index.find(self.hasher.hash_one(text), |id| self.words.word(*id) == text).copied()
     }
 
-    pub(super) fn number_of(&mut self, text: &str) -> u32 {
+    /// The number of a text, which is added if it is not there.
+    pub fn number_of(&mut self, text: &str) -> u32 {
         if let Some(id) = self.find(text) {
             return id;
         }
-        let id = self.ends.len() as u32;
+        let id = self.words.push(text);
+        let (words, hasher) = (&self.words, &self.hasher);
+        self.index.insert_unique(hasher.hash_one(text), id, |other| hasher.hash_one(words.word(*other)));
+        id
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        let pages = self.words.pages.iter().map(|page| page.text.capacity() + page.ends.capacity() * 4 + 80);
+        pages.sum::<usize>() + self.index.capacity() * 5
+    }
+}
+
+impl Words {
+    /// The text with a number.
+    pub fn word(&self, id: u32) -> &str {
+        self.pages.get((id >> PAGE_BITS) as usize).map_or("", |page| page.word(id as usize % PAGE))
+    }
+
+    fn len(&self) -> usize {
+        self.pages.last().map_or(0, |last| (self.pages.len() - 1) * PAGE + last.ends.len())
+    }
+
+    fn push(&mut self, text: &str) -> u32 {
+        let id = self.len() as u32;
+        let pages = Arc::make_mut(&mut self.pages);
+        if (id as usize).is_multiple_of(PAGE) {
+            // The first page of a small dictionary stays small.
+            let ends = Vec::with_capacity(if id == 0 { 0 } else { PAGE });
+            pages.push(Arc::new(Page { text: String::new(), ends }));
+        }
+        pages.last_mut().into_iter().for_each(|page| Arc::make_mut(page).push(text));
+        id
+    }
+}
+
+impl Page {
+    fn word(&self, at: usize) -> &str {
+        let start = at.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        let end = self.ends.get(at).copied().unwrap_or(start);
+        self.text.get(start as usize..end as usize).unwrap_or_default()
+    }
+
+    fn push(&mut self, text: &str) {
         if self.text.capacity() - self.text.len() < text.len() {
             self.text.reserve_exact(text.len() + self.text.len() / 4);
         }
         self.text.push_str(text);
         push(&mut self.ends, self.text.len() as u32);
-        let (words, ends, hasher) = (&self.text, &self.ends, &self.hasher);
-        self.index.insert_unique(hasher.hash_one(text), id, |other| hasher.hash_one(word(words, ends, *other)));
-        id
+        if self.ends.len() == PAGE {
+            self.text.shrink_to_fit();
+        }
     }
-
-    pub(super) fn bytes(&self) -> usize {
-        self.text.capacity() + self.ends.capacity() * 4 + self.index.capacity() * 5
-    }
-}
-
-fn word<'a>(text: &'a str, ends: &[u32], id: u32) -> &'a str {
-    let start = id.checked_sub(1).and_then(|i| ends.get(i as usize)).copied().unwrap_or(0);
-    let end = ends.get(id as usize).copied().unwrap_or(start);
-    text.get(start as usize..end as usize).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -292,7 +375,7 @@ mod tests {
         tokens.iter().for_each(|t| column.push(t, &mut words));
         for (row, token) in tokens.iter().enumerate() {
             let mut out = String::new();
-            column.write(row as u32, &words, &mut out);
+            column.write(row as u32, words.words(), &mut out);
             assert_eq!(out, *token);
         }
     }
@@ -301,6 +384,20 @@ mod tests {
     fn a_dictionary_holds_each_text_once() {
         let mut words = Dictionary::default();
         let ids: Vec<u32> = ["a", "b", "a", ""].iter().map(|t| words.number_of(t)).collect();
-        assert_eq!((ids, words.len(), words.word(1)), (vec![0, 1, 0, 2], 3, "b"));
+        assert_eq!((ids, words.len(), words.words().word(1)), (vec![0, 1, 0, 2], 3, "b"));
+    }
+
+    #[test]
+    fn who_holds_words_keeps_them_while_others_are_added() {
+        let mut words = Dictionary::default();
+        let texts: Vec<String> = (0..3 * PAGE).map(|i| format!("text {i}")).collect();
+        let mut held = Vec::new();
+        for text in &texts {
+            words.number_of(text);
+            held.push(words.words().clone());
+            held.truncate(3);
+        }
+        assert!((0..).zip(&texts).all(|(id, text)| words.words().word(id) == text && words.find(text) == Some(id)));
+        assert_eq!((held[1].len(), held[1].word(1), held[1].word(2), words.len()), (2, "text 1", "", 3 * PAGE));
     }
 }

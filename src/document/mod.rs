@@ -12,7 +12,7 @@ mod rule;
 mod shape;
 
 pub use batch::{Batch, Container, Doc, DocRow, DocState, EhrRow, Fragment, ObjectKind, Table};
-pub use column::{Column, Dictionary, Leaf};
+pub use column::{Column, Dictionary, Leaf, Number, Words};
 pub use pack::{Packed, pack};
 pub use rule::{Known, NothingKnown};
 pub use shape::{Item, ItemKind, Shape, Shapes, digest_of, digest_of_text};

@@ -137,8 +137,13 @@ pub fn quote_into(out: &mut String, text: &str) {
 
 /// Appends a text with the least escaping that JSON asks for: `"`, `\` and control characters.
 pub fn escape_into(out: &mut String, text: &str) {
+    let is_special = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
+    // Without a way out the loop looks at many bytes at once; hardly a text has one that is special.
+    if !text.bytes().fold(false, |any, byte| any | is_special(byte)) {
+        return out.push_str(text);
+    }
     let mut rest = text;
-    while let Some(at) = rest.bytes().position(|b| b < 0x20 || b == b'"' || b == b'\\') {
+    while let Some(at) = rest.bytes().position(is_special) {
         let (plain, special) = rest.split_at(at);
         out.push_str(plain);
         let mut characters = special.chars();

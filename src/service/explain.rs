@@ -78,7 +78,7 @@ impl<R: Repository> Service<R> {
             "documents_scanned": touched.scanned,
             "shapes": touched.shapes,
             "matching": touched.matching.iter().map(shape).collect::<Value>(),
-            "rows": outcome.as_ref().ok().map(|result| result.rows.len()),
+            "rows": outcome.as_ref().ok().map(|result| result.len()),
             "error": outcome.as_ref().err().map(ToString::to_string),
         }))
     }

@@ -244,8 +244,8 @@ impl<R: Repository> Service<R> {
         let revision = self.repository.scan(plan.scan(), &mut sink).await.map_err(Failure::of_store)?;
         let mut result = run.finish().map_err(|error| self.given_up(&error))?;
         let page = default_page.and_then(|rows| usize::try_from(rows).ok()).unwrap_or(usize::MAX);
-        let more = result.rows.len() > page;
-        result.rows.truncate(page);
+        let more = result.len() > page;
+        result.truncate(page);
         Ok(Answer { result, more, revision, of_ehr })
     }
 

@@ -1,6 +1,6 @@
 //! Guides by example: `tests/cases/gdl/expressions.txt`, `guides.txt` and the guides with templates and cards beside them.
 
-use aqlite::aql::{Budget, Cell, Found, Parameter, QueryOptions, prepare};
+use aqlite::aql::{Budget, Cell, Found, Parameter, QueryOptions, ResultSet, prepare};
 use aqlite::document::{Batch, DocRow, EhrRow, NothingKnown, ObjectKind, Shapes, pack};
 use aqlite::gdl::fixture::{self, agrees, text_form};
 use aqlite::gdl::stored::{Reader, value_of_json};
@@ -442,12 +442,12 @@ pub(crate) fn rows(aql: &str, ehr_id: Option<&str>, batch: &Batch) -> Vec<Vec<Va
     let mut reader = Reader::default();
     each(aql, ehr_id, batch, &mut |row| rows.push(row.iter().map(|value| reader.value(*value)).collect::<Vec<Value>>()));
     let written = asked(aql, ehr_id, &mut |run| assert!(run.push(batch)));
-    let value = |cell: &Cell| {
+    let value = |cell: Cell<&str>| {
         let mut json = String::new();
         cell.write_json(&mut json);
         value_of_json(&json)
     };
-    assert_eq!(rows, written.iter().map(|row| row.iter().map(value).collect::<Vec<Value>>()).collect::<Vec<_>>(), "{aql}");
+    assert_eq!(rows, written.rows().map(|row| row.iter().map(value).collect::<Vec<Value>>()).collect::<Vec<_>>(), "{aql}");
     rows
 }
 
@@ -455,14 +455,14 @@ fn each(aql: &str, ehr_id: Option<&str>, batch: &Batch, visit: &mut dyn FnMut(&[
     assert!(asked(aql, ehr_id, &mut |run| assert!(run.push_each(batch, visit))).is_empty());
 }
 
-fn asked(aql: &str, ehr_id: Option<&str>, push: &mut dyn FnMut(&mut aqlite::aql::Run<'_>)) -> Vec<Vec<Cell>> {
+fn asked(aql: &str, ehr_id: Option<&str>, push: &mut dyn FnMut(&mut aqlite::aql::Run<'_>)) -> ResultSet {
     let parameters = ehr_id.map(|id| ("ehr_id".to_owned(), Parameter::Text(id.to_owned()))).into_iter().collect();
     let plan =
         prepare(aql, &parameters, &QueryOptions { ehr: ehr_id, ..QueryOptions::default() }).unwrap_or_else(|p| panic!("{}", p[0].one_line(aql)));
     let go_on = || false;
     let mut run = aqlite::aql::Run::new(&plan, "2030-01-01T00:00:00Z", Budget::default(), &go_on);
     push(&mut run);
-    run.finish().unwrap().rows
+    run.finish().unwrap()
 }
 
 /// From generated compositions through the queries of a guide to its results, beside the independent truth; all EHRs in

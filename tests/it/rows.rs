@@ -93,8 +93,7 @@ pub fn run(query: &str, parameters: &Parameters, options: &QueryOptions<'_>, bat
     }
     let result = run.finish().map_err(|e| e.to_string())?;
     Ok(result
-        .rows
-        .iter()
+        .rows()
         .map(|row| {
             let cells: Vec<String> = row
                 .iter()

@@ -55,13 +55,13 @@ fn rows_with(batch: &Batch, query: &str, parameters: &Parameters) -> Vec<Vec<Val
     let mut run = Run::new(&plan, "2026-01-02T03:04:05.678Z", Budget::default(), &go_on);
     run.push(batch);
     let result = run.finish().unwrap();
-    let cell = |cell: &aqlite::aql::Cell| {
+    let cell = |cell: aqlite::aql::Cell<&str>| {
         let mut out = String::new();
         cell.write_json(&mut out);
         // Digit for digit: serde_json reads a fraction of 17 digits as its neighbour.
         out.parse::<f64>().map_or_else(|_| serde_json::from_str(&out).unwrap(), Value::from)
     };
-    result.rows.iter().map(|row| row.iter().map(cell).collect()).collect()
+    result.rows().map(|row| row.iter().map(cell).collect()).collect()
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::bind::pins_local_code;
 use crate::aql::plan::Plan;
-use crate::aql::query::{ClassExpr, Condition, Contains, Expr, Source, Versions};
+use crate::aql::query::{ClassExpr, CompareOp, Condition, Contains, Expr, Literal, Source, Versions};
 use crate::rm::class::Cls;
 
 /// The parts of FROM that this way of evaluating needs to tell apart.
@@ -81,6 +81,14 @@ pub(super) struct Conjunct<'p> {
     pub exists: usize,
     /// The paths that it reads; `None` for one that reads more than paths.
     pub paths: Option<Vec<usize>>,
+    /// For a comparison of a path with a number, what it compares.
+    pub number: Option<(usize, CompareOp, f64)>,
+}
+
+/// The path, operator and number of a comparison of these.
+fn number_test(condition: &Condition) -> Option<(usize, CompareOp, f64)> {
+    let Condition::Compare(Expr::Path(path), op, Expr::Literal(Literal::Number(token))) = condition else { return None };
+    Some((*path, *op, token.parse().ok()?))
 }
 
 impl<'p> Anchors<'p> {
@@ -98,7 +106,7 @@ impl<'p> Anchors<'p> {
             let anchor = self.entries.iter().position(|e| read.variables.iter().all(|v| *v == e.variable));
             if let Some(conjuncts) = anchor.and_then(|a| per_anchor.get_mut(a)) {
                 let paths = (read.exists == exists).then_some(read.paths);
-                conjuncts.push(Conjunct { condition, exists, paths });
+                conjuncts.push(Conjunct { condition, exists, paths, number: number_test(condition) });
                 taken += 1;
             }
             exists = read.exists;

@@ -1,13 +1,15 @@
-//! Blocks: rows of one row template, tested and folded column by column.
+//! Blocks: rows of one row template, tested, folded and shown column by column.
 
 use super::anchors::Conjunct;
 use super::condition::Judge;
 use super::node::Node;
 use super::value::holds;
-use crate::aql::facts::Cells;
-use crate::aql::query::{CompareOp, Condition, Expr, Literal};
-use crate::document::{Column, Fragment, ItemKind, Table};
+use crate::aql::facts::{Cells, Filled};
+use crate::aql::query::CompareOp;
+use crate::document::{Batch, Column, Fragment, ItemKind, Table};
 use hashbrown::HashMap;
+use std::borrow::Cow;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// Rows of which each has the same cells, in a fragment of its own.
@@ -17,19 +19,34 @@ pub(super) struct Block<'b> {
     pub number: u32,
     pub cells: Cells,
     /// The fragments.
-    pub rows: Vec<u32>,
+    pub rows: Picked<'b>,
     /// Of the template's rows the how manieth.
     pub order: u32,
     /// For parts of a run: what has them.
-    pub over: Option<Over<'b>>,
+    pub over: Over<'b>,
+}
+
+/// Rows of a table.
+#[derive(Clone)]
+pub(super) enum Picked<'b> {
+    /// A range, without some rows of it.
+    But(Range<u32>, &'b [u32]),
+    These(Vec<u32>),
 }
 
 /// The fragments that have the parts of a block.
-pub(super) struct Over<'b> {
-    /// What they have in common, by number.
-    pub wholes: Rc<[Whole<'b>]>,
-    /// For each row of the block: the number of what is common, and the row in its table.
-    pub of: Vec<(u32, u32)>,
+pub(super) enum Over<'b> {
+    /// The fragments of the block are no parts.
+    Nothing,
+    /// What has them gives no cell, and is looked for where its place is asked for.
+    Found(&'b Batch),
+    /// What has them.
+    Known {
+        /// What they have in common, by number.
+        wholes: Rc<[Whole<'b>]>,
+        /// For each row of the block: the number of what is common, and the row in its table.
+        of: Vec<(u32, u32)>,
+    },
 }
 
 /// A table with parts of its fragments elsewhere.
@@ -49,27 +66,124 @@ enum Reads<'b> {
     Anything,
 }
 
+impl<'b> Picked<'b> {
+    /// The rows of a range that are not among `hidden`, which is in order.
+    pub fn but(range: Range<u32>, hidden: &'b [u32]) -> Picked<'b> {
+        let at = |row: u32| hidden.partition_point(|hidden| *hidden < row);
+        let hidden = hidden.get(at(range.start)..at(range.end)).unwrap_or_default();
+        Picked::But(range, hidden)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Picked::But(range, hidden) => range.len() - hidden.len(),
+            Picked::These(rows) => rows.len(),
+        }
+    }
+
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The row with a number.
+    pub fn get(&self, i: usize) -> Option<u32> {
+        match self {
+            Picked::But(range, []) => range.clone().nth(i),
+            Picked::But(range, hidden) => {
+                let (mut low, mut high) = (0, hidden.len());
+                while low < high {
+                    let middle = (low + high) / 2;
+                    let before = hidden.get(middle).map_or(0, |row| (row - range.start) as usize - middle);
+                    (low, high) = if before <= i { (middle + 1, high) } else { (low, middle) };
+                }
+                range.clone().nth(i + low)
+            }
+            Picked::These(rows) => rows.get(i).copied(),
+        }
+    }
+
+    /// Visits the rows, in stretches of one behind the other.
+    fn stretches(&self, mut visit: impl FnMut(Range<u32>)) {
+        match self {
+            Picked::But(range, hidden) => {
+                let mut start = range.start;
+                for row in hidden.iter() {
+                    visit(start..*row);
+                    start = row + 1;
+                }
+                visit(start..range.end);
+            }
+            Picked::These(rows) => rows.iter().for_each(|row| visit(*row..row + 1)),
+        }
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> Cow<'_, [u32]> {
+        match self {
+            Picked::These(rows) => Cow::Borrowed(rows),
+            Picked::But(..) => {
+                let mut rows = Vec::with_capacity(self.len());
+                self.stretches(|stretch| rows.extend(stretch));
+                Cow::Owned(rows)
+            }
+        }
+    }
+
+    /// What a column has in these rows.
+    pub fn of<'c>(&self, values: &'c [f64]) -> Cow<'c, [f64]> {
+        match self {
+            Picked::But(range, []) => Cow::Borrowed(part_of(values, range)),
+            _ => {
+                let mut own = Vec::with_capacity(self.len());
+                self.stretches(|stretch| own.extend_from_slice(part_of(values, &stretch)));
+                Cow::Owned(own)
+            }
+        }
+    }
+
+    /// The rows whose value passes a test.
+    fn passing(&self, values: &[f64], test: impl Fn(f64) -> bool) -> Picked<'b> {
+        let mut kept = vec![0; self.len()];
+        let mut count = 0;
+        // A row is written down before it is judged: a place for each, and no branch to be guessed.
+        let mut judge = |(row, value): (u32, &f64)| {
+            kept.get_mut(count).into_iter().for_each(|place| *place = row);
+            count += usize::from(test(*value));
+        };
+        self.stretches(|stretch| stretch.clone().zip(part_of(values, &stretch)).for_each(&mut judge));
+        kept.truncate(count);
+        Picked::These(kept)
+    }
+}
+
+/// The values of some rows.
+fn part_of<'c>(values: &'c [f64], rows: &Range<u32>) -> &'c [f64] {
+    values.get(rows.start as usize..rows.end as usize).unwrap_or_default()
+}
+
 impl<'b> Block<'b> {
     /// Keeps the rows for which a conjunct is true.
     pub fn retain<'p: 'b>(&mut self, conjunct: &Conjunct<'p>, judge: Judge<'p, 'b>, scratch: &mut [Node]) {
-        if let Some((values, op, limit)) = self.number_test(conjunct.condition) {
-            let passes = |row: u32| values.get(row as usize).is_some_and(|v| v.partial_cmp(&limit).is_some_and(|o| holds(op, o)));
-            return self.keep(|_, row| passes(row));
+        if let Some((path, op, limit)) = conjunct.number
+            && let Some(values) = self.numbers(path)
+        {
+            return self.compare(values, op, limit);
         }
         match self.reads(conjunct) {
             Reads::Nothing => {
                 if self.rows.is_empty() || !self.is_true(0, conjunct, judge, scratch) {
-                    self.rows.clear();
+                    self.keep(|_, _| false);
                 }
             }
             Reads::Words(ids) => {
                 let mut known: HashMap<u32, bool> = HashMap::new();
-                let flags: Vec<bool> = (0..self.rows.len())
-                    .map(|i| {
-                        let word = self.rows.get(i).and_then(|row| ids.get(*row as usize)).map_or(0, |id| *id);
-                        *known.entry(word).or_insert_with(|| self.is_true(i, conjunct, judge, scratch))
-                    })
-                    .collect();
+                let mut passes = |i: usize, row: u32| {
+                    let word = ids.get(row as usize).copied().unwrap_or_default();
+                    *known.entry(word).or_insert_with(|| self.is_true(i, conjunct, judge, scratch))
+                };
+                let flags: Vec<bool> = (0..).zip(self.rows.rows().iter()).map(|(i, row)| passes(i, *row)).collect();
                 self.keep(|i, _| flags.get(i).copied().unwrap_or(false));
             }
             Reads::Anything => {
@@ -79,23 +193,32 @@ impl<'b> Block<'b> {
         }
     }
 
+    /// Keeps the rows whose number compares so.
+    fn compare(&mut self, values: &[f64], op: CompareOp, limit: f64) {
+        if let Over::Known { .. } = self.over {
+            let passes = |row: u32| values.get(row as usize).is_some_and(|v| v.partial_cmp(&limit).is_some_and(|o| holds(op, o)));
+            return self.keep(|_, row| passes(row));
+        }
+        self.rows = match op {
+            CompareOp::Eq => self.rows.passing(values, |v| v == limit),
+            CompareOp::Ne => self.rows.passing(values, |v| v != limit && !v.is_nan()),
+            CompareOp::Lt => self.rows.passing(values, |v| v < limit),
+            CompareOp::Le => self.rows.passing(values, |v| v <= limit),
+            CompareOp::Gt => self.rows.passing(values, |v| v > limit),
+            CompareOp::Ge => self.rows.passing(values, |v| v >= limit),
+        };
+    }
+
     /// Keeps rows by their number in the block and their fragment.
     pub fn keep(&mut self, mut wanted: impl FnMut(usize, u32) -> bool) {
-        let mut i = 0;
-        let mut next = |row: &u32| {
-            i += 1;
-            wanted(i - 1, *row)
-        };
-        match &mut self.over {
-            None => self.rows.retain(next),
-            Some(over) => {
-                let kept: Vec<bool> = self.rows.iter().map(&mut next).collect();
-                let mut of_row = kept.iter();
-                self.rows.retain(|_| of_row.next() == Some(&true));
-                let mut of_whole = kept.iter();
-                over.of.retain(|_| of_whole.next() == Some(&true));
-            }
+        let rows = self.rows.rows();
+        let flags: Vec<bool> = (0..).zip(rows.iter()).map(|(i, row)| wanted(i, *row)).collect();
+        if let Over::Known { of, .. } = &mut self.over {
+            let mut kept = flags.iter();
+            of.retain(|_| kept.next() == Some(&true));
         }
+        let kept = rows.iter().zip(flags).filter(|(_, kept)| *kept).map(|(row, _)| *row).collect();
+        self.rows = Picked::These(kept);
     }
 
     fn is_true<'p: 'b>(&self, i: usize, conjunct: &Conjunct<'p>, judge: Judge<'p, 'b>, scratch: &mut [Node]) -> bool {
@@ -106,39 +229,46 @@ impl<'b> Block<'b> {
     /// Writes the nodes of a row.
     pub fn fill(&self, i: usize, scratch: &mut [Node]) {
         scratch.fill(Node::NONE);
-        if let Some((whole, (_, row))) = self.over.as_ref().and_then(|over| over.whole(i)) {
+        if let Some((whole, row)) = self.over.whole(i) {
             set_cells(scratch, &whole.cells, Fragment { table: whole.number, row });
         }
         if let Some(row) = self.rows.get(i) {
-            set_cells(scratch, &self.cells, Fragment { table: self.number, row: *row });
+            set_cells(scratch, &self.cells, Fragment { table: self.number, row });
         }
     }
 
     /// Where a row stands: the place of the fragment that was looked for, then the order of the row within it.
     pub fn place(&self, i: usize) -> (u32, u64) {
-        let row = self.rows.get(i).map_or(0, |row| *row as usize);
-        let own = self.table.places().get(row).copied().unwrap_or(0);
-        match self.over.as_ref().and_then(|over| over.whole(i)) {
-            Some((whole, (_, row))) => (whole.table.places().get(row as usize).copied().unwrap_or(0), (u64::from(own) << 32) | u64::from(self.order)),
-            None => (own, u64::from(self.order)),
-        }
+        let (row, own) = (self.rows.get(i).unwrap_or_default(), self.own_place(i));
+        let of_whole = match &self.over {
+            Over::Nothing => return (own, u64::from(self.order)),
+            Over::Known { .. } => self.over.whole(i).map(|(whole, row)| place_in(whole.table, row)),
+            Over::Found(batch) => {
+                let whole = batch.whole_of(Fragment { table: self.number, row });
+                whole.and_then(|whole| Some(place_in(batch.table(whole.table)?, whole.row)))
+            }
+        };
+        (of_whole.unwrap_or(own), (u64::from(own) << 32) | u64::from(self.order))
+    }
+
+    /// The place of the fragment that has the cells of a row.
+    pub fn own_place(&self, i: usize) -> u32 {
+        place_in(self.table, self.rows.get(i).unwrap_or_default())
     }
 
     /// The document of a row.
     pub fn doc(&self, i: usize) -> u32 {
-        self.rows.get(i).and_then(|row| self.table.docs().get(*row as usize)).copied().unwrap_or(u32::MAX)
+        self.rows.get(i).and_then(|row| self.table.docs().get(row as usize)).copied().unwrap_or(u32::MAX)
     }
 
+    /// The item of a path in the fragments.
     fn item_of(&self, path: usize) -> Option<u32> {
-        self.cells.iter().find(|(column, _)| *column == path).map(|(_, item)| *item)
+        filled(&self.cells, path).map(|filled| filled.item)
     }
 
     /// The column of a path that ends in a slot of the fragments.
     pub fn column(&self, path: usize) -> Option<&'b Column> {
-        match self.table.shape().item(self.item_of(path)?)?.kind {
-            ItemKind::Slot(_, slot) => self.table.column(slot),
-            _ => None,
-        }
+        self.table.column(filled(&self.cells, path)?.slot?)
     }
 
     /// The numbers of a path, one a fragment.
@@ -151,13 +281,13 @@ impl<'b> Block<'b> {
 
     /// Appends what the values of a path sort by among values of their kind; false, and nothing, where a row has none such.
     pub fn add_ranks(&self, path: usize, ranks: &mut Vec<i64>) -> bool {
-        let start = ranks.len();
+        let (start, rows) = (ranks.len(), self.rows.rows());
         match self.column(path) {
-            Some(Column::Number(numbers)) => ranks.extend(self.rows.iter().map_while(|row| numbers.values().get(*row as usize)).map(|n| rank_of(*n))),
-            Some(column) => ranks.extend(self.rows.iter().map_while(|row| column.point(*row))),
+            Some(Column::Number(numbers)) => ranks.extend(rows.iter().map_while(|row| numbers.values().get(*row as usize)).map(|n| rank_of(*n))),
+            Some(column) => ranks.extend(rows.iter().map_while(|row| column.point(*row))),
             None => return false,
         }
-        let all = ranks.len() - start == self.rows.len();
+        let all = ranks.len() - start == rows.len();
         if !all {
             ranks.truncate(start);
         }
@@ -169,18 +299,12 @@ impl<'b> Block<'b> {
         matches!(self.column(path), Some(Column::Number(_)))
     }
 
-    /// A comparison of numbers with a number: the column, and what its values are compared with.
-    fn number_test(&self, condition: &Condition) -> Option<(&'b [f64], CompareOp, f64)> {
-        let Condition::Compare(Expr::Path(path), op, Expr::Literal(Literal::Number(token))) = condition else { return None };
-        Some((self.numbers(*path)?, *op, token.parse().ok()?))
-    }
-
     fn reads(&self, conjunct: &Conjunct<'_>) -> Reads<'b> {
         let Some(paths) = conjunct.paths.as_ref() else { return Reads::Anything };
         let mut found = Reads::Nothing;
         for path in paths {
             let Some(item) = self.item_of(*path) else {
-                if self.has_whole(*path) {
+                if self.over.has(*path) {
                     return Reads::Anything;
                 }
                 continue;
@@ -197,10 +321,15 @@ impl<'b> Block<'b> {
         }
         found
     }
+}
 
-    fn has_whole(&self, path: usize) -> bool {
-        self.over.as_ref().is_some_and(|over| over.wholes.iter().any(|w| w.cells.iter().any(|(column, _)| *column == path)))
-    }
+/// What fills a column.
+pub(super) fn filled(cells: &[Filled], path: usize) -> Option<&Filled> {
+    cells.iter().find(|filled| filled.column == path)
+}
+
+fn place_in(table: &Table, row: u32) -> u32 {
+    table.places().get(row as usize).copied().unwrap_or(0)
 }
 
 /// A whole number in the order of numbers, in which -0 is 0.
@@ -210,17 +339,24 @@ pub(super) fn rank_of(number: f64) -> i64 {
 }
 
 impl<'b> Over<'b> {
-    fn whole(&self, i: usize) -> Option<(&Whole<'b>, (u32, u32))> {
-        let of = *self.of.get(i)?;
-        Some((self.wholes.get(of.0 as usize)?, of))
+    /// What has the part of a row, and its row there.
+    fn whole(&self, i: usize) -> Option<(&Whole<'b>, u32)> {
+        let Over::Known { wholes, of } = self else { return None };
+        let (whole, row) = *of.get(i)?;
+        Some((wholes.get(whole as usize)?, row))
+    }
+
+    /// True when what has the parts fills a column.
+    pub fn has(&self, path: usize) -> bool {
+        matches!(self, Over::Known { wholes, .. } if wholes.iter().any(|whole| filled(&whole.cells, path).is_some()))
     }
 }
 
 /// Writes the cells of a fragment into a row.
-pub(super) fn set_cells(row: &mut [Node], cells: &[(usize, u32)], fragment: Fragment) {
-    for (column, item) in cells {
-        if let Some(cell) = row.get_mut(*column) {
-            *cell = Node { fragment, item: *item };
+pub(super) fn set_cells(row: &mut [Node], cells: &[Filled], fragment: Fragment) {
+    for filled in cells {
+        if let Some(cell) = row.get_mut(filled.column) {
+            *cell = Node { fragment, item: filled.item };
         }
     }
 }

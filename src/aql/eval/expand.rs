@@ -1,11 +1,12 @@
 //! SELECT, WHERE and ORDER BY paths of one variable: the rows that its node gives.
 
+use super::block::set_cells;
 use super::node::{Node, View};
 use super::predicate::Tester;
-use crate::aql::facts::{Bound, Cells, Expansion, OverRun};
+use crate::aql::facts::{Bound, Cells, Expansion, Filled, OverRun};
 use crate::aql::plan::{PathSet, Plan};
 use crate::aql::trie::{Mode, Trie, TrieNode};
-use crate::document::{Fragment, ItemKind};
+use crate::document::{Fragment, ItemKind, Shape};
 use std::cell::Cell;
 use std::ops::Range;
 use std::rc::Rc;
@@ -43,18 +44,14 @@ impl Rows {
         self.product(&more, most);
     }
 
-    fn set(&mut self, start: usize, cells: &[(usize, u32)], fragment: Fragment) {
-        for (column, item) in cells {
-            if let Some(cell) = self.nodes.get_mut(start + column) {
-                *cell = Node { fragment, item: *item };
-            }
-        }
+    fn set(&mut self, start: usize, cells: &Cells, fragment: Fragment) {
+        set_cells(self.nodes.get_mut(start..).unwrap_or_default(), cells, fragment);
     }
 
     /// The rows of one fragment as those of all fragments of its shape.
-    fn cells(&self) -> Vec<Cells> {
-        let filled = |row: &[Node]| row.iter().enumerate().filter(|(_, n)| !n.is_none()).map(|(column, n)| (column, n.item)).collect();
-        self.iter().map(filled).collect()
+    fn cells(&self, shape: &Shape) -> Vec<Cells> {
+        let filled = |(column, node): (usize, &Node)| (!node.is_none()).then(|| Filled::of(shape, column, node.item));
+        self.iter().map(|row| row.iter().enumerate().filter_map(filled).collect()).collect()
     }
 
     fn is_empty(&self) -> bool {
@@ -104,7 +101,7 @@ fn merge(row: &mut [Node], more: &[Node]) {
 /// The cells met on the way through a shape, and the run that the way goes past.
 #[derive(Default)]
 struct Way {
-    cells: Vec<(usize, u32)>,
+    cells: Vec<Filled>,
     /// The run, the step whose instances its parts are, and the paths alive before it.
     run: Option<(u32, usize, PathSet)>,
     /// The cells that vanish where no part gives a row: of the steps between the run and the step that stays.
@@ -147,7 +144,7 @@ impl Expander<'_, '_> {
             let differs = Cell::new(false);
             let rows = Expander { view: self.view.watched(&differs), ..self }.walked(trie, node);
             if !differs.get() {
-                return Expansion::Rows(rows.cells());
+                return Expansion::Rows(rows.cells(table.shape()));
             }
             self.over_run(trie, node).map_or(Expansion::Walk, Expansion::Run)
         }))
@@ -157,11 +154,12 @@ impl Expander<'_, '_> {
     pub fn of_part(self, trie: &Trie, over: &OverRun, part: Fragment) -> Option<Rc<Expansion>> {
         let bound = Bound { variable: trie.variable, step: over.step, item: 0, alive: over.alive };
         let node = Node::root(part);
-        Some(self.plan.facts.of(self.view.table(node)?.shape()).expansion(bound, || {
+        let shape = self.view.table(node)?.shape();
+        Some(self.plan.facts.of(shape).expansion(bound, || {
             let differs = Cell::new(false);
             let watched = Expander { view: self.view.watched(&differs), ..self };
             let passing = trie.nodes.get(over.step).and_then(|step| watched.passing(step, node, &over.alive));
-            let rows = passing.map_or(Vec::new(), |passing| watched.expand(trie, over.step, node, &passing).cells());
+            let rows = passing.map_or(Vec::new(), |passing| watched.expand(trie, over.step, node, &passing).cells(shape));
             if differs.get() { Expansion::Walk } else { Expansion::Rows(rows) }
         }))
     }
@@ -202,7 +200,8 @@ impl Expander<'_, '_> {
             }
         }
         let columns = step.ends.iter().filter(|p| alive.contains(**p)).chain(&step.capture);
-        way.cells.extend(columns.map(|column| (*column, node.item)));
+        let shape = self.view.table(node)?.shape();
+        way.cells.extend(columns.map(|column| Filled::of(shape, *column, node.item)));
         Some(true)
     }
 

@@ -8,6 +8,7 @@ mod bind;
 mod block;
 mod condition;
 mod expand;
+mod fill;
 mod first;
 mod found;
 mod function;
@@ -16,6 +17,8 @@ mod output;
 mod predicate;
 mod scope;
 mod sum;
+mod survey;
+mod tally;
 mod templates;
 mod touched;
 mod value;
@@ -88,6 +91,7 @@ impl<'p> Run<'p> {
     /// Evaluates a batch; false when no more batches are needed, because of a full window or a failure.
     pub fn push(&mut self, batch: &Batch) -> bool {
         if self.failure.is_none() {
+            self.output.turn_to(View::new(batch));
             let last_ehr = LastEhr::default();
             let done = match Anchors::of(self.plan).filter(|_| !self.budget.plain && !self.stops_early()) {
                 Some(anchors) => self.by_template(batch, &anchors),

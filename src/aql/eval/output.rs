@@ -4,22 +4,23 @@ use super::block::{Block, rank_of};
 use super::condition::Judge;
 use super::found::Found;
 use super::node::{Node, View};
-use super::sum::Sum;
+use super::tally::{Tally, order_at};
 use super::value::Value;
 use crate::aql::plan::Plan;
-use crate::aql::query::{Aggregate, ColumnValue, Expr, Literal, OrderBy, OrderKey, Query, Window};
-use crate::aql::result::{Cell, ResultColumn, ResultSet};
-use crate::document::Leaf;
+use crate::aql::query::{ColumnValue, Expr, Literal, OrderBy, OrderKey, Query, Window};
+use crate::aql::result::{Cell, Held, ResultColumn, ResultSet, Sheet};
+use crate::document::{Dictionary, ItemKind, Leaf, Number};
 use crate::rm::Token;
 use crate::rm::json::Scanner;
 use crate::rm::time::{Axis, Temporal, TemporalKind};
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
 
 /// A row on its way out.
 struct OutRow {
-    /// Empty while they still point into the batch.
-    cells: Vec<Cell>,
+    /// Which row of the sheet it is; [`UNMADE`] while its cells still point into the batch.
+    cells: u32,
     /// Which of the kept nodes the cells are made of: counted in rows.
     nodes: u32,
     /// Which of the kept keys it sorts by: counted in rows.
@@ -29,12 +30,14 @@ struct OutRow {
     order: Order,
 }
 
+const UNMADE: u32 = u32::MAX;
+
 /// The default order of a row: its key, where rows do not come in order, then its number in order of arrival.
-type Order = (u128, u64);
+pub(super) type Order = (u128, u64);
 
 /// What a value sorts by: numbers, temporal values by their axis, texts, booleans, objects, and NULL last.
 #[derive(Clone, Debug, PartialEq)]
-enum SortKey {
+pub(super) enum SortKey {
     Number(f64),
     Temporal(Temporal),
     Text(String),
@@ -45,24 +48,17 @@ enum SortKey {
 
 /// A group of a query with aggregates.
 struct Group {
-    cells: Vec<Cell>,
+    cells: Vec<Cell<String>>,
     keys: Vec<SortKey>,
     order: Order,
     sums: Vec<Tally>,
 }
 
-/// The state of one aggregate.
-#[derive(Default)]
-struct Tally {
-    count: u64,
-    sum: Sum,
-    best: Option<(SortKey, Cell, Order)>,
-    seen: HashSet<String>,
-    unordered: bool,
-}
-
 /// Collects rows and gives the result set.
 pub(super) struct Output {
+    sheet: Sheet,
+    /// The rows of the sheet in their order, where they come in order and are sorted by nothing else.
+    ready: Vec<u32>,
     rows: Vec<OutRow>,
     /// What rows sort by, one behind the other.
     keys: Vec<SortKey>,
@@ -78,20 +74,30 @@ pub(super) struct Output {
 
 impl Output {
     pub fn new(query: &Query) -> Output {
-        let grouped = query.select.iter().any(|c| matches!(c.value, ColumnValue::Aggregate(_)));
-        Output { rows: Vec::new(), keys: Vec::new(), nodes: Vec::new(), groups: Vec::new(), by_key: HashMap::new(), grouped, held: false, taken: 0 }
+        Output {
+            sheet: Sheet::new(query.select.len()),
+            ready: Vec::new(),
+            rows: Vec::new(),
+            keys: Vec::new(),
+            nodes: Vec::new(),
+            groups: Vec::new(),
+            by_key: HashMap::new(),
+            grouped: query.select.iter().any(|c| matches!(c.value, ColumnValue::Aggregate(_))),
+            held: false,
+            taken: 0,
+        }
     }
 
     /// How many rows or groups are held.
     pub fn len(&self) -> usize {
-        self.rows.len() + self.groups.len()
+        self.ready.len() + self.rows.len() + self.groups.len()
     }
 
     /// Makes room for so many rows more, as far as they are held.
     pub fn reserve(&mut self, plan: &Plan, rows: usize) {
         let wanted = self.wanted(&plan.query);
         let rows = wanted.map_or(rows, |wanted| rows.min(most_held(wanted)));
-        if !self.grouped {
+        if !self.grouped && !self.is_plain(plan) {
             self.rows.reserve(rows);
             self.keys.reserve(rows * plan.query.order.len());
             self.nodes.reserve(wanted.map_or(0, |_| rows * plan.width));
@@ -101,12 +107,31 @@ impl Output {
     /// True when more rows cannot change the answer: they come in final order and the window is full.
     pub fn is_full(&self, query: &Query, in_order: bool) -> bool {
         let plain = !self.grouped && !query.distinct && query.order.is_empty() && in_order;
-        plain && matches!(query.window, Some(Window::First { limit, offset }) if self.rows.len() as u64 >= limit.saturating_add(offset))
+        plain && matches!(query.window, Some(Window::First { limit, offset }) if self.len() as u64 >= limit.saturating_add(offset))
+    }
+
+    /// Makes ready for the rows of a batch.
+    pub fn turn_to(&mut self, view: View<'_>) {
+        self.sheet.turn_to(view.batch.words());
+    }
+
+    /// True for a query whose rows come out as they come in: what it needs of each are its cells.
+    pub fn is_plain(&self, plan: &Plan) -> bool {
+        !self.grouped && !self.held && plan.single && plan.query.order.is_empty()
+    }
+
+    /// The sheet, for rows of a plain query, and the numbers of its rows in their order.
+    pub fn sheet(&mut self) -> (&mut Sheet, &mut Vec<u32>) {
+        (&mut self.sheet, &mut self.ready)
     }
 
     /// Takes a row that WHERE kept.
     pub fn take<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, row: &[Node], order: u128) {
         let query = &judge.plan.query;
+        if self.is_plain(judge.plan) {
+            let number = hold_row(&mut self.sheet, judge, row);
+            return self.ready.push(number);
+        }
         let order = (order, self.taken);
         self.taken += 1;
         let keys = query.order.iter().map(|k| order_key(judge, &k.key, row));
@@ -117,13 +142,24 @@ impl Output {
             Some(wanted) => {
                 let nodes = (self.nodes.len() / row.len().max(1)) as u32;
                 self.nodes.extend_from_slice(row);
-                self.push(query, Vec::new(), nodes, keys, order);
+                self.push(query, (UNMADE, nodes), keys, order);
                 if self.rows.len() >= most_held(wanted) {
                     self.shed(judge.plan, wanted);
                 }
             }
-            None => self.push(query, cells_of(judge, row), 0, keys, order),
+            None => {
+                let number = hold_row(&mut self.sheet, judge, row);
+                self.push(query, (number, 0), keys, order);
+            }
         }
+    }
+
+    fn push(&mut self, query: &Query, (cells, nodes): (u32, u32), keys: impl Iterator<Item = SortKey>, order: Order) {
+        let start = self.keys.len();
+        let number = start.checked_div(query.order.len()).unwrap_or(0) as u32;
+        self.keys.extend(keys);
+        let lead = query.order.first().zip(self.keys.get(start)).map_or(0, |(by, key)| if by.descending { !key.lead() } else { key.lead() });
+        self.rows.push(OutRow { cells, nodes, keys: number, lead, order });
     }
 
     /// How many rows are kept by their nodes; `None` where rows become cells at once.
@@ -150,24 +186,20 @@ impl Output {
         self.nodes.clear();
     }
 
-    fn push(&mut self, query: &Query, cells: Vec<Cell>, nodes: u32, keys: impl Iterator<Item = SortKey>, order: Order) {
-        let start = self.keys.len();
-        let number = start.checked_div(query.order.len()).unwrap_or(0) as u32;
-        self.keys.extend(keys);
-        let lead = query.order.first().zip(self.keys.get(start)).map_or(0, |(by, key)| if by.descending { !key.lead() } else { key.lead() });
-        self.rows.push(OutRow { cells, nodes, keys: number, lead, order });
-    }
-
     /// Makes the cells that still point into the batch; of a top-k query only those of the best rows.
     pub fn settle<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>) {
         let Some(wanted) = best_of(&judge.plan.query).filter(|_| !self.held) else { return };
         if self.rows.len() > wanted {
             self.shed(judge.plan, wanted);
         }
-        for row in self.rows.iter_mut().filter(|r| r.cells.is_empty()) {
-            row.cells = cells_of(judge, nth(&self.nodes, row.nodes, judge.plan.width));
+        for row in self.rows.iter_mut().filter(|r| r.cells == UNMADE) {
+            row.cells = hold_row(&mut self.sheet, judge, nth(&self.nodes, row.nodes, judge.plan.width));
         }
         self.nodes.clear();
+        if self.sheet.len() > self.rows.len().saturating_mul(4).max(1024) {
+            self.sheet.keep(self.rows.iter().map(|row| row.cells));
+            self.rows.iter_mut().zip(0..).for_each(|(row, number)| row.cells = number);
+        }
     }
 
     /// Keeps the best rows so far, with their keys and nodes.
@@ -181,7 +213,7 @@ impl Output {
             let own = self.keys.get_mut(start..start + width);
             keys.extend(own.into_iter().flatten().map(|key| std::mem::replace(key, SortKey::Null)));
             row.keys = number;
-            if row.cells.is_empty() {
+            if row.cells == UNMADE {
                 let own = nth(&self.nodes, row.nodes, plan.width);
                 row.nodes = (nodes.len() / plan.width) as u32;
                 nodes.extend_from_slice(own);
@@ -242,18 +274,18 @@ impl Output {
 
     fn add_to_group<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, row: &[Node], keys: Vec<SortKey>, order: Order) {
         let query = &judge.plan.query;
-        let cells: Vec<Cell> = query.select.iter().map(|c| plain_cell(judge, &c.value, row)).collect();
-        let mut key = String::new();
-        for (column, cell) in query.select.iter().zip(&cells) {
-            if matches!(column.value, ColumnValue::Expr(Expr::Path(_) | Expr::Call(..))) {
-                identity(cell, &mut key);
-            }
+        let (mut key, mut buffer) = (String::new(), String::new());
+        for column in query.select.iter().filter(|c| is_key(&c.value)) {
+            identity(&plain_cell(judge, &column.value, row, &mut buffer), &mut key);
         }
         let next = self.groups.len();
         let number = *self.by_key.entry(key).or_insert(next);
+        let is_first = self.groups.get(number).is_none_or(|group| order < group.order);
+        let cells =
+            if is_first { query.select.iter().map(|c| plain_cell(judge, &c.value, row, &mut buffer).to_owned()).collect() } else { Vec::new() };
         if number == next {
             self.groups.push(Group { cells, keys, order, sums: query.select.iter().map(|_| Tally::default()).collect() });
-        } else if let Some(group) = self.groups.get_mut(number).filter(|g| order < g.order) {
+        } else if let Some(group) = self.groups.get_mut(number).filter(|_| is_first) {
             (group.cells, group.keys, group.order) = (cells, keys, order);
         }
         let Some(group) = self.groups.get_mut(number) else { return };
@@ -270,18 +302,19 @@ impl Output {
             self.close_groups(query);
         }
         self.sort(query);
-        let mut rows: Vec<Vec<Cell>> = self.rows.into_iter().map(|r| r.cells).collect();
+        let mut rows = self.ready;
+        rows.extend(self.rows.iter().map(|row| row.cells));
         if query.distinct {
             let mut seen = HashSet::new();
             rows.retain(|row| {
                 let mut key = String::new();
-                row.iter().for_each(|cell| identity(cell, &mut key));
+                self.sheet.row(*row).iter().for_each(|held| identity(&self.sheet.cell(*held), &mut key));
                 seen.insert(key)
             });
         }
         cut(&mut rows, query.window);
         let columns = query.select.iter().map(|c| ResultColumn { name: c.name.clone(), path: c.path.clone() }).collect();
-        ResultSet { columns, rows }
+        ResultSet::new(columns, self.sheet, rows)
     }
 
     fn close_groups(&mut self, query: &Query) {
@@ -289,7 +322,7 @@ impl Output {
             self.groups.push(empty_group(query));
         }
         for mut group in std::mem::take(&mut self.groups) {
-            for ((column, tally), cell) in query.select.iter().zip(&group.sums).zip(&mut group.cells) {
+            for ((column, tally), cell) in query.select.iter().zip(&mut group.sums).zip(&mut group.cells) {
                 if let ColumnValue::Aggregate(aggregate) = &column.value {
                     *cell = tally.cell(aggregate);
                 }
@@ -297,19 +330,26 @@ impl Output {
             for (order, key) in query.order.iter().zip(&mut group.keys) {
                 if let OrderBy::Column(column) = order.key
                     && let (Some(ColumnValue::Aggregate(aggregate)), Some(tally)) =
-                        (query.select.get(column).map(|c| &c.value), group.sums.get(column))
+                        (query.select.get(column).map(|c| &c.value), group.sums.get_mut(column))
                 {
                     *key = tally.key(aggregate);
                 }
             }
-            self.push(query, group.cells, 0, group.keys.into_iter(), group.order);
+            let held: Vec<Held> = group.cells.iter().map(|cell| self.sheet.hold(cell)).collect();
+            let number = self.sheet.push(held.into_iter());
+            self.push(query, (number, 0), group.keys.into_iter(), group.order);
         }
     }
 }
 
-/// True when the groups of a query have keys: columns that are no aggregates and no literals.
+/// True for a column by which rows are grouped, beside aggregates: no literal.
+fn is_key(value: &ColumnValue) -> bool {
+    matches!(value, ColumnValue::Expr(Expr::Path(_) | Expr::Call(..)))
+}
+
+/// True when the groups of a query have keys.
 fn has_keys(query: &Query) -> bool {
-    query.select.iter().any(|c| matches!(c.value, ColumnValue::Expr(Expr::Path(_) | Expr::Call(..))))
+    query.select.iter().any(|c| is_key(&c.value))
 }
 
 /// The one group of a query without keys, before any row.
@@ -317,102 +357,6 @@ fn empty_group(query: &Query) -> Group {
     let cells = query.select.iter().map(|c| constant_cell(&c.value)).collect();
     let sums = query.select.iter().map(|_| Tally::default()).collect();
     Group { cells, keys: query.order.iter().map(|_| SortKey::Null).collect(), order: (0, 0), sums }
-}
-
-/// The order of a row by its place in a batch.
-fn order_at(start: u64, (place, order): (u32, u64)) -> Order {
-    (u128::from(start.saturating_add(u64::from(place))) << 64 | u128::from(order), 0)
-}
-
-impl Tally {
-    /// Adds all rows of a block: whole columns where the aggregate is of numbers, else row by row.
-    fn add_block(&mut self, aggregate: &Aggregate, view: View<'_>, block: &Block<'_>, start: u64, scratch: &mut [Node]) {
-        let numbers = match aggregate {
-            Aggregate::Sum(path) | Aggregate::Avg(path) | Aggregate::Min(path) | Aggregate::Max(path) => block.numbers(*path),
-            _ => None,
-        };
-        match (aggregate, numbers) {
-            (Aggregate::CountRows, _) => self.count += block.rows.len() as u64,
-            (Aggregate::Sum(_) | Aggregate::Avg(_), Some(values)) => {
-                self.count += block.rows.len() as u64;
-                block.rows.iter().filter_map(|row| values.get(*row as usize)).for_each(|v| self.sum.add(*v));
-            }
-            (Aggregate::Min(_) | Aggregate::Max(_), Some(values)) => {
-                let is_min = matches!(aggregate, Aggregate::Min(_));
-                let number = |row: &u32| values.get(*row as usize).copied().unwrap_or(f64::NAN);
-                let best = block.rows.iter().map(number).reduce(|a, b| if is_min { a.min(b) } else { a.max(b) });
-                let as_good = (0..).zip(&block.rows).filter(|(_, row)| Some(number(row)) == best).map(|(i, _)| i);
-                let first = as_good.min_by_key(|i| block.place(*i));
-                first.into_iter().for_each(|i| self.add_at(aggregate, view, block, i, start, scratch));
-            }
-            _ => (0..block.rows.len()).for_each(|i| self.add_at(aggregate, view, block, i, start, scratch)),
-        }
-    }
-
-    fn add_at(&mut self, aggregate: &Aggregate, view: View<'_>, block: &Block<'_>, i: usize, start: u64, scratch: &mut [Node]) {
-        block.fill(i, scratch);
-        self.add(aggregate, view, scratch, order_at(start, block.place(i)));
-    }
-
-    fn add(&mut self, aggregate: &Aggregate, view: View<'_>, row: &[Node], order: Order) {
-        let at = |path: &usize| row.get(*path).copied().filter(|n| !n.is_none());
-        match aggregate {
-            Aggregate::CountRows => self.count += 1,
-            Aggregate::Count(path) => self.count += u64::from(at(path).is_some()),
-            Aggregate::CountDistinct(path) => {
-                if let Some(node) = at(path) {
-                    let mut key = String::new();
-                    identity(&cell_of(view, node), &mut key);
-                    self.seen.insert(key);
-                }
-            }
-            Aggregate::Sum(path) | Aggregate::Avg(path) => {
-                if let Some(number) = at(path).and_then(|n| view.value(n).as_number()) {
-                    self.count += 1;
-                    self.sum.add(number);
-                }
-            }
-            Aggregate::Min(path) => self.improve(view, at(path), Ordering::Less, order),
-            Aggregate::Max(path) => self.improve(view, at(path), Ordering::Greater, order),
-        }
-    }
-
-    /// Of equal values the first row's is kept.
-    fn improve(&mut self, view: View<'_>, node: Option<Node>, wanted: Ordering, order: Order) {
-        let Some(node) = node else { return };
-        let value = view.value(node);
-        if matches!(value, Value::TextObject(_) | Value::Object) {
-            self.unordered = true;
-        }
-        let key = sort_key(view, node, &value);
-        let better = |(best, _, at): &(SortKey, Cell, Order)| match compare_keys(&key, best) {
-            Ordering::Equal => order < *at,
-            found => found == wanted,
-        };
-        if self.best.as_ref().is_none_or(better) {
-            self.best = Some((key, cell_of(view, node), order));
-        }
-    }
-
-    fn cell(&self, aggregate: &Aggregate) -> Cell {
-        match aggregate {
-            Aggregate::CountRows | Aggregate::Count(_) => Cell::Number(self.count.to_string()),
-            Aggregate::CountDistinct(_) => Cell::Number(self.seen.len().to_string()),
-            Aggregate::Sum(_) if self.count > 0 => Cell::of_number(self.sum.value()),
-            Aggregate::Avg(_) if self.count > 0 => Cell::of_number(self.sum.value() / self.count as f64),
-            Aggregate::Min(_) | Aggregate::Max(_) if !self.unordered => self.best.as_ref().map_or(Cell::Null, |(_, cell, _)| cell.clone()),
-            _ => Cell::Null,
-        }
-    }
-
-    fn key(&self, aggregate: &Aggregate) -> SortKey {
-        match (self.cell(aggregate), &self.best) {
-            (Cell::Null, _) => SortKey::Null,
-            (_, Some((key, ..))) => key.clone(),
-            (Cell::Number(token), None) => token.parse().map_or(SortKey::Null, SortKey::Number),
-            _ => SortKey::Null,
-        }
-    }
 }
 
 /// Of a query that wants so many rows, so many are held before the others are left out.
@@ -430,16 +374,40 @@ pub(super) fn best_of(query: &Query) -> Option<usize> {
     }
 }
 
-fn cells_of<'p: 'b, 'b>(judge: Judge<'p, 'b>, row: &[Node]) -> Vec<Cell> {
-    judge.plan.query.select.iter().map(|c| plain_cell(judge, &c.value, row)).collect()
+/// Adds a row to a sheet.
+fn hold_row<'p: 'b, 'b>(sheet: &mut Sheet, judge: Judge<'p, 'b>, row: &[Node]) -> u32 {
+    let select = &judge.plan.query.select;
+    let start = sheet.len();
+    let (mut rows, own) = sheet.extend(1);
+    let mut buffer = String::new();
+    for (cell, column) in rows.next().unwrap_or_default().iter_mut().zip(select) {
+        *cell = match &column.value {
+            value @ ColumnValue::Expr(Expr::Path(_)) => hold_node(judge.view, node_of(value, row), own),
+            value => Held::of(&plain_cell(judge, value, row, &mut buffer), own),
+        };
+    }
+    start as u32
 }
 
-fn plain_cell<'p: 'b, 'b>(judge: Judge<'p, 'b>, value: &'p ColumnValue, row: &[Node]) -> Cell {
+/// What the cell of a node is kept as.
+pub(super) fn hold_node(view: View<'_>, node: Node, own: &mut Dictionary) -> Held {
+    let column = view.batch.tables().get(node.fragment.table as usize).and_then(|table| match table.shape().item(node.item)?.kind {
+        ItemKind::Slot(_, slot) => table.column(slot),
+        _ => None,
+    });
+    match column {
+        Some(column) => Held::slot(column, node.fragment.row, own),
+        None => Held::of(&cell_of(view, node, &mut String::new()), own),
+    }
+}
+
+/// The cell of a column; `buffer` is for texts that are made.
+fn plain_cell<'c, 'p: 'b, 'b: 'c>(judge: Judge<'p, 'b>, value: &'p ColumnValue, row: &[Node], buffer: &'c mut String) -> Cell<&'c str> {
     match value {
         ColumnValue::Aggregate(_) => Cell::Null,
-        ColumnValue::Expr(Expr::Path(path)) => row.get(*path).map_or(Cell::Null, |n| cell_of(judge.view, *n)),
+        ColumnValue::Expr(Expr::Path(path)) => row.get(*path).map_or(Cell::Null, |n| cell_of(judge.view, *n, buffer)),
         ColumnValue::Expr(Expr::Literal(literal)) => cell_of_literal(literal),
-        ColumnValue::Expr(call) => cell_of_value(&judge.value(call, row)),
+        ColumnValue::Expr(call) => cell_of_value(&judge.value(call, row), buffer),
     }
 }
 
@@ -451,44 +419,51 @@ fn node_of(value: &ColumnValue, row: &[Node]) -> Node {
     }
 }
 
-fn constant_cell(value: &ColumnValue) -> Cell {
+fn constant_cell(value: &ColumnValue) -> Cell<String> {
     match value {
-        ColumnValue::Expr(Expr::Literal(literal)) => cell_of_literal(literal),
+        ColumnValue::Expr(Expr::Literal(literal)) => cell_of_literal(literal).to_owned(),
         _ => Cell::Null,
     }
 }
 
-fn cell_of_literal(literal: &Literal) -> Cell {
+/// The cell of a literal.
+pub(super) fn cell_of_literal(literal: &Literal) -> Cell<&str> {
     match literal {
-        Literal::Number(token) => Cell::Number(token.clone()),
-        other => cell_of_value(&Value::of_literal(other)),
+        Literal::Null => Cell::Null,
+        Literal::Boolean(flag) => Cell::Boolean(*flag),
+        Literal::Number(token) => Cell::Number(Number::Token(token)),
+        Literal::Text(text) | Literal::Untyped(text) => Cell::Text(text),
     }
 }
 
-fn cell_of_value(value: &Value<'_>) -> Cell {
+fn cell_of_value<'c>(value: &Value<'_>, buffer: &'c mut String) -> Cell<&'c str> {
     match value {
         Value::Boolean(flag) => Cell::Boolean(*flag),
-        Value::Number(number) => Cell::of_number(*number),
-        other => other.as_text().map_or(Cell::Null, |text| Cell::Text(text.to_owned())),
+        Value::Number(number) => Cell::computed(*number),
+        other => other.as_text().map_or(Cell::Null, |text| {
+            buffer.clear();
+            buffer.push_str(text);
+            Cell::Text(buffer)
+        }),
     }
 }
 
 /// The cell of a stored node: its content exactly as stored.
-fn cell_of(view: View<'_>, node: Node) -> Cell {
+pub(super) fn cell_of<'c>(view: View<'c>, node: Node, buffer: &'c mut String) -> Cell<&'c str> {
     if node.is_none() {
         return Cell::Null;
     }
-    let mut out = String::new();
+    buffer.clear();
     match view.leaf(node) {
-        Some(Leaf::Text(text)) => Cell::Text(text.to_owned()),
+        Some(Leaf::Text(text)) => Cell::Text(text),
         Some(Leaf::Boolean(flag)) => Cell::Boolean(flag),
         Some(Leaf::Number(_)) => {
-            view.write_token(node, &mut out);
-            Cell::Number(out)
+            view.write_token(node, buffer);
+            Cell::Number(Number::Token(buffer))
         }
         None => {
-            view.write_json(node, &mut out);
-            Cell::Json(out)
+            view.write_json(node, buffer);
+            Cell::Json(buffer)
         }
     }
 }
@@ -511,7 +486,7 @@ fn order_key<'p: 'b, 'b>(judge: Judge<'p, 'b>, key: &'p OrderBy, row: &[Node]) -
     }
 }
 
-fn sort_key(view: View<'_>, node: Node, value: &Value<'_>) -> SortKey {
+pub(super) fn sort_key(view: View<'_>, node: Node, value: &Value<'_>) -> SortKey {
     match value {
         Value::Null => SortKey::Null,
         Value::Boolean(flag) => SortKey::Boolean(*flag),
@@ -576,7 +551,7 @@ fn in_order(number: i64) -> u64 {
 }
 
 /// The total order of values; NULL behind everything.
-fn compare_keys(a: &SortKey, b: &SortKey) -> Ordering {
+pub(super) fn compare_keys(a: &SortKey, b: &SortKey) -> Ordering {
     match (a, b) {
         (SortKey::Number(a), SortKey::Number(b)) => a.total_cmp(b),
         (SortKey::Temporal(a), SortKey::Temporal(b)) if a.axis() == b.axis() => a.total_order(*b).unwrap_or(Ordering::Equal),
@@ -601,7 +576,7 @@ fn nth<T>(values: &[T], row: u32, width: usize) -> &[T] {
     values.get(start..start + width).unwrap_or_default()
 }
 
-fn cut(rows: &mut Vec<Vec<Cell>>, window: Option<Window>) {
+fn cut(rows: &mut Vec<u32>, window: Option<Window>) {
     let size = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
     match window {
         Some(Window::First { limit, offset }) => {
@@ -614,15 +589,15 @@ fn cut(rows: &mut Vec<Vec<Cell>>, window: Option<Window>) {
 }
 
 /// Appends a text that is equal for equal cells: numbers by value, objects by content.
-fn identity(cell: &Cell, out: &mut String) {
+pub(super) fn identity(cell: &Cell<&str>, out: &mut String) {
     match cell {
-        Cell::Number(token) => number_identity(token, out),
+        Cell::Number(number) => number_identity(number, out),
         Cell::Json(text) => {
             let mut scanner = Scanner::new(text);
             while let Ok(token) = scanner.next_token() {
                 match token {
                     Token::End => break,
-                    Token::Number(number) => number_identity(number, out),
+                    Token::Number(number) => number_identity(&Number::Token(number), out),
                     Token::String(text) => crate::rm::json::quote_into(out, &text),
                     Token::ObjectStart => out.push('{'),
                     Token::ObjectEnd => out.push('}'),
@@ -644,9 +619,6 @@ fn without_sign_of_zero(number: f64) -> f64 {
     number + 0.0
 }
 
-fn number_identity(token: &str, out: &mut String) {
-    match token.parse::<f64>() {
-        Ok(number) => out.push_str(&without_sign_of_zero(number).to_string()),
-        Err(_) => out.push_str(token),
-    }
+fn number_identity(number: &Number<&str>, out: &mut String) {
+    let _ = write!(out, "{}", without_sign_of_zero(number.value()));
 }

@@ -2,10 +2,12 @@
 
 use super::anchors::Anchors;
 use super::bind::is_current;
+use super::block::Picked;
 use crate::aql::plan::Plan;
 use crate::document::{Batch, Doc, Fragment, Table};
 use crate::rm::class::Cls;
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// The fragments that take part.
 pub(super) enum Scope<'b> {
@@ -35,27 +37,18 @@ impl<'b> Scope<'b> {
         Scope::Chosen(chosen.fragments)
     }
 
-    /// The rows of a table that take part, in the order of their documents.
-    pub fn rows(&self, number: u32, table: &Table) -> Vec<u32> {
+    /// The rows of a table that take part, in the order of their documents, of those in a range.
+    pub fn rows<'t>(&self, number: u32, table: &'t Table, range: Range<u32>) -> Picked<'t> {
         match self {
+            Scope::Flagged(Cow::Borrowed(_)) => Picked::but(range, table.hidden()),
             Scope::Flagged(flags) => {
+                let docs = table.docs().get(range.start as usize..range.end as usize).unwrap_or_default();
                 let flagged = |(row, doc): (u32, &u32)| (flags.get(*doc as usize) == Some(&true)).then_some(row);
-                (0..).zip(table.docs()).filter_map(flagged).collect()
+                Picked::These(range.zip(docs).filter_map(flagged).collect())
             }
             Scope::Chosen(fragments) => {
                 let from = fragments.partition_point(|f| f.table < number);
-                fragments.iter().skip(from).take_while(|f| f.table == number).map(|f| f.row).collect()
-            }
-        }
-    }
-
-    /// The tables that may hold such rows, with their numbers.
-    pub fn tables(&self, batch: &'b Batch) -> Vec<(u32, &'b Table)> {
-        match self {
-            Scope::Flagged(_) => (0..).zip(batch.tables()).collect(),
-            Scope::Chosen(fragments) => {
-                let tables = fragments.chunk_by(|a, b| a.table == b.table).filter_map(<[Fragment]>::first);
-                tables.filter_map(|f| Some((f.table, batch.table(f.table)?))).collect()
+                Picked::These(fragments.iter().skip(from).take_while(|f| f.table == number).map(|f| f.row).collect())
             }
         }
     }

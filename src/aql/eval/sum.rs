@@ -10,14 +10,38 @@ pub(super) struct Sum {
     first: usize,
     /// The sum of what is no finite number.
     infinite: f64,
+    /// Numbers that are still to be added, many at once.
+    waiting: Vec<f64>,
 }
 
 /// Binary exponents of a window.
 const WINDOW: usize = 32;
 /// The binary exponent of the lowest digit of the first window.
 const LOWEST: i32 = -1075;
+/// So many numbers are added at once.
+const PIECE: usize = 1024;
 
 impl Sum {
+    /// Adds numbers.
+    pub fn add_all(&mut self, numbers: &[f64]) {
+        for piece in numbers.chunks(PIECE) {
+            if self.waiting.len() + piece.len() > PIECE {
+                self.flush();
+            }
+            self.waiting.extend_from_slice(piece);
+        }
+    }
+
+    fn flush(&mut self) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        match two_sums(&waiting) {
+            Some(sums) => sums.into_iter().for_each(|sum| self.add(sum)),
+            None => waiting.iter().for_each(|number| self.add(*number)),
+        }
+        waiting.clear();
+        self.waiting = waiting;
+    }
+
     /// Adds a number.
     pub fn add(&mut self, number: f64) {
         let bits = number.to_bits();
@@ -50,7 +74,8 @@ impl Sum {
     }
 
     /// The sum, rounded to the nearest number.
-    pub fn value(&self) -> f64 {
+    pub fn value(&mut self) -> f64 {
+        self.flush();
         if self.infinite != 0.0 || self.infinite.is_nan() {
             return self.infinite;
         }
@@ -75,6 +100,39 @@ impl Sum {
             positive => positive,
         }
     }
+}
+
+/// Two numbers whose sum is exactly that of at most [`PIECE`] numbers; `None` where these differ too much in size.
+///
+/// Adding and taking away a large number cuts the low binary digits off: what is left of each number, and what was cut off, are
+/// multiples of a unit so coarse that their sums need no rounding.
+fn two_sums(numbers: &[f64]) -> Option<[f64; 2]> {
+    let (fours, rest) = numbers.as_chunks::<4>();
+    let mut last = [0.0; 4];
+    last.iter_mut().zip(rest).for_each(|(place, number)| *place = *number);
+    let fours = || fours.iter().chain(std::iter::once(&last));
+    let mut most = [0.0_f64; 4];
+    for four in fours() {
+        most.iter_mut().zip(four).for_each(|(most, number)| *most = if number.abs() > *most { number.abs() } else { *most });
+    }
+    let most = most.into_iter().fold(0.0, f64::max);
+    let exponent = (most.to_bits() >> 52) as i32 - 1023;
+    if most == 0.0 || !(-800..=800).contains(&exponent) {
+        return (most == 0.0 && numbers.iter().all(|n| *n == 0.0)).then_some([0.0; 2]);
+    }
+    // Of numbers below 2 to the power of `exponent + 1`, 1024 multiples of 2 to the power of `exponent - 41` need 52 binary digits.
+    let (coarse, fine) = (1.5 * power_of_two(exponent + 11), 1.5 * power_of_two(exponent - 32));
+    let (mut high, mut low, mut lost) = ([0.0; 4], [0.0; 4], [0.0_f64; 4]);
+    for four in fours() {
+        for (((number, high), low), lost) in four.iter().zip(&mut high).zip(&mut low).zip(&mut lost) {
+            let kept = (number + coarse) - coarse;
+            let cut = number - kept;
+            *high += kept;
+            *low += cut;
+            *lost += (((cut + fine) - fine) - cut).abs();
+        }
+    }
+    (lost == [0.0; 4]).then(|| [high.iter().sum(), low.iter().sum()])
 }
 
 /// The number nearest to these digits times 2 to the power of `exponent`; of two as near the even one.
@@ -111,6 +169,24 @@ mod tests {
         let (half, bit) = (f64::EPSILON / 2.0, f64::EPSILON * f64::EPSILON);
         assert_eq!((sum(&[1.0, half]), sum(&[1.0, half, bit]), sum(&[bit, half, 1.0])), (1.0, 1.0 + f64::EPSILON, 1.0 + f64::EPSILON));
         assert_eq!((sum(&[-0.1; 10]), sum(&[-1.0, -half, -bit]), sum(&[1e308, 1e308, -1e308])), (-1.0, -1.0 - f64::EPSILON, 1e308));
+    }
+
+    #[test]
+    fn many_at_once_are_as_one_by_one() {
+        let mut state = 7_u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state >> 33
+        };
+        for (spread, scale) in [(1, 1.0), (40, 0.1), (1000, 37.7), (200, 1e-300), (2000, 1e300)] {
+            let numbers: Vec<f64> = (0..5000).map(|_| (next() as f64 - 1e9) * scale * 10_f64.powi((next() % spread) as i32 / 50)).collect();
+            let mut at_once = Sum::default();
+            numbers.chunks(777).for_each(|piece| at_once.add_all(piece));
+            assert_eq!(at_once.value().to_bits(), sum(&numbers).to_bits(), "{spread} {scale}");
+        }
+        let mut odd = Sum::default();
+        odd.add_all(&[f64::NAN, 1.0]);
+        assert!(odd.value().is_nan());
     }
 
     #[test]

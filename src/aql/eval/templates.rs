@@ -7,17 +7,18 @@
 //! asked for, else joined by document and put into document order.
 
 use super::anchors::{Anchors, Conjunct};
-use super::bind::may_hold;
-use super::block::{Block, Over, Whole, set_cells};
+use super::block::{Block, Over, Picked, Whole, set_cells};
 use super::condition::Judge;
 use super::expand::{Expander, Rows};
+use super::fill::Filling;
 use super::first::First;
 use super::node::{Node, View};
 use super::output::Output;
 use super::predicate::Tester;
 use super::scope::Scope;
+use super::survey::over_run;
 use super::{Budget, QueryError};
-use crate::aql::facts::{Cells, Expansion, OverRun};
+use crate::aql::facts::{Cells, Expansion, OverRun, Surveyed};
 use crate::aql::plan::{PathSet, Plan};
 use crate::aql::query::{ClassExpr, Predicate};
 use crate::aql::trie::Trie;
@@ -27,6 +28,9 @@ use hashbrown::HashMap;
 use std::cell::Cell;
 use std::ops::Range;
 use std::rc::Rc;
+
+/// So many rows of a table are looked at together; as many may go by until the host is asked whether to go on.
+const PIECE: u32 = 1 << 16;
 
 /// Evaluates one plan over one batch by templates.
 pub(super) struct ByTemplate<'p, 'b> {
@@ -39,11 +43,13 @@ pub(super) struct ByTemplate<'p, 'b> {
 }
 
 /// Where the rows of an anchor go.
-enum Sink<'o> {
+enum Sink<'o, 'b> {
     /// To the join.
     Hits(Hits),
     /// Into the aggregates.
     Fold(&'o mut Output),
+    /// Out.
+    Fill(Filling<'o, 'b>),
 }
 
 /// The passing rows of one anchor.
@@ -63,6 +69,8 @@ struct Search<'s, 'p, 'b> {
     conjuncts: &'s [Conjunct<'p>],
     scope: &'s Scope<'b>,
     scratch: Vec<Node>,
+    /// What was done since the host was last asked whether to go on, in rows.
+    done: usize,
     /// What leaves rows out that cannot be among the first.
     first: Option<First<'b>>,
     /// The tables with parts elsewhere.
@@ -106,12 +114,20 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let mut scope = self.scope();
         if let ([anchor], [conjuncts]) = (self.anchors.entries.as_slice(), per_anchor.as_slice())
             && rest_is_true
-            && self.plan.tries.iter().all(|t| t.variable == anchor.variable)
-            && output.folds(&self.plan.query)
         {
-            self.search(anchor, conjuncts, &scope, None, &mut Sink::Fold(output))?;
-            output.folded(u64::from(self.batch.places()));
-            return Ok(());
+            if self.plan.tries.iter().all(|t| t.variable == anchor.variable) && output.folds(&self.plan.query) {
+                self.search(anchor, conjuncts, &scope, None, &mut Sink::Fold(output))?;
+                output.folded(u64::from(self.batch.places()));
+                return Ok(());
+            }
+            if let Some(filling) = self.filling(anchor, &scope, output) {
+                let mut sink = Sink::Fill(filling);
+                self.search(anchor, conjuncts, &scope, None, &mut sink)?;
+                if let Sink::Fill(filling) = sink {
+                    filling.finish();
+                }
+                return Ok(());
+            }
         }
         let mut found: Vec<(usize, Hits)> = Vec::new();
         for at in most_asked_first(&per_anchor) {
@@ -132,7 +148,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         self.join(&hits, rest_is_true, output)
     }
 
-    fn view(&self) -> View<'b> {
+    pub fn view(&self) -> View<'b> {
         View::new(self.batch)
     }
 
@@ -140,11 +156,11 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         Judge { plan: self.plan, view: self.view(), now: self.now }
     }
 
-    fn expander<'v>(&self, view: View<'v>) -> Expander<'p, 'v> {
+    pub fn expander<'v>(&self, view: View<'v>) -> Expander<'p, 'v> {
         Expander { plan: self.plan, view, most: self.budget.rows, plain: false }
     }
 
-    fn trie_of(&self, expr: &ClassExpr) -> Option<&'p Trie> {
+    pub fn trie_of(&self, expr: &ClassExpr) -> Option<&'p Trie> {
         self.plan.tries.iter().find(|t| t.variable == expr.variable)
     }
 
@@ -155,89 +171,119 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         conjuncts: &[Conjunct<'p>],
         scope: &Scope<'b>,
         first: Option<First<'b>>,
-        sink: &mut Sink<'_>,
+        sink: &mut Sink<'_, 'b>,
     ) -> Result<(), QueryError> {
         let scratch = vec![Node::NONE; self.plan.width];
         let trie = self.trie_of(anchor);
-        let mut search = Search { anchor, trie, conjuncts, scope, scratch, first, wholes: Vec::new(), steps: Vec::new() };
-        let held = |predicate: &Predicate| self.batch.root_ids().map(|id| may_hold(predicate, Some(id), self.plan.exact)).collect();
-        let held: Vec<bool> = anchor.predicate.as_ref().map_or(Vec::new(), held);
-        for (number, table) in scope.tables(self.batch) {
-            let may_pass = table.root_id().is_none_or(|id| held.get(id as usize) != Some(&false));
-            if may_pass && table.shape().class().is_a(anchor.class) && !table.is_empty() {
-                self.search_table(&mut search, number, table, sink)?;
+        let mut search = Search { anchor, trie, conjuncts, scope, scratch, done: 0, first, wholes: Vec::new(), steps: Vec::new() };
+        let Scope::Chosen(chosen) = scope else {
+            let survey = self.survey(anchor);
+            survey.same.iter().try_for_each(|surveyed| self.search_same(&mut search, surveyed, sink))?;
+            for (number, rows) in self.without(&survey.runs, scope) {
+                let found = self.batch.table(number).zip(survey.runs.wholes.get(&number).and_then(over_run));
+                let Some((table, over)) = found else { continue };
+                let (cells, rows) = (Rc::clone(&over.without), Picked::These(rows));
+                self.give(&mut search, Block { table, number, cells, rows, order: 0, over: Over::Nothing }, sink)?;
+            }
+            survey.others.iter().try_for_each(|number| self.search_table(&mut search, *number, sink))?;
+            return self.search_rest(search, sink);
+        };
+        let may_pass = self.may_pass(anchor);
+        for number in chosen.chunk_by(|a, b| a.table == b.table).filter_map(|same| Some(same.first()?.table)) {
+            if self.batch.table(number).is_some_and(&may_pass) {
+                self.search_table(&mut search, number, sink)?;
             }
         }
+        self.search_rest(search, sink)
+    }
+
+    /// Gives the parts that were laid by, and the blocks that were held back.
+    fn search_rest(&self, mut search: Search<'_, 'p, 'b>, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
         self.search_parts(&mut search, sink)?;
         let mut held = search.first.take().into_iter().flat_map(First::release);
         held.try_for_each(|block| self.pass(&mut search, &block, sink))
     }
 
-    fn search_table(&self, search: &mut Search<'_, 'p, 'b>, number: u32, table: &'b Table, sink: &mut Sink<'_>) -> Result<(), QueryError> {
+    /// Gives what passes of a table of which each fragment gives the same rows.
+    fn search_same(&self, search: &mut Search<'_, 'p, 'b>, surveyed: &Surveyed, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
+        let number = surveyed.table;
+        let Some(table) = self.batch.table(number) else { return Ok(()) };
+        let nothing: [Cells; 1] = [Rc::new([])];
+        let templates = match surveyed.expansion.as_deref() {
+            Some(Expansion::Rows(templates)) => templates.as_slice(),
+            _ => &nothing,
+        };
+        let end = table.len() as u32;
+        for start in (0..end).step_by(PIECE as usize) {
+            let rows = search.scope.rows(number, table, start..end.min(start + PIECE));
+            for (order, cells) in (0..).zip(templates) {
+                let over = if surveyed.of_run { Over::Found(self.batch) } else { Over::Nothing };
+                self.give(search, Block { table, number, cells: Rc::clone(cells), rows: rows.clone(), order, over }, sink)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn search_table(&self, search: &mut Search<'_, 'p, 'b>, number: u32, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
+        let Some(table) = self.batch.table(number) else { return Ok(()) };
         let root = |row: u32| Node::root(Fragment { table: number, row });
-        let passes = |row: u32, view: View<'_>| search.anchor.predicate.as_ref().is_none_or(|p| Tester { plan: self.plan, view }.holds(p, root(row)));
-        let find = || {
-            let differs = Cell::new(false);
-            let first = passes(0, self.view().watched(&differs));
-            (!differs.get()).then_some(first)
-        };
-        let known = match search.anchor.predicate {
-            Some(_) => self.plan.facts.of(table.shape()).passes(search.anchor.variable, find),
-            None => Some(true),
-        };
+        let tester = Tester { plan: self.plan, view: self.view() };
+        let passes = |row: u32| search.anchor.predicate.as_ref().is_none_or(|p| tester.holds(p, root(row)));
+        let known = self.root_passes(search.anchor, number, table);
         if known == Some(false) {
             return Ok(());
         }
-        let mut rows = search.scope.rows(number, table);
+        let mut rows = search.scope.rows(number, table, 0..table.len() as u32);
         if known.is_none() {
-            rows.retain(|row| passes(*row, self.view()));
+            rows = Picked::These(rows.rows().iter().copied().filter(|row| passes(*row)).collect());
         }
         let Some(trie) = search.trie else {
-            return self.give(search, Block { table, number, cells: Rc::new([]), rows, order: 0, over: None }, sink);
+            return self.give(search, Block { table, number, cells: Rc::new([]), rows, order: 0, over: Over::Nothing }, sink);
         };
         let expansion = self.expander(self.view()).expansion(trie, root(0));
         match expansion.as_deref() {
             Some(Expansion::Rows(templates)) => {
                 for (order, cells) in (0..).zip(templates) {
-                    self.give(search, Block { table, number, cells: Rc::clone(cells), rows: rows.clone(), order, over: None }, sink)?;
+                    self.give(search, Block { table, number, cells: Rc::clone(cells), rows: rows.clone(), order, over: Over::Nothing }, sink)?;
                 }
                 Ok(())
             }
             Some(Expansion::Run(over)) => {
                 let (without, walked) = self.collect_parts(search, trie, over, number, &rows);
                 walked.into_iter().try_for_each(|row| self.walk(search, trie, root(row), table, sink))?;
-                self.give(search, Block { table, number, cells: Rc::clone(&over.without), rows: without, order: 0, over: None }, sink)?;
+                let rows = Picked::These(without);
+                self.give(search, Block { table, number, cells: Rc::clone(&over.without), rows, order: 0, over: Over::Nothing }, sink)?;
                 search.wholes.extend(expansion.clone().map(|e| (table, number, e)));
                 Ok(())
             }
-            _ => rows.into_iter().try_for_each(|row| self.walk(search, trie, root(row), table, sink)),
+            _ => rows.rows().iter().try_for_each(|row| self.walk(search, trie, root(*row), table, sink)),
         }
     }
 
     /// Lays the parts of fragments to those of their tables; gives the fragments none of whose parts gives rows, and those that
     /// must be walked.
-    fn collect_parts(&self, search: &mut Search<'_, 'p, 'b>, trie: &Trie, over: &OverRun, number: u32, rows: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    fn collect_parts(&self, search: &mut Search<'_, 'p, 'b>, trie: &Trie, over: &OverRun, number: u32, rows: &Picked<'_>) -> (Vec<u32>, Vec<u32>) {
         let whole = search.wholes.len() as u32;
         let (mut without, mut walked) = (Vec::new(), Vec::new());
         let Some(step) = search.parts_of(over, self.batch.tables().len()) else { return (without, walked) };
-        for row in rows {
-            let parts = self.batch.parts(Fragment { table: number, row: *row }, over.run);
+        for row in rows.rows().iter().copied() {
+            let parts = self.batch.parts(Fragment { table: number, row }, over.run);
             let mut any = false;
             if parts.iter().any(|part| step.known(part.table, || self.expander(self.view()).of_part(trie, over, *part)) == PartTable::Walked) {
-                walked.push(*row);
+                walked.push(row);
                 continue;
             }
             for part in parts {
-                any |= step.collect(*part, (whole, *row));
+                any |= step.collect(*part, (whole, row));
             }
             if !any {
-                without.push(*row);
+                without.push(row);
             }
         }
         (without, walked)
     }
 
-    fn search_parts(&self, search: &mut Search<'_, 'p, 'b>, sink: &mut Sink<'_>) -> Result<(), QueryError> {
+    fn search_parts(&self, search: &mut Search<'_, 'p, 'b>, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
         let wholes = std::mem::take(&mut search.wholes);
         let wholes: Rc<[Whole<'b>]> = wholes
             .iter()
@@ -249,18 +295,16 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         for Parts { table: number, expansion, rows, of } in std::mem::take(&mut search.steps).into_iter().flat_map(|step| step.parts) {
             let (Some(table), Expansion::Rows(templates)) = (self.batch.table(number), &*expansion) else { continue };
             for (order, cells) in (0..).zip(templates) {
-                let over = Some(Over { wholes: Rc::clone(&wholes), of: of.clone() });
-                self.give(search, Block { table, number, cells: Rc::clone(cells), rows: rows.clone(), order, over }, sink)?;
+                let over = Over::Known { wholes: Rc::clone(&wholes), of: of.clone() };
+                self.give(search, Block { table, number, cells: Rc::clone(cells), rows: Picked::These(rows.clone()), order, over }, sink)?;
             }
         }
         Ok(())
     }
 
     /// Gives what passes of a block; later, where only the first rows are wanted.
-    fn give(&self, search: &mut Search<'_, 'p, 'b>, mut block: Block<'b>, sink: &mut Sink<'_>) -> Result<(), QueryError> {
-        if (self.stopped)() {
-            return Err(QueryError::Stopped);
-        }
+    fn give(&self, search: &mut Search<'_, 'p, 'b>, mut block: Block<'b>, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
+        self.go_on(search, block.rows.len())?;
         let judge = self.judge();
         for conjunct in search.conjuncts {
             block.retain(conjunct, judge, &mut search.scratch);
@@ -270,12 +314,13 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     }
 
     /// Gives the rows of a block to a sink.
-    fn pass(&self, search: &mut Search<'_, 'p, 'b>, block: &Block<'b>, sink: &mut Sink<'_>) -> Result<(), QueryError> {
+    fn pass(&self, search: &mut Search<'_, 'p, 'b>, block: &Block<'b>, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
         if block.rows.is_empty() {
             return Ok(());
         }
         match sink {
             Sink::Fold(output) => output.fold(self.judge(), block, &mut search.scratch),
+            Sink::Fill(filling) => self.within_budget(filling.take(block, &mut search.scratch))?,
             Sink::Hits(hits) => {
                 hits.reserve(block.rows.len());
                 for i in 0..block.rows.len() {
@@ -288,8 +333,19 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         Ok(())
     }
 
+    /// Asks the host now and then whether to go on.
+    fn go_on(&self, search: &mut Search<'_, 'p, 'b>, rows: usize) -> Result<(), QueryError> {
+        search.done += rows + 16;
+        if search.done < PIECE as usize {
+            return Ok(());
+        }
+        search.done = 0;
+        if (self.stopped)() { Err(QueryError::Stopped) } else { Ok(()) }
+    }
+
     /// Gives what passes of one fragment's rows.
-    fn walk(&self, search: &Search<'_, 'p, 'b>, trie: &'p Trie, root: Node, table: &Table, sink: &mut Sink<'_>) -> Result<(), QueryError> {
+    fn walk(&self, search: &mut Search<'_, 'p, 'b>, trie: &'p Trie, root: Node, table: &Table, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
+        self.go_on(search, 16)?;
         let judge = self.judge();
         let at = |values: &[u32]| values.get(root.fragment.row as usize).copied().unwrap_or(u32::MAX);
         let (place, doc) = (at(table.places()), at(table.docs()));
@@ -298,13 +354,14 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             if search.conjuncts.iter().all(passes) {
                 match sink {
                     Sink::Fold(output) => output.fold_row(judge, row, (place, order)),
+                    Sink::Fill(filling) => self.within_budget(filling.take_row(row, place, doc))?,
                     Sink::Hits(hits) => hits.push((place, order), doc, row),
                 }
             }
         }
         match sink {
             Sink::Hits(hits) => self.within_budget(hits.rows.len()),
-            Sink::Fold(_) => Ok(()),
+            Sink::Fold(_) | Sink::Fill(_) => Ok(()),
         }
     }
 
@@ -395,7 +452,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     fn whole_rows(&self, doc: u32, above: &mut [Above<'p>]) -> Result<(), QueryError> {
         let Some(doc) = self.batch.doc(doc) else { return Ok(()) };
         for of in above {
-            let fragment = self.fragment_of(of.class, doc);
+            let fragment = self.batch.bound(of.class, doc);
             let before = std::mem::replace(&mut of.fragment, fragment);
             let Some(fragment) = fragment else {
                 of.rows = WholeRows::Nothing;
@@ -410,15 +467,6 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             };
         }
         Ok(())
-    }
-
-    /// What a class expression above the anchors binds of a document.
-    fn fragment_of(&self, class: Cls, doc: &Doc) -> Option<Fragment> {
-        match class {
-            Cls::EHR => self.batch.ehr_fragment(doc.ehr),
-            class if class.is_a(Cls::VERSION) => Some(doc.version),
-            _ => doc.data,
-        }
     }
 
     /// What takes part.
@@ -443,7 +491,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
 
     /// Whether a document passes what a class expression above the anchors asks; asked once an EHR, once a shape where it decides.
     fn passes(&self, expr: &ClassExpr, doc: &Doc, known: &mut HashMap<(usize, Fragment), bool>) -> bool {
-        let fragment = self.fragment_of(expr.class, doc);
+        let fragment = self.batch.bound(expr.class, doc);
         let Some((fragment, table)) = fragment.and_then(|f| Some((f, self.batch.table(f.table)?))) else { return false };
         let holds = |view: View<'_>| {
             let tester = Tester { plan: self.plan, view };

@@ -1,0 +1,211 @@
+//! Cells straight from columns: blocks of rows that need no more than to be shown, with what stands above them.
+
+use super::block::{Block, Over, filled};
+use super::node::{Node, View};
+use super::output::{Output, cell_of, cell_of_literal, hold_node};
+use super::scope::Scope;
+use super::templates::ByTemplate;
+use crate::aql::facts::{Cells, Expansion, Survey};
+use crate::aql::query::{ClassExpr, ColumnValue, Expr};
+use crate::aql::result::{Held, Sheet};
+use crate::document::{Batch, Column, Dictionary, Fragment, ItemKind};
+use crate::rm::class::Cls;
+use std::rc::Rc;
+
+/// Fills rows of a sheet.
+pub(super) struct Filling<'o, 'b> {
+    view: View<'b>,
+    sheet: &'o mut Sheet,
+    ready: &'o mut Vec<u32>,
+    /// Place and number of each row, to be sorted.
+    marks: Vec<u64>,
+    /// What every row has.
+    constants: Vec<(usize, Held)>,
+    /// The columns of the anchor: which of SELECT, and the path.
+    own: Vec<(usize, usize)>,
+    above: Vec<Above<'b>>,
+}
+
+/// A variable above the anchor.
+struct Above<'b> {
+    class: Cls,
+    paths: Vec<(usize, usize)>,
+    survey: Rc<Survey>,
+    /// Where its cells come from in the table that was asked last.
+    table: u32,
+    sources: Vec<(usize, Source<'b>)>,
+}
+
+/// Where the cells of a column come from, for all fragments of a table.
+#[derive(Clone, Copy)]
+enum Source<'b> {
+    Slot(&'b Column),
+    Same(Held),
+    /// An object or list at this item.
+    Tree(u32),
+}
+
+impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
+    /// The filling for a query that shows paths of one anchor, and of variables above it that give one row each.
+    pub fn filling<'o>(&self, anchor: &'p ClassExpr, scope: &Scope<'_>, output: &'o mut Output) -> Option<Filling<'o, 'b>> {
+        let is_simple = output.is_plain(self.plan) && matches!(scope, Scope::Flagged(_)) && !anchor.class.may_contain(anchor.class);
+        if !is_simple {
+            return None;
+        }
+        let (sheet, ready) = output.sheet();
+        let mut filling = Filling { view: self.view(), sheet, ready, marks: Vec::new(), constants: Vec::new(), own: Vec::new(), above: Vec::new() };
+        for trie in self.plan.tries.iter().filter(|trie| trie.variable != anchor.variable) {
+            let expr = self.anchors.above.iter().find(|expr| expr.variable == trie.variable)?;
+            let survey = self.survey(expr);
+            let one_row = |e: &Option<Rc<Expansion>>| matches!(e.as_deref(), Some(Expansion::Rows(rows)) if rows.len() == 1);
+            if !survey.others.is_empty() || !survey.same.iter().all(|s| one_row(&s.expansion) && !s.of_run) {
+                return None;
+            }
+            let paths = self.shown(trie.variable);
+            filling.above.push(Above { class: expr.class, paths, survey, table: u32::MAX, sources: Vec::new() });
+        }
+        filling.own = self.shown(anchor.variable);
+        for (at, column) in self.plan.query.select.iter().enumerate() {
+            match &column.value {
+                ColumnValue::Expr(Expr::Path(_)) => {}
+                ColumnValue::Expr(Expr::Literal(literal)) => filling.constants.push((at, filling.sheet.hold(&cell_of_literal(literal)))),
+                _ => return None,
+            }
+        }
+        Some(filling)
+    }
+
+    /// The columns of SELECT that show a path of a variable.
+    fn shown(&self, variable: usize) -> Vec<(usize, usize)> {
+        let is_own = |path: usize| self.plan.query.paths.get(path).is_some_and(|p| p.variable == variable);
+        let path_of = |value: &ColumnValue| if let ColumnValue::Expr(Expr::Path(path)) = value { Some(*path) } else { None };
+        let columns = self.plan.query.select.iter().enumerate();
+        columns.filter_map(|(at, column)| Some((at, path_of(&column.value).filter(|path| is_own(*path))?))).collect()
+    }
+}
+
+impl<'b> Filling<'_, 'b> {
+    /// Takes the rows of a block; gives how many there are now.
+    pub fn take(&mut self, block: &Block<'b>, scratch: &mut [Node]) -> usize {
+        if let Over::Known { .. } = block.over {
+            for i in 0..block.rows.len() {
+                block.fill(i, scratch);
+                self.take_row(scratch, block.own_place(i), block.doc(i));
+            }
+            return self.sheet.len();
+        }
+        let Filling { view, sheet, marks, constants, own, above, .. } = self;
+        let first = sheet.len() as u64;
+        let (rows, texts) = sheet.extend(block.rows.len());
+        let sources: Vec<(usize, Source<'b>)> =
+            own.iter().map(|(at, path)| (*at, Source::of(view.batch, block.number, &block.cells, *path, texts))).collect();
+        let at = |values: &[u32], row: u32| values.get(row as usize).copied().unwrap_or(u32::MAX);
+        for ((number, row), cells) in (first..).zip(block.rows.rows().iter().copied()).zip(rows) {
+            constants.iter().for_each(|(at, held)| set(cells, *at, *held));
+            let fragment = Fragment { table: block.number, row };
+            sources.iter().for_each(|(at, source)| set(cells, *at, source.held(*view, fragment, texts)));
+            above.iter_mut().for_each(|of| of.fill(*view, at(block.table.docs(), row), cells, texts));
+            marks.push(u64::from(at(block.table.places(), row)) << 32 | number);
+        }
+        sheet.len()
+    }
+
+    /// Takes the row of a fragment that was walked.
+    pub fn take_row(&mut self, row: &[Node], place: u32, doc: u32) -> usize {
+        let Filling { view, sheet, marks, constants, own, above, .. } = self;
+        marks.push(u64::from(place) << 32 | sheet.len() as u64);
+        let (mut rows, texts) = sheet.extend(1);
+        let cells = rows.next().unwrap_or_default();
+        constants.iter().for_each(|(at, held)| set(cells, *at, *held));
+        for (at, path) in own {
+            let node = row.get(*path).copied().unwrap_or(Node::NONE);
+            set(cells, *at, hold_node(*view, node, texts));
+        }
+        above.iter_mut().for_each(|of| of.fill(*view, doc, cells, texts));
+        drop(rows);
+        sheet.len()
+    }
+
+    /// Puts the rows into document order.
+    pub fn finish(mut self) {
+        in_order(&mut self.marks);
+        self.ready.extend(self.marks.iter().map(|mark| *mark as u32));
+    }
+}
+
+/// Sorts marks by their upper half; those with the same keep their order.
+fn in_order(marks: &mut Vec<u64>) {
+    const DIGIT: u32 = 11;
+    let most = marks.iter().max().map_or(0, |mark| mark >> 32);
+    let mut sorted = vec![0; marks.len()];
+    for shift in (0..32).step_by(DIGIT as usize).take_while(|shift| most >> shift > 0) {
+        let digit = |mark: u64| (mark >> (32 + shift)) as usize % (1 << DIGIT);
+        let mut starts = [0_u32; 1 << DIGIT];
+        for mark in marks.iter() {
+            starts.get_mut(digit(*mark)).into_iter().for_each(|count| *count += 1);
+        }
+        let mut start = 0;
+        for count in &mut starts {
+            start += std::mem::replace(count, start);
+        }
+        for mark in marks.iter() {
+            if let Some(start) = starts.get_mut(digit(*mark)) {
+                sorted.get_mut(*start as usize).into_iter().for_each(|place| *place = *mark);
+                *start += 1;
+            }
+        }
+        std::mem::swap(marks, &mut sorted);
+    }
+}
+
+impl<'b> Above<'b> {
+    fn fill(&mut self, view: View<'b>, doc: u32, cells: &mut [Held], texts: &mut Dictionary) {
+        let Some(fragment) = view.batch.doc(doc).and_then(|doc| view.batch.bound(self.class, doc)) else { return };
+        if fragment.table != self.table {
+            self.turn_to(view, fragment.table, texts);
+        }
+        self.sources.iter().for_each(|(at, source)| set(cells, *at, source.held(view, fragment, texts)));
+    }
+
+    fn turn_to(&mut self, view: View<'b>, table: u32, texts: &mut Dictionary) {
+        self.table = table;
+        self.sources.clear();
+        let known = self.survey.same.binary_search_by_key(&table, |s| s.table).ok().and_then(|at| self.survey.same.get(at));
+        if let Some(Expansion::Rows(rows)) = known.and_then(|s| s.expansion.as_deref())
+            && let Some(template) = rows.first()
+        {
+            self.sources.extend(self.paths.iter().map(|(at, path)| (*at, Source::of(view.batch, table, template, *path, texts))));
+        }
+    }
+}
+
+impl<'b> Source<'b> {
+    fn of(batch: &'b Batch, number: u32, template: &Cells, path: usize, texts: &mut Dictionary) -> Source<'b> {
+        let found = filled(template, path).and_then(|filled| Some((batch.table(number)?, filled.item, filled.slot)));
+        let Some((table, item, slot)) = found else { return Source::Same(Held::Null) };
+        if let Some(column) = slot.and_then(|slot| table.column(slot)) {
+            return Source::Slot(column);
+        }
+        match table.shape().item(item).map(|i| i.kind) {
+            Some(ItemKind::Constant(..)) => {
+                let node = Node { fragment: Fragment { table: number, row: 0 }, item };
+                Source::Same(Held::of(&cell_of(View::new(batch), node, &mut String::new()), texts))
+            }
+            _ => Source::Tree(item),
+        }
+    }
+
+    fn held(self, view: View<'b>, fragment: Fragment, texts: &mut Dictionary) -> Held {
+        match self {
+            Source::Slot(column) => Held::slot(column, fragment.row, texts),
+            Source::Same(held) => held,
+            Source::Tree(item) => Held::of(&cell_of(view, Node { fragment, item }, &mut String::new()), texts),
+        }
+    }
+}
+
+fn set(cells: &mut [Held], at: usize, held: Held) {
+    if let Some(cell) = cells.get_mut(at) {
+        *cell = held;
+    }
+}
