@@ -64,6 +64,12 @@ class Server {
     return answer.json.rows;
   }
 
+  /** Waits until what the server writes matches; its lines come after its answers. */
+  async says(pattern) {
+    for (let tries = 0; tries < PATIENCE && !pattern.test(this.log); tries += 1) await new Promise((resolve) => setTimeout(resolve, 100));
+    if (!pattern.test(this.log)) throw new Error(`the server never wrote ${pattern}:\n${this.log}`);
+  }
+
   /** Ends the server and all that it started. */
   async stop(signal = "SIGTERM") {
     try {
@@ -77,8 +83,10 @@ class Server {
 
 /** Starts the worker on a state folder and waits until it answers; `more` are further arguments of `wrangler dev`. */
 export async function start(state, vars = { AUTH: "none" }, more = []) {
-  const port = await freePort();
-  const args = ["dev", "--local", "--ip", "127.0.0.1", "--port", String(port), "--persist-to", state, "--show-interactive-dev-session=false", ...more];
+  // The inspector's port too: left to itself, wrangler takes one that another server may be about to take.
+  const [port, inspector] = [await freePort(), await freePort()];
+  const ports = ["--ip", "127.0.0.1", "--port", String(port), "--inspector-port", String(inspector)];
+  const args = ["dev", "--local", ...ports, "--persist-to", state, "--show-interactive-dev-session=false", ...more];
   for (const [name, value] of Object.entries(vars)) args.push("--var", `${name}:${value}`);
   const child = spawn(wrangler, args, { cwd: root, env: quiet, detached: true, stdio: ["ignore", "pipe", "pipe"] });
   const server = new Server(child, port);

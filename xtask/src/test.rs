@@ -91,7 +91,7 @@ fn node_tests(folder: &str) -> Command {
         .unwrap_or_default();
     files.retain(|name| name.ends_with(".test.mjs"));
     files.sort();
-    let mut node = command("node", &["--test", "--test-reporter=tap", "--test-concurrency=1"]);
+    let mut node = command("node", &["--test", "--test-reporter=tap", "--test-concurrency=2"]);
     node.args(files.iter().map(|name| Path::new(folder).join(name)));
     if let Ok(found) = browser() {
         node.env("CHROMIUM", found.chromium);
