@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use crate::order::in_order;
 use crate::process::{cargo, command, output_of, root, run};
 use crate::stamp::unless_fresh;
 use crate::tools::{WASM, npm_packages, npm_program, target, wasm_bindgen};
@@ -98,7 +99,14 @@ pub fn wasm_module(package: &str, bind: &[&str], folder: &str) -> Result<(), Str
     run(&mut cargo(&["build", "--quiet", "--profile", "wasm", "--target", WASM, "--lib", "--package", package]))?;
     let module = format!("target/{WASM}/wasm/{}.wasm", package.replace('-', "_"));
     let program = wasm_bindgen()?.join("wasm-bindgen");
-    run(command(program, bind).args(["--out-dir", folder, &module]))
+    run(command(program, bind).args(["--out-dir", folder, &module]))?;
+    put_in_order(&root().join(folder).join(format!("{}_bg.wasm", package.replace('-', "_"))))
+}
+
+fn put_in_order(module: &Path) -> Result<(), String> {
+    let told = |e: std::io::Error| format!("{}: {e}", module.display());
+    let sorted = in_order(&fs::read(module).map_err(told)?)?;
+    fs::write(module, sorted).map_err(told)
 }
 
 fn esbuild(args: &[&str]) -> Command {

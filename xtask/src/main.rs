@@ -10,6 +10,7 @@ mod gdl_test;
 mod gen_rm;
 mod http;
 mod options;
+mod order;
 mod process;
 mod readme;
 mod sample;
