@@ -5,6 +5,7 @@
 // content in its name, so that it may be cached for ever.
 import { build } from "esbuild";
 import { apiPage } from "./api.mjs";
+import { sampleDefinitions } from "./samples.mjs";
 import { createHash } from "node:crypto";
 import { mkdir, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, extname, join, resolve } from "node:path";
@@ -69,7 +70,8 @@ await rm(out, { recursive: true, force: true });
 await mkdir(out, { recursive: true });
 
 const wasmName = await stamped("aqlite.wasm", await readFile(join(wasm, "aqlite_wasm_bg.wasm")));
-const workerName = await stamped("worker.js", await bundle("worker.ts", "iife", { WASM_URL: wasmName, VERSION: version }));
+const samplesName = await stamped("samples.json", await sampleDefinitions());
+const workerName = await stamped("worker.js", await bundle("worker.ts", "iife", { WASM_URL: wasmName, SAMPLES_URL: samplesName, VERSION: version }));
 const chartName = await stamped("chart.js", await bundle("chart.ts", "esm", {}));
 const zipName = await stamped("zip.js", await bundle("zip.ts", "esm", {}));
 const pageName = await stamped("page.js", await bundle("main.ts", "esm", { WORKER_URL: workerName, CHART_URL: chartName, ZIP_URL: zipName, VERSION: version }));
@@ -93,9 +95,9 @@ if (api) {
   await writeFile(join(out, "api.html"), apiPage(api, { csp, styles: styleName, icon: iconName }));
 }
 
-const shell = ["./", pageName, chartName, zipName, themeName, workerName, wasmName, styleName, iconName, "manifest.webmanifest", ...(api ? ["api.html", "openapi.json"] : [])];
+const shell = ["./", pageName, chartName, zipName, themeName, workerName, wasmName, samplesName, styleName, iconName, "manifest.webmanifest", ...(api ? ["api.html", "openapi.json"] : [])];
 const stamp = createHash("sha256").update(await readFile(join(out, "index.html"))).update(JSON.stringify(api ?? null)).digest("hex").slice(0, 10);
-await writeFile(join(out, "sw.js"), await bundle("sw.ts", "iife", { WASM_URL: wasmName, SHELL: shell, STAMP: stamp, VERSION: version }));
+await writeFile(join(out, "sw.js"), await bundle("sw.ts", "iife", { WASM_URL: wasmName, SAMPLES_URL: samplesName, SHELL: shell, STAMP: stamp, VERSION: version }));
 // Hosts that read it (Cloudflare's asset server does) send the policy as a header too, and let stamped files be cached for ever.
 const stampedNames = shell.filter((name) => /\.[0-9a-f]{10}\./.test(name));
 await writeFile(

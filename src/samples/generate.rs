@@ -55,7 +55,12 @@ impl Generator {
     /// A generator for so many EHRs and compositions. Where there are at least as many compositions as EHRs, every EHR has one;
     /// most have few and some have very many.
     pub fn new(seed: u64, ehrs: usize, compositions: usize) -> Generator {
-        let templates: Vec<Template> = super::templates().iter().filter_map(|t| Template::parse(t.text).ok()).collect();
+        Generator::with_templates(super::templates().map(|t| t.text), seed, ehrs, compositions)
+    }
+
+    /// The same, for a host that holds the texts of the sample templates elsewhere.
+    pub fn with_templates<'t>(texts: impl IntoIterator<Item = &'t str>, seed: u64, ehrs: usize, compositions: usize) -> Generator {
+        let templates: Vec<Template> = texts.into_iter().filter_map(|text| Template::parse(text).ok()).collect();
         let names = LANGUAGES.iter().map(|(language, _)| Names::of(&templates, language)).collect();
         Generator { seed, firsts: firsts(seed, ehrs, compositions), names }
     }

@@ -8,6 +8,7 @@ import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { sampleDefinitions } from "../samples.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, "../..");
@@ -31,6 +32,15 @@ const withoutDefault = {
   },
 };
 
+/** The definitions of the sample patients: a chunk of its own, loaded when some are made. */
+const withSamples = {
+  name: "with-samples",
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: /^aqlite-samples$/ }, ({ path }) => ({ path, namespace: "samples" }));
+    onLoad({ filter: /.*/, namespace: "samples" }, async () => ({ contents: await sampleDefinitions(), loader: "json" }));
+  },
+};
+
 await rm(out, { recursive: true, force: true });
 await mkdir(out, { recursive: true });
 await build({
@@ -43,7 +53,7 @@ await build({
   target: "es2022",
   legalComments: "none",
   external: ["node:*"],
-  plugins: [withoutDefault],
+  plugins: [withoutDefault, withSamples],
   logLevel: "warning",
 });
 await cp(join(wasm, "aqlite_wasm_bg.wasm"), join(out, "aqlite.wasm"));

@@ -242,7 +242,8 @@ export class Repository {
 
   /** Makes sample patients with templates and guides; the same numbers always give the same. They must not be there yet. */
   async generate({ ehrs, compositions, seed = 1 }: { ehrs: number; compositions: number; seed?: number }, { onProgress, signal }: Follow = {}): Promise<void> {
-    const samples = guarded(() => new Samples(ehrs, compositions, seed));
+    const { templates, guides } = await import("aqlite-samples");
+    const samples = guarded(() => new Samples(ehrs, compositions, seed, templates, guides));
     const start = performance.now();
     try {
       for (let more = true; more; ) {

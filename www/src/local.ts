@@ -20,6 +20,14 @@ export interface Asked {
   body: string;
 }
 
+/** What stands beside the code: the module, and the definitions of the sample patients, which are fetched when some are made. */
+export interface Files {
+  /** Stands in front of `v1/` in the addresses of the interface. */
+  base: URL;
+  wasm: Promise<Response>;
+  samples: () => Promise<Response>;
+}
+
 /** A line of an export, as far as the next page needs it. */
 interface Exported {
   record: { contribution?: { uid: { value: string } } };
@@ -36,23 +44,25 @@ export class Local {
   readonly sets: DataSets;
   readonly #kept: Kept;
   readonly #module: InitOutput;
+  readonly #files: Files;
   readonly #base: string;
   #milliseconds = 0;
 
-  private constructor(base: URL, module: InitOutput, sets: DataSets) {
-    this.#base = base.href;
+  private constructor(files: Files, module: InitOutput, sets: DataSets) {
+    this.#files = files;
+    this.#base = files.base.href;
     this.#module = module;
     this.sets = sets;
-    this.#kept = new Kept(base.href, sets, async () => (await sets.current()) ?? "");
+    this.#kept = new Kept(this.#base, sets, async () => (await sets.current()) ?? "");
   }
 
-  /** Compiles the module and reads the data set; on a first visit it makes one. `base` stands in front of `v1/` in the addresses of the interface. */
-  static async open(base: URL, wasm: Promise<Response>, watch: Watch = () => undefined): Promise<Local> {
+  /** Compiles the module and reads the data set; on a first visit it makes one. */
+  static async open(from: Files, watch: Watch = () => undefined): Promise<Local> {
     const start = performance.now();
     // Where the browser forbids it (private windows of some), everything still works, and is forgotten at the end.
     const files = opfs("aqlite").then((root) => DataSets.open(root ?? new MemoryRoot()));
-    const [module, sets] = await Promise.all([init({ module_or_path: wasm }), files]);
-    const local = new Local(base, module, sets);
+    const [module, sets] = await Promise.all([init({ module_or_path: from.wasm }), files]);
+    const local = new Local(from, module, sets);
     if ((await sets.current()) === null) await sets.alone(() => local.#first(watch));
     // A data set that cannot be read is told by the first call that needs it; another one can be opened.
     await local.#kept.current(() => undefined, reading(watch)).catch(() => undefined);
@@ -80,7 +90,10 @@ export class Local {
 
   /** Makes sample patients the whole data set. */
   async #fill(id: string, samples: Samples, watch: Watch): Promise<void> {
-    const loading = new Loading(samples.ehrs, samples.compositions, samples.seed);
+    const definitions = await this.#files.samples();
+    if (!definitions.ok) throw new Error(`the definitions of the sample patients could not be loaded: status ${definitions.status}`);
+    const { templates, guides } = (await definitions.json()) as { templates: string[]; guides: string[] };
+    const loading = new Loading(samples.ehrs, samples.compositions, samples.seed, templates, guides);
     const start = performance.now();
     try {
       await this.#kept.replace(id, samples, async () => {

@@ -6,6 +6,7 @@ import { NotKept, responseOf, type Answer } from "./kept";
 import { Local } from "./local";
 
 declare const WASM_URL: string;
+declare const SAMPLES_URL: string;
 declare const SHELL: string[];
 declare const STAMP: string;
 
@@ -37,12 +38,12 @@ let opened: Promise<Local> | undefined;
 
 /** The repository; opened when first needed, and again after it failed. */
 function local(): Promise<Local> {
-  opened ??= Local.open(base, wasm());
+  opened ??= Local.open({ base, wasm: ofShell(WASM_URL), samples: () => ofShell(SAMPLES_URL) });
   return opened;
 }
 
-async function wasm(): Promise<Response> {
-  const url = new URL(WASM_URL, base);
+async function ofShell(name: string): Promise<Response> {
+  const url = new URL(name, base);
   return (await caches.match(url)) ?? fetch(url);
 }
 

@@ -7,9 +7,10 @@ import { refusal, Refusal, Remote } from "./remote";
 import type { Calls, Cancel, Completions, TemplateDescription, Diagnostic, Explained, Failure, Hover, Patient, Reply, Request, Result } from "./protocol";
 
 declare const WASM_URL: string;
+declare const SAMPLES_URL: string;
 
 const base = new URL("./", location.href);
-const opened = Local.open(base, fetch(new URL(WASM_URL, base)), watch(0));
+const opened = Local.open({ base, wasm: fetch(new URL(WASM_URL, base)), samples: () => fetch(new URL(SAMPLES_URL, base)) }, watch(0));
 
 /** The server that is asked instead of the data here. */
 let remote: Remote | null = null;

@@ -11,6 +11,7 @@ use aqlite::aql::{self, Budget, Completion, CsvOptions, Parameter, Parameters, Q
 use aqlite::diag::{Diagnostic, Finding, LineIndex, Severity, Span};
 use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::json as rm_json;
+use aqlite::samples::Generator;
 use aqlite::service::{Answers, Auth, Config, Replayed, Request, Response, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::block_on;
@@ -41,10 +42,12 @@ pub struct Samples(samples::Loading);
 
 #[wasm_bindgen]
 impl Samples {
-    /// Some patients; nothing of them is loaded yet.
+    /// Some patients, with the texts of their templates and guides; nothing of them is loaded yet.
     #[wasm_bindgen(constructor)]
-    pub fn new(ehrs: usize, compositions: usize, seed: u32) -> Samples {
-        Samples(samples::Loading::new(ehrs, compositions, seed.into()))
+    pub fn new(ehrs: usize, compositions: usize, seed: u32, templates: Vec<String>, guides: Vec<String>) -> Samples {
+        let seed = u64::from(seed);
+        let generator = Generator::with_templates(templates.iter().map(String::as_str), seed, ehrs, compositions);
+        Samples(samples::Loading::new(generator, seed, templates, guides))
     }
 
     /// Compositions that are loaded.
@@ -348,7 +351,10 @@ fn byte_offset(text: &str, units: usize) -> usize {
 /// The parameters of a JSON object.
 fn bound(parameters: &str) -> Result<Parameters, JsError> {
     let parameters: Map<String, Value> = serde_json::from_str(parameters)?;
-    Ok(parameters.into_iter().map(|(name, value)| (name, parameter(value))).collect())
+    // One by one: what `collect` does for maps is code of its own.
+    let mut all = Parameters::new();
+    all.extend(parameters.into_iter().map(|(name, value)| (name, parameter(value))));
+    Ok(all)
 }
 
 fn parameter(value: Value) -> Parameter {

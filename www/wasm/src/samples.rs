@@ -1,6 +1,6 @@
 //! Sample patients, loaded under their own identifiers: those of an EHR, a version and a contribution follow from the seed.
 
-use aqlite::samples::{EhrSample, Generator, guides, templates};
+use aqlite::samples::{EhrSample, Generator};
 use aqlite::service::{Moment, Replayed, Request, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::block_on;
@@ -13,6 +13,9 @@ const SYSTEM: &str = "aqlite.local";
 /// Samples on their way into a repository, some at a time.
 pub struct Loading {
     generator: Generator,
+    /// Texts of the templates and of the guides: files beside the module, so that whoever has data of their own need not load them.
+    templates: Vec<String>,
+    guides: Vec<String>,
     seed: u64,
     /// Requests so far.
     number: u32,
@@ -24,8 +27,8 @@ pub struct Loading {
 
 impl Loading {
     /// Nothing is loaded yet.
-    pub fn new(ehrs: usize, compositions: usize, seed: u64) -> Loading {
-        Loading { generator: Generator::new(seed, ehrs, compositions), seed, number: 0, ehr: 0, done: 0 }
+    pub fn new(generator: Generator, seed: u64, templates: Vec<String>, guides: Vec<String>) -> Loading {
+        Loading { generator, templates, guides, seed, number: 0, ehr: 0, done: 0 }
     }
 
     /// Compositions so far.
@@ -49,11 +52,11 @@ impl Loading {
     }
 
     fn define(&mut self, service: &Service<Memory>) -> Result<(), String> {
-        for template in templates() {
-            self.send(service, Request::new("POST", "/rest/openehr/v1/definition/template/adl1.4").with_body("application/xml", template.text))?;
+        for template in std::mem::take(&mut self.templates) {
+            self.send(service, Request::new("POST", "/rest/openehr/v1/definition/template/adl1.4").with_body("application/xml", template))?;
         }
-        for guide in guides() {
-            self.send(service, Request::new("POST", "/v1/definition/gdl").with_body("application/json", guide.text))?;
+        for guide in std::mem::take(&mut self.guides) {
+            self.send(service, Request::new("POST", "/v1/definition/gdl").with_body("application/json", guide))?;
         }
         Ok(())
     }
