@@ -4,6 +4,7 @@ pub mod aql;
 pub mod diag;
 pub mod document;
 pub mod gdl;
+mod order;
 pub mod rm;
 pub mod samples;
 pub mod service;

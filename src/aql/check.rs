@@ -15,6 +15,7 @@ use super::query::{Aggregate, Column, ColumnValue, Condition, Expr, IdentifiedPa
 use super::terminology::Terminology;
 use super::token::{DIAGNOSTICS_LIMIT, Keyword};
 use crate::diag::{Diagnostic, Severity, Span, nearest};
+use crate::order;
 use std::collections::BTreeMap;
 
 /// What a parameter is bound to.
@@ -69,7 +70,7 @@ pub fn examine(ast: &ast::Query, parameters: &Parameters, options: &CheckOptions
     let query = checker.query(ast);
     checker.tell_unbound();
     let mut diagnostics = checker.diagnostics;
-    diagnostics.sort_by_key(|d| d.span.start);
+    order::sort_by_key(&mut diagnostics, |d| d.span.start);
     let wrong = diagnostics.iter().any(|d| d.severity == Severity::Error);
     let mut query = query.filter(|_| !wrong);
     query.iter_mut().for_each(uid::widen);

@@ -8,6 +8,7 @@ use super::scene::{Place, Scene};
 use super::signature::SIGNATURES;
 use super::token::{TokenKind, tokens};
 use crate::diag::{Diagnostic, Span};
+use crate::order;
 use crate::rm::class::Cls;
 
 /// Something that could be written.
@@ -120,7 +121,7 @@ pub fn complete(text: &str, offset: usize, labels: &dyn Labels) -> Vec<Completio
     }
     let prefix = desk.prefix;
     let mut out = desk.out;
-    out.sort_by_key(|c| !c.label.to_lowercase().starts_with(&prefix));
+    order::sort_by_key(&mut out, |c| !c.label.to_lowercase().starts_with(&prefix));
     out
 }
 

@@ -1,10 +1,10 @@
 //! What templates know about a query: archetypes, nodes and paths with the names that clinicians use.
 
+use crate::order;
 use crate::rm::class::Cls;
 use crate::template::Template;
 use crate::template::describe::selector;
 use crate::template::tree::Node;
-use std::collections::BTreeSet;
 
 /// At most so many labels are given for one question.
 const MOST: usize = 500;
@@ -158,8 +158,8 @@ impl<'t> TemplateLabels<'t> {
         let code = if node.node_id.is_empty() { "at0000" } else { &node.node_id };
         let term = template.term(node, self.language, code).map(|t| t.text.clone());
         let text = node.names().first().map(|n| (*n).to_owned()).or(term).unwrap_or_default();
-        let classes: BTreeSet<&str> = values(node).map(|v| v.class_text.as_str()).collect();
-        let detail = if classes.is_empty() { node.class_text.clone() } else { classes.into_iter().collect::<Vec<_>>().join(", ") };
+        let classes = order::distinct(values(node).map(|v| v.class_text.as_str()));
+        let detail = if classes.is_empty() { node.class_text.clone() } else { classes.join(", ") };
         let label = Label { id, text, detail };
         if out.len() < MOST && !out.contains(&label) {
             out.push(label);
@@ -174,7 +174,7 @@ fn values(node: &Node) -> impl Iterator<Item = &Node> {
 }
 
 /// The paths to what people ask about a data value.
-fn data_paths(element: &Node) -> BTreeSet<&'static str> {
+fn data_paths(element: &Node) -> Vec<&'static str> {
     let path = |class: Cls| match class {
         Cls::DV_QUANTITY | Cls::DV_COUNT => "value/magnitude",
         Cls::DV_PROPORTION => "value/numerator",
@@ -183,8 +183,8 @@ fn data_paths(element: &Node) -> BTreeSet<&'static str> {
         Cls::DV_INTERVAL | Cls::DV_MULTIMEDIA => "value",
         _ => "value/value",
     };
-    let paths: BTreeSet<&'static str> = values(element).filter_map(|v| v.class).map(path).collect();
-    if paths.is_empty() { BTreeSet::from(["value"]) } else { paths }
+    let paths = order::distinct(values(element).filter_map(|v| v.class).map(path));
+    if paths.is_empty() { vec!["value"] } else { paths }
 }
 
 fn joined(path: &str, step: &str) -> String {

@@ -8,6 +8,7 @@ use super::hint::{Place, hint};
 use super::query::CompareOp;
 use super::token::{DIAGNOSTICS_LIMIT, Keyword, Token, TokenKind, keyword, tokens};
 use crate::diag::{Diagnostic, Span, nearest};
+use crate::order;
 
 /// The longest text that is read, in bytes.
 pub const TEXT_LIMIT: usize = 256 * 1024;
@@ -27,7 +28,7 @@ pub fn parse(text: &str) -> (Option<Query>, Vec<Diagnostic>) {
     let mut parser = Parser::new(text);
     let query = parser.query();
     let mut diagnostics = parser.diagnostics;
-    diagnostics.sort_by_key(|d| d.span.start);
+    order::sort_by_key(&mut diagnostics, |d| d.span.start);
     (query.filter(|_| diagnostics.is_empty()), diagnostics)
 }
 

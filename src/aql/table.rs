@@ -5,6 +5,7 @@
 //! are named by their alias, else by their path, else by `#` and their number; a name that comes twice gets a number.
 
 use super::result::{Cell, ResultSet};
+use crate::order;
 use crate::rm::Token;
 use crate::rm::json::{Scanner, members, quote_into};
 use std::borrow::Cow;
@@ -135,7 +136,7 @@ fn parts_of<'a>(cells: impl Iterator<Item = &'a Spread<'a>> + Clone) -> Vec<Stri
         let of_class = PARTS.iter().flat_map(|(_, parts)| *parts).position(|p| *p == end);
         (part.starts_with(".upper"), of_class.map_or(0, |p| p + 1))
     };
-    found.sort_by_key(|part| place(part));
+    order::sort_by_key(&mut found, |part| place(part));
     if found.is_empty() { vec![String::new()] } else { found.into_iter().map(str::to_owned).collect() }
 }
 

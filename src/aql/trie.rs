@@ -4,6 +4,7 @@
 //! predicates of all paths together.
 
 use super::query::{CompareOp, IdentifiedPath, Literal, Predicate, PredicateValue, Step};
+use crate::order;
 use crate::rm::class::{Attr, Cls};
 
 /// The paths of one variable.
@@ -170,10 +171,7 @@ fn identity(own: Option<&Predicate>, all: &[Option<&Predicate>]) -> Option<StepK
         return None;
     }
     let is_named = |id: &Option<String>| every().filter(|(other, _)| other == id).all(|(_, name)| name.is_some());
-    let mut key: StepKey = alternatives(own).into_iter().map(|(id, name)| if is_named(&id) { (id, name) } else { (id, None) }).collect();
-    key.sort();
-    key.dedup();
-    Some(key)
+    Some(order::distinct(alternatives(own).into_iter().map(|(id, name)| if is_named(&id) { (id, name) } else { (id, None) })))
 }
 
 /// True when a step with these identifying parts is the node with this key.
@@ -182,10 +180,7 @@ fn covers(key: &StepKey, wanted: &StepKey) -> bool {
         let unnamed = (id.clone(), None);
         if id.is_some() && key.contains(&unnamed) { unnamed } else { (id.clone(), name.clone()) }
     };
-    let mut own: StepKey = wanted.iter().map(as_key).collect();
-    own.sort();
-    own.dedup();
-    own == *key
+    order::distinct(wanted.iter().map(as_key)) == *key
 }
 
 /// The identifying parts (node id, name) of each disjunct; a disjunct without any gives `(None, None)`.

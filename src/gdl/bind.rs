@@ -9,6 +9,7 @@ use super::stored::Reader;
 use super::time::{Clock, Moment};
 use super::value::Value;
 use crate::aql::Found;
+use crate::order;
 use crate::rm::class::Cls;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -204,7 +205,7 @@ impl QueryColumn {
 /// Leaves out what is dated after `now` or holds nothing, and brings the rest into the order of time.
 pub(crate) fn in_order(instances: &mut Vec<Instance>, now: Moment) {
     instances.retain(|i| i.time.is_none_or(|t| t.millis <= now.millis) && i.values.iter().any(|v| !v.is_null()));
-    instances.sort_by_key(|i| i.time.map(|t| t.millis));
+    order::sort_by_key(instances, |i| i.time.map(|t| t.millis));
 }
 
 /// The class in an archetype id such as `openEHR-EHR-OBSERVATION.body_weight.v2`; `None` for anything else.

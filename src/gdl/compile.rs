@@ -4,6 +4,7 @@ use super::expr::ast::{Action, Expr, Function, Operator, Variable};
 use super::guide::{Binding, Condition, Direction, Guide, Rule, Step};
 use super::value::Value;
 use crate::diag::{Diagnostic, Span};
+use crate::order;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -216,7 +217,7 @@ impl Guide {
         let mut compiled = compiler.guide_body();
         compiled.problems.splice(0..0, self.problems.iter().cloned());
         super::lint::check(&mut compiled);
-        compiled.problems.sort_by_key(|p| p.span.start);
+        order::sort_by_key(&mut compiled.problems, |p| p.span.start);
         compiled
     }
 }
@@ -235,7 +236,7 @@ struct Compiler<'g> {
 impl<'g> Compiler<'g> {
     fn new(guide: &'g Guide) -> Compiler<'g> {
         let mut order: Vec<(usize, &Rule)> = guide.rules.iter().enumerate().collect();
-        order.sort_by_key(|(_, r)| std::cmp::Reverse(r.priority));
+        order::sort_by_key(&mut order, |(_, r)| std::cmp::Reverse(r.priority));
         let plan = |(source, rule): &(usize, &Rule)| RulePlan {
             id: Arc::from(rule.id.as_str()),
             when: Vec::new(),
@@ -578,9 +579,7 @@ impl<'g> Compiler<'g> {
         if list.is_empty() {
             condition.variables(&mut |v| list.push(v));
         }
-        let mut slots: Vec<usize> = list.iter().map(|v| self.slot(&v.code)).collect();
-        slots.sort_unstable();
-        slots.dedup();
+        let slots: Vec<usize> = order::distinct(list.iter().map(|v| self.slot(&v.code)));
         let first = Id::try_from(self.out.ops.len()).unwrap_or(Id::MAX);
         for slot in &slots {
             self.push(Op::Read(*slot, Attribute::Whole));

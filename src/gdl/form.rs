@@ -8,6 +8,7 @@ use super::fixture::{literal, text_form};
 use super::guide::{Binding, Direction, Element, Guide};
 use super::time::TimeUnit;
 use super::value::Value;
+use crate::order;
 use serde::Serialize;
 
 /// An input variable as a form shows it.
@@ -190,7 +191,7 @@ fn options(guide: &Guide, element: &Element, uses: &Uses<'_>, values: &[&Value],
         found.extend(bound.flat_map(|(_, _, term)| bound_codes(guide, term, language)));
         found.extend(values.iter().filter(|v| matches!(v, Value::Ordinal(_)) || is_code(v)).map(|v| (*v).clone()));
     }
-    found.sort_by_key(|v| if let Value::Ordinal(o) = v { o.value } else { 0 });
+    order::sort_by_key(&mut found, |v| if let Value::Ordinal(o) = v { o.value } else { 0 });
     let mut choices: Vec<Choice> = Vec::new();
     for value in &found {
         let choice = Choice { literal: text_form(value), text: super::calc::shown(value) };

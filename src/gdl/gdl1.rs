@@ -5,6 +5,7 @@ use super::expr::parse;
 use super::guide::Condition;
 use super::item::{Item, Kind};
 use crate::diag::Span;
+use crate::order;
 
 /// The function of a binding: `LAST` keeps the latest instance. Any other function is left out.
 pub(crate) fn predicate_of_function(function: &str, model_id: &str, span: Span) -> Option<Condition> {
@@ -108,7 +109,7 @@ fn with_unit(statements: &mut Item) {
             Ok((action, _)) => action.variables(&mut visit),
             Err(_) => parse::condition(text).iter().for_each(|(expr, _)| expr.variables(&mut visit)),
         }
-        ends.sort_unstable();
+        order::sort(&mut ends);
         ends.iter().rev().filter_map(|end| end.checked_sub(1)).for_each(|last| text.replace_range(last..=last, ""));
     }
 }

@@ -11,6 +11,7 @@ use super::stored::Reader;
 use super::time::Clock;
 use super::value::Value;
 use crate::aql::Found;
+use crate::order;
 use hashbrown::HashMap;
 
 /// The data that a guide reads, of many EHRs.
@@ -96,9 +97,7 @@ impl<'g> Population<'g> {
 
     /// The EHRs that have any data that the guide reads, in the order of their ids.
     pub fn ehr_ids(&self) -> Vec<String> {
-        let mut ids: Vec<String> = self.numbers.keys().cloned().collect();
-        ids.sort_unstable();
-        ids
+        order::distinct(self.numbers.keys().cloned())
     }
 
     /// Runs the guide on every EHR that has data and hands each result to `visit`. `like` gives language, switches and terminology.

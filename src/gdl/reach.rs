@@ -4,6 +4,7 @@
 use super::expr::ast::{Expr, Operator, Variable};
 use super::guide::{Condition, Guide};
 use super::value::Value;
+use crate::order;
 use std::collections::{HashMap, HashSet};
 
 /// Why the conditions of a list can never all be true: the one that cannot, and in words how so.
@@ -25,7 +26,7 @@ impl<'g> Reach<'g> {
     /// The rules that can never fire, by their place in the guide, with the reason.
     pub fn unreachable(mut self, guide: &'g Guide) -> Vec<(usize, Reason<'g>)> {
         let mut order: Vec<usize> = (0..guide.rules.len()).collect();
-        order.sort_by_key(|i| guide.rules.get(*i).map(|r| std::cmp::Reverse(r.priority)));
+        order::sort_by_key(&mut order, |i| guide.rules.get(*i).map(|r| std::cmp::Reverse(r.priority)));
         let mut found = Vec::new();
         for (i, rule) in order.into_iter().filter_map(|i| Some((i, guide.rules.get(i)?))) {
             let reason = self.never(&rule.when);

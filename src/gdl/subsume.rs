@@ -3,8 +3,9 @@
 use super::compile::{CompiledGuide, Op};
 use super::expr::ast::Operator;
 use super::run::Terminology;
-use super::value::{Coded, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use super::value::Value;
+use crate::order;
+use std::collections::HashSet;
 
 /// The question whether a code falls under another of its terminology, or is one of a value set.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -21,47 +22,51 @@ pub struct Subsumption {
 
 /// Answers to such questions.
 #[derive(Clone, Default, Debug)]
-pub struct Subsumptions(BTreeMap<String, BTreeMap<String, BTreeMap<String, bool>>>);
+pub struct Subsumptions(Vec<(Subsumption, bool)>);
 
 impl Subsumptions {
     /// Adds an answer.
     pub fn answer(&mut self, question: Subsumption, falls: bool) {
-        let Subsumption { terminology, ancestor, code, .. } = question;
-        self.0.entry(terminology).or_default().entry(ancestor).or_default().insert(code, falls);
+        match self.place(&question.terminology, &question.ancestor, &question.code) {
+            Ok(at) => self.0.get_mut(at).into_iter().for_each(|(_, known)| *known = falls),
+            Err(at) => self.0.insert(at, (question, falls)),
+        }
+    }
+
+    fn place(&self, terminology: &str, ancestor: &str, code: &str) -> Result<usize, usize> {
+        self.0.binary_search_by(|(s, _)| (&*s.terminology, &*s.ancestor, &*s.code).cmp(&(terminology, ancestor, code)))
     }
 }
 
 impl Terminology for Subsumptions {
     fn subsumes(&self, terminology: &str, ancestor: &str, code: &str) -> Option<bool> {
-        self.0.get(terminology)?.get(ancestor)?.get(code).copied()
+        self.place(terminology, ancestor, code).ok().and_then(|at| self.0.get(at)).map(|(_, falls)| *falls)
     }
 }
 
 impl CompiledGuide {
     /// What a run on these values may ask a terminology: for each code of theirs whose terminology a term is bound in that stands
     /// right of an `is_a`, whether it falls under what the term is bound to.
-    pub fn subsumptions<'v>(&self, values: impl IntoIterator<Item = &'v Value>) -> BTreeSet<Subsumption> {
+    pub fn subsumptions<'v>(&self, values: impl IntoIterator<Item = &'v Value>) -> Vec<Subsumption> {
         let terms = self.terms_of_is_a();
-        let mut found = BTreeSet::new();
         if terms.is_empty() {
-            return found;
+            return Vec::new();
         }
-        let mut distinct: BTreeSet<&Coded> = BTreeSet::new();
-        values.into_iter().for_each(|value| distinct.extend(value.code()));
-        self.constants.iter().for_each(|value| distinct.extend(value.code()));
-        distinct.into_iter().for_each(|code| self.asked_of(code, &terms, &mut found));
-        found
+        let mut different: HashSet<(&str, &str)> = HashSet::new();
+        values.into_iter().for_each(|value| different.extend(key(value)));
+        self.constants.iter().for_each(|value| different.extend(key(value)));
+        order::distinct(different.into_iter().flat_map(|(terminology, code)| self.asked_of(terminology, code, &terms)))
     }
 
-    fn asked_of(&self, code: &Coded, terms: &[&str], found: &mut BTreeSet<Subsumption>) {
-        let bindings = self.guide.term_bindings.iter().filter(|b| b.terminology.eq_ignore_ascii_case(&code.terminology));
-        for binding in bindings {
-            for ancestor in terms.iter().flat_map(|term| binding.bound_to(term)).filter(|ancestor| **ancestor != *code.code) {
-                let (terminology, code) = (code.terminology.to_string(), code.code.to_string());
+    fn asked_of(&self, terminology: &str, code: &str, terms: &[&str]) -> Vec<Subsumption> {
+        let mut found = Vec::new();
+        for binding in self.guide.term_bindings.iter().filter(|b| b.terminology.eq_ignore_ascii_case(terminology)) {
+            for ancestor in terms.iter().flat_map(|term| binding.bound_to(term)).filter(|ancestor| **ancestor != *code) {
                 let is_set = binding.sets.iter().any(|(_, set)| set == ancestor);
-                found.insert(Subsumption { terminology, ancestor: ancestor.clone(), is_set, code });
+                found.push(Subsumption { terminology: terminology.to_owned(), ancestor: ancestor.clone(), is_set, code: code.to_owned() });
             }
         }
+        found
     }
 
     /// The terms that stand right of an `is_a`.
@@ -76,4 +81,9 @@ impl CompiledGuide {
         });
         constants.map(|term| &*term.code).collect()
     }
+}
+
+/// The terminology and the code of a coded value.
+fn key(value: &Value) -> Option<(&str, &str)> {
+    value.code().map(|code| (&*code.terminology, &*code.code))
 }

@@ -208,9 +208,9 @@ impl Moment {
             o => format!("{}{:02}:{:02}", if o < 0 { '-' } else { '+' }, o.abs() / 3600, o.abs() / 60 % 60),
         };
         match self.precision {
-            Precision::Date => local.format("%Y-%m-%d").to_string(),
-            Precision::Time => format!("{}{}", local.format("%H:%M:%S%.f"), zone()),
-            Precision::DateTime => format!("{}{}", local.format("%Y-%m-%dT%H:%M:%S%.f"), zone()),
+            Precision::Date => local.date().to_string(),
+            Precision::Time => format!("{}{}", local.time(), zone()),
+            Precision::DateTime => format!("{}T{}{}", local.date(), local.time(), zone()),
         }
     }
 

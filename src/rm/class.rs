@@ -4,6 +4,7 @@
 //! `cargo xtask gen-rm` writes from `class_table.tsv` (RM Release 1.1.0 as a superset of 1.0.2–1.1.0).
 
 use super::class_table::{ATTR_NAMES, CLASSES};
+use crate::order;
 use std::fmt;
 use std::sync::LazyLock;
 use std::sync::OnceLock;
@@ -80,7 +81,7 @@ impl Card {
 /// The classes in the order of their names.
 static BY_NAME: LazyLock<Vec<Cls>> = LazyLock::new(|| {
     let mut classes: Vec<Cls> = Cls::all().collect();
-    classes.sort_unstable_by_key(|c| c.name());
+    order::sort_by_key(&mut classes, |c| c.name());
     classes
 });
 

@@ -5,6 +5,7 @@
 //! sender's own.
 
 use super::class::{Attr, Cls};
+use crate::order;
 
 const NONE: u32 = u32::MAX;
 
@@ -142,7 +143,7 @@ impl Tree {
             at = node.next;
         }
         if !sorted {
-            children.sort_by_key(|(position, _)| *position);
+            order::sort_by_key(&mut children, |(position, _)| *position);
             self.relink(id, &children.iter().map(|(_, child)| *child).collect::<Vec<_>>());
         }
     }

@@ -2,13 +2,13 @@
 
 use crate::aql::{TerminologyAnswer, TerminologyError};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 /// How deep a `contains` may nest.
 const DEPTH: usize = 64;
 
 /// A code with its system; the system of a bare code is empty.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Coding {
     /// `system`.
     pub system: String,
@@ -72,8 +72,8 @@ impl ValueSet {
 
     /// Its codes, in their order; `imported` gives those of a value set that it imports.
     pub fn codes(&self, imported: &dyn Fn(&str) -> Vec<Coding>) -> Vec<Coding> {
-        let excluded: BTreeSet<Coding> = self.exclude.iter().flat_map(|part| part.codes(imported)).collect();
-        let mut seen = BTreeSet::new();
+        let excluded: HashSet<Coding> = self.exclude.iter().flat_map(|part| part.codes(imported)).collect();
+        let mut seen = HashSet::new();
         let mut all: Vec<Coding> = self.include.iter().flat_map(|part| part.codes(imported)).collect();
         all.retain(|coding| !excluded.contains(coding) && seen.insert(coding.clone()));
         all
@@ -85,7 +85,7 @@ impl Part {
         let mut sets = self.concepts.iter().cloned().chain(self.imports.iter().map(|url| imported(url)));
         let mut common = sets.next().unwrap_or_default();
         for set in sets {
-            let set: BTreeSet<Coding> = set.into_iter().collect();
+            let set: HashSet<Coding> = set.into_iter().collect();
             common.retain(|coding| set.contains(coding));
         }
         common

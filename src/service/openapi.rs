@@ -6,6 +6,7 @@ use super::root::VERSION;
 use super::route::{Operation, Part, ROUTES, Route};
 use super::template::WEB_TEMPLATE;
 use crate::document::ObjectKind;
+use crate::order;
 use serde_json::{Map, Value, json};
 
 /// What is said of all routes with one kind of operation, beyond what the table says.
@@ -330,7 +331,7 @@ fn operation(route: &Route) -> Value {
 fn responses(kind: &Kind) -> Map<String, Value> {
     let of_bodies = OF_BODIES.iter().filter(|_| !kind.sends.is_empty());
     let mut statuses: Vec<u16> = kind.statuses.iter().chain(&OF_ACCESS).chain(of_bodies).copied().collect();
-    statuses.sort_unstable();
+    order::sort(&mut statuses);
     let response = |status: u16| match status {
         200 | 201 if !kind.gives.is_empty() => json!({ "description": super::error::reason(status), "content": content(kind.gives) }),
         200..400 => json!({ "description": super::error::reason(status) }),

@@ -11,11 +11,11 @@ use super::error::Failure;
 use super::ids::Target;
 use super::negotiate::{Format, wanted_format};
 use super::simplified::Shown;
+use crate::order;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::tree::NodeRef;
 use crate::store::repository::{Repository, Which};
-use std::collections::BTreeMap;
 
 /// Most references that are resolved in one answer.
 const RESOLVED: usize = 100;
@@ -29,14 +29,15 @@ impl<R: Repository> Service<R> {
         let mut references = Vec::new();
         collect(node, &mut references);
         let mut text = json::write(node);
-        let mut places = BTreeMap::new();
+        let mut places: Vec<(usize, usize, Option<String>)> = Vec::new();
         for reference in references.into_iter().take(RESOLVED) {
             let own = json::write(reference);
-            let Some((at, _)) = text.match_indices(&own).find(|(at, _)| !places.contains_key(at)) else { continue };
+            let Some((at, _)) = text.match_indices(&own).find(|(at, _)| places.iter().all(|(taken, ..)| taken != at)) else { continue };
             let found = self.referred(call, owner, reference, node.class() == Cls::CONTRIBUTION).await?;
-            places.insert(at, (own.len(), found));
+            places.push((at, own.len(), found));
         }
-        for (at, (length, found)) in places.into_iter().rev() {
+        order::sort_by_key(&mut places, |(at, ..)| *at);
+        for (at, length, found) in places.into_iter().rev() {
             if let Some(found) = found {
                 text.replace_range(at..at + length, &found);
             }

@@ -17,7 +17,7 @@ use super::owner::Owner;
 use crate::rm::json::{elements, members, quote_into};
 use crate::store::repository::{ItemTag, Repository, TagList};
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 /// Most tags of a target.
 const MOST: usize = 1_000;
@@ -200,7 +200,7 @@ fn checked(target: String, tags: Vec<ItemTag>) -> Result<TagList, Failure> {
     if tags.len() > MOST || bytes > BYTES {
         return Err(Failure::bad(format!("a target has at most {MOST} tags of {BYTES} bytes together")));
     }
-    let mut known = BTreeSet::new();
+    let mut known = HashSet::new();
     for tag in &tags {
         match &tag.path {
             _ if tag.key.trim().is_empty() => return Err(Failure::bad("a tag needs a key")),

@@ -20,8 +20,7 @@ use crate::aql::ast::Query;
 use crate::aql::{Terminology, TerminologyAnswer, TerminologyCall, TerminologyError, terminology_calls};
 use crate::gdl::{Subsumption, Subsumptions};
 use crate::store::repository::Repository;
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::pin::Pin;
 
 /// How many different questions one query may ask.
@@ -63,7 +62,7 @@ pub enum Unreachable {
 
 /// The answers to everything that a query asks of terminologies.
 #[derive(Default)]
-pub struct Answers(BTreeMap<TerminologyCall, Result<TerminologyAnswer, TerminologyError>>);
+pub struct Answers(Vec<(TerminologyCall, Result<TerminologyAnswer, TerminologyError>)>);
 
 impl Answers {
     /// True when a server was asked, so that the answer may change although nothing here does.
@@ -74,7 +73,7 @@ impl Answers {
 
 impl Terminology for Answers {
     fn ask(&self, call: &TerminologyCall) -> Result<TerminologyAnswer, TerminologyError> {
-        self.0.get(call).cloned().unwrap_or_else(|| Err(absent()))
+        self.0.iter().find(|(asked, _)| asked == call).map_or_else(|| Err(absent()), |(_, answer)| answer.clone())
     }
 }
 
@@ -182,8 +181,9 @@ impl<R: Repository> Service<R> {
                 return Err(Failure::bad(format!("the query asks terminologies more than {QUESTIONS} questions; ask in several queries")));
             }
             let question = Question::of(&call);
-            if let Entry::Vacant(vacant) = answers.0.entry(call) {
-                vacant.insert(self.answer_of(&question).await?);
+            if answers.0.iter().all(|(asked, _)| *asked != call) {
+                let answer = self.answer_of(&question).await?;
+                answers.0.push((call, answer));
             }
         }
         Ok(answers)
@@ -198,7 +198,7 @@ impl<R: Repository> Service<R> {
     }
 
     /// Whether codes fall under others, as a guide asks. What no terminology knows has no answer, and counts by its text.
-    pub(crate) async fn falls_under(&self, questions: BTreeSet<Subsumption>) -> Result<Result<Subsumptions, TerminologyError>, Failure> {
+    pub(crate) async fn falls_under(&self, questions: Vec<Subsumption>) -> Result<Result<Subsumptions, TerminologyError>, Failure> {
         let mut answers = Subsumptions::default();
         let asked: Vec<(Subsumption, Question)> = questions.into_iter().filter_map(|s| Question::of_subsumption(&s).map(|q| (s, q))).collect();
         if asked.len() > SUBSUMPTIONS && self.terminology.is_some() {

@@ -1,7 +1,7 @@
 //! Points in time as the interface writes and reads them.
 
 use super::error::Failure;
-use chrono::{DateTime, NaiveDate, NaiveDateTime, SecondsFormat, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 
 /// ISO 8601 extended in UTC with microseconds, so that text order is time order: `2026-11-20T22:15:00.123456+00:00`.
 pub(crate) fn iso(micros: i64) -> String {
@@ -11,7 +11,7 @@ pub(crate) fn iso(micros: i64) -> String {
 /// The date of HTTP headers: `Fri, 20 Nov 2026 22:15:00 GMT`.
 pub(crate) fn http_date(iso: &str) -> Option<String> {
     let time = DateTime::parse_from_rfc3339(iso).ok()?.with_timezone(&Utc);
-    Some(time.format("%a, %d %b %Y %H:%M:%S GMT").to_string())
+    Some(time.to_rfc2822().replace("+0000", "GMT"))
 }
 
 /// The parameter `version_at_time`, in the form of [`iso`]: extended ISO 8601; a `+` that a form decoder turned into a
@@ -23,15 +23,13 @@ pub(crate) fn at_time(text: &str) -> Result<String, Failure> {
 /// A parameter that is a time.
 pub(crate) fn time_of(key: &str, text: &str) -> Result<String, Failure> {
     let text = text.trim().replace(' ', "+");
-    let read = DateTime::parse_from_rfc3339(&text).map(|t| t.with_timezone(&Utc)).ok().or_else(|| without_zone(&text));
-    read.map(|time| time.to_rfc3339_opts(SecondsFormat::Micros, false))
+    let read = LEFT_OUT.iter().find_map(|rest| DateTime::parse_from_rfc3339(&format!("{text}{rest}")).ok());
+    read.map(|time| time.with_timezone(&Utc).to_rfc3339_opts(SecondsFormat::Micros, false))
         .ok_or_else(|| Failure::bad(format!("`{key}` is not a time: expected ISO 8601 such as `2026-01-31T08:15:00.000+01:00`")))
 }
 
-fn without_zone(text: &str) -> Option<DateTime<Utc>> {
-    let full = ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%dT%H:%M"].iter().find_map(|form| NaiveDateTime::parse_from_str(text, form).ok());
-    full.or_else(|| NaiveDate::parse_from_str(text, "%Y-%m-%d").ok()?.and_hms_opt(0, 0, 0)).map(|time| time.and_utc())
-}
+/// What a time may leave out at its end, and what it means then.
+const LEFT_OUT: [&str; 4] = ["", "Z", ":00Z", "T00:00:00Z"];
 
 fn moment(micros: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_micros(micros).unwrap_or_default()
@@ -48,6 +46,8 @@ mod tests {
         {
             assert_eq!(at_time(text).unwrap(), expected, "{text}");
         }
+        assert_eq!(at_time("2026-01-31").unwrap(), "2026-01-31T00:00:00.000000+00:00");
+        assert_eq!(at_time("2026-01-31T07:15:00.25").unwrap(), "2026-01-31T07:15:00.250000+00:00");
         assert!(at_time("yesterday").is_err());
         assert_eq!(iso(1_500_000), "1970-01-01T00:00:01.500000+00:00");
         assert_eq!(http_date("2026-11-20T22:15:00.123456+00:00").unwrap(), "Fri, 20 Nov 2026 22:15:00 GMT");

@@ -9,6 +9,7 @@ use super::repository::{
 };
 use super::scan::Scan;
 use crate::document::{Batch, Doc, DocRow, DocState, EhrRow, Fragment, NothingKnown, ObjectKind, Shapes, pack};
+use crate::order;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::tree::Tree;
@@ -35,14 +36,14 @@ struct State {
     contributions: Vec<Stated>,
     contribution_uids: Index,
     /// By target.
-    tags: BTreeMap<String, (String, Vec<ItemTag>)>,
+    tags: HashMap<String, (String, Vec<ItemTag>)>,
     /// The newest version of each object.
     objects: Index,
     /// For each document the version before it.
     before: Vec<Option<u32>>,
     /// Versions that say beside their document what it does not tell.
     odd: HashMap<u32, Version>,
-    definitions: BTreeMap<(DefinitionKind, String, String), Definition>,
+    definitions: HashMap<(DefinitionKind, String, String), Definition>,
     shapes: Shapes,
     batch: Batch,
     ordinal: u64,
@@ -569,7 +570,9 @@ impl Repository for Memory {
     async fn tags(&self, ehr_id: &str, target: Option<&str>) -> Result<Vec<TagList>, StoreError> {
         let state = self.state.borrow();
         let wanted = state.tags.iter().filter(|(t, (owner, _))| owner == ehr_id && target.is_none_or(|target| target == t.as_str()));
-        Ok(wanted.map(|(target, (_, tags))| TagList { target: target.clone(), tags: tags.clone() }).collect())
+        let mut lists: Vec<TagList> = wanted.map(|(target, (_, tags))| TagList { target: target.clone(), tags: tags.clone() }).collect();
+        order::sort_by(&mut lists, &|a, b| a.target.cmp(&b.target));
+        Ok(lists)
     }
 
     async fn delete_objects(&self, ehr_id: &str, objects: &[String]) -> Result<(), StoreError> {
@@ -644,7 +647,7 @@ impl Repository for Memory {
         let state = self.state.borrow();
         let listed = state.definitions.iter().filter(|((k, name, _), _)| *k == kind && name.starts_with(prefix));
         let mut found: Vec<Definition> = listed.map(|(_, d)| Definition { body: String::new(), ..d.clone() }).collect();
-        found.sort_by(by_name);
+        order::sort_by(&mut found, &by_name);
         Ok(found)
     }
 

@@ -2,9 +2,9 @@
 
 use super::scan::{ArchetypeGroup, Scan};
 use crate::document::{ItemKind, ObjectKind, Shape};
+use crate::order;
 use crate::rm::class::Attr;
 use crate::rm::id::ArchetypeId;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The archetype ids that stand in shapes; `None` when a document of these shapes may name others in its slots.
@@ -15,7 +15,7 @@ pub(crate) fn archetypes_of(shapes: &[Arc<Shape>]) -> Option<Vec<String>> {
     if shapes.iter().any(open) {
         return None;
     }
-    let found: BTreeSet<&str> = shapes.iter().flat_map(|shape| shape.archetypes()).collect();
+    let found = order::distinct(shapes.iter().flat_map(|shape| shape.archetypes()));
     Some(found.into_iter().map(str::to_owned).collect())
 }
 

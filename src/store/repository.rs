@@ -4,6 +4,7 @@
 
 use super::scan::Scan;
 use crate::document::{Batch, ObjectKind, Packed};
+use crate::order;
 use std::fmt;
 
 /// An EHR, the record of one patient.
@@ -82,7 +83,7 @@ pub struct ItemTag {
 impl TagList {
     /// A list in the order in which lists are kept.
     pub fn new(target: String, mut tags: Vec<ItemTag>) -> TagList {
-        tags.sort_unstable();
+        order::sort(&mut tags);
         TagList { target, tags }
     }
 }

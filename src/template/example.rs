@@ -12,6 +12,7 @@ use super::draft;
 use super::tree::{Attribute, Constraint, Node, Template};
 use super::validate::validate;
 use crate::diag::{Finding, Severity};
+use crate::order;
 use crate::rm;
 use crate::rm::class::{Attr, AttrDef, Cls};
 use crate::rm::id::ArchetypeId;
@@ -213,7 +214,7 @@ impl<'t> Place<'t> {
                 return Err(problems.into_iter().chain(found).collect());
             }
         }
-        list.made.sort_by_key(|(index, _)| *index);
+        order::sort_by_key(&mut list.made, |(index, _)| *index);
         Ok(list.made.into_iter().map(|(_, draft)| draft).collect())
     }
 
@@ -375,7 +376,7 @@ impl<'t> Members<'t, '_> {
         for (index, child) in self.attribute.children.iter().enumerate().filter(|(i, c)| has_room(*i, c)) {
             found.push((is_slot(child), self.count(index), index));
         }
-        found.sort_unstable();
+        order::sort(&mut found);
         found.into_iter().map(|(_, _, index)| index).collect()
     }
 }

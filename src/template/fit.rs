@@ -1,6 +1,7 @@
 //! Which constraint an object belongs to: by class, by node or archetype id, among equals by name.
 
 use super::tree::{Attribute, Constraint, Node, Template};
+use crate::order;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::tree::NodeRef;
 
@@ -40,7 +41,7 @@ pub(super) fn choose(object: NodeRef<'_>, attribute: &Attribute, template: &Temp
     let mut own: Vec<&Candidate<'_>> = nodes.iter().filter(|c| !name_decides || has_name(object, c.node, template)).collect();
     let full = object.text_along(&[Attr::NAME, Attr::VALUE]).unwrap_or_default();
     let count = |c: &Candidate<'_>| counts.get(c.index).map_or(0, |n| u32::try_from(*n).unwrap_or(u32::MAX));
-    own.sort_by_key(|c| (!c.node.names().contains(&full), !has_name(object, c.node, template), count(c) >= c.node.occurrences.lower));
+    order::sort_by_key(&mut own, |c| (!c.node.names().contains(&full), !has_name(object, c.node, template), count(c) >= c.node.occurrences.lower));
     let has_room = |c: &&&Candidate<'_>| c.node.occurrences.upper.is_none_or(|upper| count(c) < upper);
     let fitting = || own.iter().filter(|c| c.fit == Fit::Yes);
     let best = fitting().find(has_room).or_else(|| fitting().next()).map(|c| c.index);

@@ -11,9 +11,10 @@ use super::tree::{
 };
 use super::xml::{Document, Xml};
 use crate::diag::Diagnostic;
+use crate::order;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::time::TemporalKind;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::str::FromStr;
 
 impl Template {
@@ -60,7 +61,7 @@ fn template(root: Xml<'_>, definition: Xml<'_>, id: String) -> Template {
     let own = reader.roots.first();
     let concept = own.and_then(|r| r.terms.get(&language)?.get(&node.node_id)).map(|t| t.text.clone());
     let mut languages: Vec<String> = own.map(|r| r.terms.keys().cloned().collect()).unwrap_or_default();
-    languages.sort_by_key(|l| *l != language);
+    order::sort_by_key(&mut languages, |l| *l != language);
     Template {
         version: version(&id),
         concept: concept.unwrap_or_else(|| concept_of(&id).to_owned()),
@@ -114,7 +115,7 @@ fn terms(terminology: Xml<'_>) -> BTreeMap<String, BTreeMap<String, Term>> {
 }
 
 /// The codes of each value set.
-fn value_sets(terminology: Xml<'_>) -> BTreeMap<String, Vec<String>> {
+fn value_sets(terminology: Xml<'_>) -> HashMap<String, Vec<String>> {
     let sets = terminology.all("value_sets").filter_map(|set| {
         let id = set.attribute("id").or_else(|| set.text_along(&["id"]))?;
         Some((id.to_owned(), set.all("members").map(|m| m.text().to_owned()).collect()))
@@ -124,7 +125,7 @@ fn value_sets(terminology: Xml<'_>) -> BTreeMap<String, Vec<String>> {
 
 struct Reader<'d> {
     root: Xml<'d>,
-    sets: BTreeMap<String, Vec<String>>,
+    sets: HashMap<String, Vec<String>>,
     roots: Vec<ArchetypeRoot>,
     /// The first thing that the tree cannot say.
     unknown: Option<Diagnostic>,

@@ -4,7 +4,7 @@ use super::pattern::Pattern;
 use crate::diag::Diagnostic;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::time::TemporalKind;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 /// An operational template.
@@ -279,8 +279,8 @@ impl Template {
 
     /// Every text that the template itself knows: names, terms, codes, units, terminologies, languages and ids. A leaf of
     /// a document with such a text may be a constant of its shape; any other text is the patient's.
-    pub fn texts(&self) -> BTreeSet<&str> {
-        let mut texts = BTreeSet::from([self.template_id.as_str(), self.concept.as_str(), self.archetype_id.as_str()]);
+    pub fn texts(&self) -> HashSet<&str> {
+        let mut texts = HashSet::from([self.template_id.as_str(), self.concept.as_str(), self.archetype_id.as_str()]);
         texts.extend(self.languages.iter().map(String::as_str));
         for root in &self.roots {
             texts.insert(&root.archetype_id);
@@ -337,7 +337,7 @@ impl Node {
         constraints.filter_map(|c| if let Constraint::Code { codes, .. } = c { Some(codes) } else { None }).flatten().map(String::as_str).collect()
     }
 
-    fn texts<'t>(&'t self, texts: &mut BTreeSet<&'t str>) {
+    fn texts<'t>(&'t self, texts: &mut HashSet<&'t str>) {
         texts.extend([self.node_id.as_str(), self.archetype_id.as_deref().unwrap_or_default()]);
         match &self.constraint {
             Constraint::Text { list, .. } => texts.extend(list.iter().map(String::as_str)),

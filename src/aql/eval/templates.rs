@@ -23,6 +23,7 @@ use crate::aql::plan::{PathSet, Plan};
 use crate::aql::query::{ClassExpr, Predicate};
 use crate::aql::trie::Trie;
 use crate::document::{Batch, Doc, Fragment, Table};
+use crate::order;
 use crate::rm::class::Cls;
 use hashbrown::HashMap;
 use std::cell::Cell;
@@ -143,7 +144,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 found.push((at, hits));
             }
         }
-        found.sort_unstable_by_key(|(at, _)| *at);
+        order::sort_by_key(&mut found, |(at, _)| *at);
         let hits: Vec<Hits> = found.into_iter().map(|(_, hits)| hits).collect();
         self.join(&hits, rest_is_true, output)
     }
@@ -593,7 +594,7 @@ impl PartsOfStep {
 /// The anchors in the order in which they are searched: those with conditions first, for they leave few documents to the others.
 fn most_asked_first(per_anchor: &[Vec<Conjunct<'_>>]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..per_anchor.len()).collect();
-    order.sort_by_key(|at| std::cmp::Reverse(per_anchor.get(*at).map_or(0, Vec::len)));
+    order::sort_by_key(&mut order, |at| std::cmp::Reverse(per_anchor.get(*at).map_or(0, Vec::len)));
     order
 }
 

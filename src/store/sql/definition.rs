@@ -4,6 +4,7 @@ use super::large::{Large, read_rests, rests};
 use super::read::{EHR, ehr_of};
 use super::value::{Fields, Row, Sql, SqlError, Statement};
 use super::{SqlRepository, next_revision};
+use crate::order;
 use crate::store::by_name;
 use crate::store::repository::{Definition, DefinitionKind, Ehr, StoreError};
 
@@ -74,7 +75,7 @@ impl<S: Sql> SqlRepository<S> {
 /// The definitions of a list, by name and SEMVER.
 fn listed(rows: Vec<Row>) -> Result<Vec<Definition>, StoreError> {
     let mut found = rows.into_iter().map(|row| head(&mut Fields::of(row))).collect::<Result<Vec<_>, _>>()?;
-    found.sort_by(by_name);
+    order::sort_by(&mut found, &by_name);
     Ok(found)
 }
 

@@ -1,5 +1,6 @@
 //! Whether what was written gives back the document: which objects must be written otherwise, and what is let pass.
 
+use crate::order;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::tree::{Kind, NodeId, NodeRef};
 use crate::template::fit::plain_name;
@@ -26,10 +27,8 @@ pub(super) fn compare(document: NodeRef<'_>, again: Option<NodeRef<'_>>, places:
         Some(again) => comparison.nodes(document, again, document.id()),
         None => drop(comparison.outcome.lost.insert(document.id())),
     }
-    let Outcome { lost, mut left } = comparison.outcome;
-    left.sort_unstable();
-    left.dedup();
-    Outcome { lost, left }
+    let Outcome { lost, left } = comparison.outcome;
+    Outcome { lost, left: order::distinct(left) }
 }
 
 struct Comparison<'p> {

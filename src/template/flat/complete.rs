@@ -5,6 +5,7 @@ use super::form::Form;
 use super::read::Reader;
 use super::{shown, suffix};
 use crate::diag::near;
+use crate::order;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::terminology;
 use crate::template::draft::Draft;
@@ -418,10 +419,7 @@ impl<'r> Reader<'r, '_> {
 
     /// Identifiers by number, and what a reference needs.
     pub fn complete_party(&mut self, draft: &mut Draft<'r>, form: &'r Form<'_>) {
-        let mut numbers: Vec<u32> = form.values.iter().filter(|given| given.suffix.starts_with("identifiers_")).map(|given| given.index).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        for number in numbers {
+        for number in order::distinct(form.values.iter().filter(|given| given.suffix.starts_with("identifiers_")).map(|given| given.index)) {
             let mut identifier = Draft::object(Cls::DV_IDENTIFIER);
             for (name, attr) in [("issuer", Attr::ISSUER), ("assigner", Attr::ASSIGNER), ("id", Attr::ID), ("type", Attr::TYPE)] {
                 let value = form.value_at(&format!("identifiers_{name}"), number);

@@ -3,6 +3,7 @@
 use super::complete::{mode, put_code};
 use super::form::{Form, NOTHING, Part};
 use super::read::{Reader, attr_of, standing};
+use crate::order;
 use crate::rm::class::{Attr, Card, Cls};
 use crate::rm::terminology;
 use crate::rm::time::{Temporal, TemporalKind};
@@ -182,10 +183,7 @@ impl<'r> Reader<'r, '_> {
             one.split("::").zip(names).for_each(|(text, (_, attr))| identifier.put(attr, Draft::text(text)));
             performer.add(Attr::IDENTIFIERS, identifier);
         }
-        let mut numbers: Vec<u32> = form.values.iter().filter(|given| !given.suffix.is_empty()).map(|given| given.index).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        for number in numbers {
+        for number in order::distinct(form.values.iter().filter(|given| !given.suffix.is_empty()).map(|given| given.index)) {
             let mut identifier = Draft::object(Cls::DV_IDENTIFIER);
             for (name, attr) in names {
                 let value = form.value_at(name, number);

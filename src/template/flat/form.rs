@@ -1,6 +1,7 @@
 //! What both formats mean: a tree of segments, each with numbered instances, and values by suffix.
 
 use crate::diag::Finding;
+use crate::order;
 use crate::rm::Token;
 use crate::rm::json::{self, Malformed, Scanner};
 use std::borrow::Cow;
@@ -164,7 +165,7 @@ impl<'a> Form<'a> {
 
     /// Puts what was collected in order, that of one place together; gives the keys that stand there with different values.
     fn settle(&mut self) -> Vec<String> {
-        self.parts.sort_by(|a, b| (&a.segment, a.index).cmp(&(&b.segment, b.index)));
+        order::sort_by(&mut self.parts, &|a, b| (&a.segment, a.index).cmp(&(&b.segment, b.index)));
         self.parts.dedup_by(|next, kept| {
             let is_same = (&next.segment, next.index) == (&kept.segment, kept.index);
             if is_same {
@@ -174,7 +175,7 @@ impl<'a> Form<'a> {
             is_same
         });
         let mut conflicts = Vec::new();
-        self.values.sort_by(|a, b| (&a.suffix, a.index).cmp(&(&b.suffix, b.index)));
+        order::sort_by(&mut self.values, &|a, b| (&a.suffix, a.index).cmp(&(&b.suffix, b.index)));
         self.values.dedup_by(|next, kept| {
             let is_same = (&next.suffix, next.index) == (&kept.suffix, kept.index);
             if is_same && next.value != kept.value && conflicts.len() < super::MAX_FINDINGS {

@@ -4,7 +4,6 @@ use super::form::{Shape, Value};
 use super::write::Entry;
 use crate::rm::class::Cls;
 use crate::template::web::JsonText;
-use std::collections::BTreeMap;
 
 /// The text of a format.
 pub(super) fn text(entries: &[Entry<'_>], shape: Shape) -> String {
@@ -35,21 +34,36 @@ fn value(out: &mut JsonText, value: &Value<'_>) {
 #[derive(Default)]
 struct Folded<'e> {
     values: Vec<(&'e str, &'e Entry<'e>)>,
-    parts: BTreeMap<&'e str, BTreeMap<u32, Folded<'e>>>,
+    /// By segment and index, in this order.
+    parts: Vec<(&'e str, Vec<(u32, Folded<'e>)>)>,
 }
 
 fn folded<'e>(entries: &'e [Entry<'e>]) -> Folded<'e> {
     let mut root = Folded::default();
     for entry in entries {
         let (path, suffix) = entry.key.split_once('|').unwrap_or((&entry.key, ""));
-        let mut at = &mut root;
-        for segment in path.split('/') {
-            let (id, index) = segment.rsplit_once(':').and_then(|(id, i)| Some((id, i.parse().ok()?))).unwrap_or((segment, 0));
-            at = at.parts.entry(id).or_default().entry(index).or_default();
+        if let Some(at) = path.split('/').try_fold(&mut root, Folded::below) {
+            at.values.push((suffix, entry));
         }
-        at.values.push((suffix, entry));
     }
     root
+}
+
+/// What stands under a key of a list in the order of its keys, made where there is nothing.
+fn placed<K: Ord, V: Default>(list: &mut Vec<(K, V)>, key: K) -> Option<&mut V> {
+    let found = list.binary_search_by(|(other, _)| other.cmp(&key));
+    let at = found.unwrap_or_else(|at| {
+        list.insert(at, (key, V::default()));
+        at
+    });
+    list.get_mut(at).map(|(_, value)| value)
+}
+
+impl<'e> Folded<'e> {
+    fn below(&mut self, segment: &'e str) -> Option<&mut Folded<'e>> {
+        let (id, index) = segment.rsplit_once(':').and_then(|(id, i)| Some((id, i.parse().ok()?))).unwrap_or((segment, 0));
+        placed(placed(&mut self.parts, id)?, index)
+    }
 }
 
 impl Folded<'_> {
@@ -58,9 +72,9 @@ impl Folded<'_> {
         out.open('{');
         for (id, instances) in &self.parts {
             out.key(id);
-            match instances.values().next() {
-                Some(ctx) if *id == "ctx" => ctx.print_context(out),
-                Some(root) => root.print_object(out),
+            match instances.first() {
+                Some((_, ctx)) if *id == "ctx" => ctx.print_context(out),
+                Some((_, root)) => root.print_object(out),
                 None => {}
             }
         }
@@ -71,7 +85,7 @@ impl Folded<'_> {
         out.open('{');
         for (id, instances) in &self.parts {
             out.key(id);
-            instances.values().flat_map(|i| &i.values).take(1).for_each(|(_, entry)| value(out, &entry.value));
+            instances.iter().flat_map(|(_, i)| &i.values).take(1).for_each(|(_, entry)| value(out, &entry.value));
         }
         out.close('}');
     }
@@ -85,7 +99,7 @@ impl Folded<'_> {
 
     fn print_object(&self, out: &mut JsonText) {
         out.open('{');
-        let mut suffixes: BTreeMap<&str, Vec<&Entry<'_>>> = BTreeMap::new();
+        let mut suffixes: Vec<(&str, Vec<&Entry<'_>>)> = Vec::new();
         for (suffix, entry) in &self.values {
             let name = suffix.split(':').next().unwrap_or(suffix);
             let is_list = name.len() < suffix.len();
@@ -94,7 +108,7 @@ impl Folded<'_> {
                 out.key(&if name.is_empty() { String::new() } else { format!("|{name}") });
                 value(out, &entry.value);
             } else {
-                suffixes.entry(name).or_default().push(entry);
+                placed(&mut suffixes, name).into_iter().for_each(|list| list.push(entry));
             }
         }
         for (name, entries) in suffixes {
@@ -106,7 +120,7 @@ impl Folded<'_> {
         for (id, instances) in &self.parts {
             out.key(id);
             out.open('[');
-            instances.values().for_each(|i| i.print(out));
+            instances.iter().for_each(|(_, i)| i.print(out));
             out.close(']');
         }
         out.close('}');

@@ -5,6 +5,7 @@ use super::follow::Instructions;
 use super::form::{Form, NOTHING, Part, Value};
 use super::{MAX_FINDINGS, shown, suffix};
 use crate::diag::{Finding, near};
+use crate::order;
 use crate::rm::class::{Attr, AttrDef, Cls};
 use crate::rm::json::{self, Scanner};
 use crate::rm::tree::Tree;
@@ -148,7 +149,7 @@ impl<'r> Reader<'r, '_> {
             self.origin = ["history_origin", "data_history_origin"].iter().find_map(|name| Some(form.first(name)?.value("")?.text()));
         }
         let mut parts: Vec<_> = form.segments().map(|(segment, instances)| (position(web, segment), segment, instances)).collect();
-        parts.sort_by_key(|(place, _, _)| place.unwrap_or(usize::MAX));
+        order::sort_by_key(&mut parts, |(place, _, _)| place.unwrap_or(usize::MAX));
         for (place, segment, instances) in parts {
             match place.and_then(|place| web.children.get(place)) {
                 Some(kid) => self.instances(&mut draft, kid, instances),

@@ -1,6 +1,7 @@
 //! From the constraint tree to the web template: what is left out, what is added, what is put together.
 
 use super::{Step, WebCardinality, WebNode, WebTemplate, id};
+use crate::order;
 use crate::rm::class::{Attr, AttrDef, Card, Cls};
 use crate::template::tree::{Attribute, Constraint, Multiplicity, Node, Template};
 
@@ -159,7 +160,7 @@ impl<'t> Builder<'t> {
         }
         let mut wanted: Vec<&AttrDef> =
             class.attrs().iter().filter(|def| is_wanted(class, def) && node.attribute(def.attr.name()).is_none()).collect();
-        wanted.sort_by_key(|def| std::cmp::Reverse(depth(def.owner)));
+        order::sort_by_key(&mut wanted, |def| std::cmp::Reverse(depth(def.owner)));
         for def in wanted {
             let is_transition = class == Cls::ACTION && def.attr == Attr::ISM_TRANSITION;
             web.children.push(if is_transition { self.transition_of(&[]) } else { added(def.attr, def.ty, ONCE) });

@@ -1,6 +1,7 @@
 //! What a form asks for at a node: fields with their units, ranges and lists of codes.
 
 use super::{JsonText, WebNode};
+use crate::order;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::terminology;
 use crate::rm::time::DurationParts;
@@ -329,9 +330,7 @@ impl Form<'_, '_> {
         let root = parent.last_step().map_or(0, |s| s.root);
         match self.web.last_step().map(|s| s.attr) {
             Some(Attr::CURRENT_STATE) => {
-                let mut states: Vec<&str> = parent.transitions.iter().flat_map(|(_, states)| states).map(String::as_str).collect();
-                states.sort_unstable();
-                states.dedup();
+                let mut states = order::distinct(parent.transitions.iter().flat_map(|(_, states)| states).map(String::as_str));
                 if states.is_empty() {
                     states = terminology::INSTRUCTION_STATES.codes().collect();
                 }

@@ -1,9 +1,9 @@
 //! The web template as JSON.
 
 use super::{JsonText, Step, WebNode, WebTemplate, input};
+use crate::order;
 use crate::rm::class::{Attr, Cls};
 use crate::template::tree::{Multiplicity, Node, Template};
-use std::collections::BTreeMap;
 
 /// The version of the web template format.
 const VERSION: &str = "2.3";
@@ -84,13 +84,13 @@ impl<'t> Printer<'t> {
         let language = self.template.language.as_str();
         let term = self.template.term(&node, language, code).map(|t| t.text.as_str());
         let is_renamed = step.name_code.is_none() && step.constrained_name().is_some() && term != Some(name);
-        let mut names: BTreeMap<&str, String> = BTreeMap::new();
-        if is_renamed {
-            names.insert(language, name.to_owned());
-        } else {
-            names.extend(input::localized(self.template, Some(&node), code, false).into_iter().map(|(l, t)| (l, t.to_owned())));
+        let own = || input::localized(self.template, Some(&node), code, false).into_iter().map(|(l, t)| (l, t.to_owned())).collect();
+        let mut names: Vec<(&str, String)> = if is_renamed { vec![(language, name.to_owned())] } else { own() };
+        for (language, text) in self.translations(&self.annotations(web, path)) {
+            names.retain(|(other, _)| *other != language);
+            names.push((language, text));
         }
-        names.extend(self.translations(&self.annotations(web, path)));
+        order::sort(&mut names);
         let main = if is_renamed { name } else { term.unwrap_or(name) };
         self.out.member("localizedName", main);
         let pairs: Vec<(&str, &str)> = names.iter().map(|(l, t)| (*l, t.as_str())).collect();
