@@ -1,5 +1,5 @@
-//! Lists in an order, by one routine for all types: it sorts places, then moves each item once. What the standard library writes anew for
-//! every type is most of a kilobyte's worth of code a hundred times over, and this library is loaded over a network.
+//! Lists in an order, by one routine for all types: it sorts places, then moves each item once. The sort of the standard library is written
+//! anew for every type, some kilobytes each time, and this library is loaded over a network. What sorts many rows goes by the standard.
 
 use std::cmp::Ordering;
 
