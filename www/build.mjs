@@ -75,7 +75,7 @@ const workerName = await stamped("worker.js", await bundle("worker.ts", "iife", 
 const chartName = await stamped("chart.js", await bundle("chart.ts", "esm", {}));
 const zipName = await stamped("zip.js", await bundle("zip.ts", "esm", {}));
 const pageName = await stamped("page.js", await bundle("main.ts", "esm", { WORKER_URL: workerName, CHART_URL: chartName, ZIP_URL: zipName, VERSION: version }));
-const themeName = await stamped("theme.js", await bundle("theme.ts", "iife", {}));
+const earlyName = await stamped("early.js", await bundle("early.ts", "iife", { WORKER_URL: workerName }));
 const styleName = await stamped("styles.css", `${await readFile(join(root, "node_modules/uplot/dist/uPlot.min.css"), "utf8")}\n${await readFile(join(here, "styles.css"), "utf8")}`);
 const iconName = await stamped("icon.svg", await readFile(join(here, "icon.svg")));
 
@@ -86,7 +86,7 @@ const fill = async (name, values) => {
   if (left) throw new Error(`${name}: nothing to put in place of ${left[0]}`);
   await writeFile(join(out, name), text);
 };
-await fill("index.html", { csp, page: pageName, theme: themeName, styles: styleName, icon: iconName, version });
+await fill("index.html", { csp, page: pageName, early: earlyName, styles: styleName, icon: iconName, version });
 await fill("manifest.webmanifest", { icon: iconName });
 
 const api = options.openapi ? JSON.parse(await readFile(resolve(options.openapi), "utf8")) : undefined;
@@ -95,7 +95,7 @@ if (api) {
   await writeFile(join(out, "api.html"), apiPage(api, { csp, styles: styleName, icon: iconName }));
 }
 
-const shell = ["./", pageName, chartName, zipName, themeName, workerName, wasmName, samplesName, styleName, iconName, "manifest.webmanifest", ...(api ? ["api.html", "openapi.json"] : [])];
+const shell = ["./", pageName, chartName, zipName, earlyName, workerName, wasmName, samplesName, styleName, iconName, "manifest.webmanifest", ...(api ? ["api.html", "openapi.json"] : [])];
 const stamp = createHash("sha256").update(await readFile(join(out, "index.html"))).update(JSON.stringify(api ?? null)).digest("hex").slice(0, 10);
 await writeFile(join(out, "sw.js"), await bundle("sw.ts", "iife", { WASM_URL: wasmName, SAMPLES_URL: samplesName, SHELL: shell, STAMP: stamp, VERSION: version }));
 // Hosts that read it (Cloudflare's asset server does) send the policy as a header too, and let stamped files be cached for ever.

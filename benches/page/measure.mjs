@@ -51,6 +51,7 @@ async function module() {
   const page = await fresh();
   await page.goto(server.address);
   await ready(page);
+  await offlineReady(page);
   const url = await page.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name).find((name) => name.endsWith(".wasm")) ?? "");
   const name = url || (await page.evaluate(async () => {
     for (const key of await caches.keys()) for (const { url } of await (await caches.open(key)).keys()) if (url.endsWith(".wasm")) return url;

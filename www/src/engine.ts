@@ -29,6 +29,14 @@ export interface Follow {
   signal?: AbortSignal;
 }
 
+/** The worker that was started before this code was there; one that failed meanwhile is left, and its successor says why. */
+function taken(): Worker | undefined {
+  const early = window.earlyWorker;
+  delete window.earlyWorker;
+  if (early?.failed) early.worker.terminate();
+  return early?.failed ? undefined : early?.worker;
+}
+
 /** Owns the worker that owns the wasm module. */
 export class Engine {
   #worker: Worker | undefined;
@@ -75,7 +83,7 @@ export class Engine {
   }
 
   #start(): void {
-    const worker = new Worker(this.#url, { name: "aqlite" });
+    const worker = taken() ?? new Worker(this.#url, { name: "aqlite" });
     worker.onmessage = (event: MessageEvent<Reply>) => this.#answer(event.data);
     worker.onerror = (event) => {
       event.preventDefault();

@@ -1,3 +1,13 @@
+/** A worker that was started before the code of the page was there. */
+interface EarlyWorker {
+  worker: Worker;
+  failed: boolean;
+}
+
+interface Window {
+  earlyWorker?: EarlyWorker;
+}
+
 declare module "*.aql" {
   const text: string;
   export default text;
