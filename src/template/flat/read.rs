@@ -425,7 +425,7 @@ impl<'r> Reader<'r, '_> {
         if form.values.len() > 1 || !form.is_leaf() {
             self.refuse_here("FLT0107", "`|raw` stands for the whole object: no other key can stand at it or below it", &[]);
         }
-        match json::read(&raw.text().replace("\"@class\"", "\"_type\""), class) {
+        match json::read(&with_types(raw.text()), class) {
             Ok(tree) => tree.root().map(Draft::of),
             Err(findings) => {
                 let told = findings.first().map(Finding::one_line).unwrap_or_default();
@@ -517,6 +517,17 @@ const OF_PARTY: [&str; 3] = ["_identifier", "relationship", "_relationship"];
 
 fn are_empty(instances: &[Part<'_>]) -> bool {
     instances.iter().all(|part| part.form.is_empty())
+}
+
+/// Canonical JSON that may name classes by `@class`; a text of these letters stays what it is.
+fn with_types(text: &str) -> String {
+    let mut parts = text.split(r#""@class""#);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out += if part.trim_start().starts_with(':') { r#""_type""# } else { r#""@class""# };
+        out += part;
+    }
+    out
 }
 
 /// How many attributes a draft has, lists by their members.

@@ -87,6 +87,7 @@ fn values_are_spelled_in_many_ways() {
         ),
         (json!({ "/count_value|raw": { "_type": "DV_COUNT", "magnitude": 7 } }), json!({ "_type": "DV_COUNT", "magnitude": 7 })),
         (json!({ "/count_value|raw": "{\"@class\":\"DV_COUNT\",\"magnitude\":7}" }), json!({ "_type": "DV_COUNT", "magnitude": 7 })),
+        (json!({ "/text_value|raw": "{\"@class\" : \"DV_TEXT\",\"value\":\"@class\"}" }), json!({ "_type": "DV_TEXT", "value": "@class" })),
     ];
     for (members, expected) in cases {
         let text = flat(&members);
