@@ -2,7 +2,8 @@
 //!
 //! `tests/cases/schema/NNNN.sql` holds the rows of a database as migration NNNN left it, written by the program of that time; what
 //! it must answer stands in `NNNN.ndjson`, its export. A migration that has no such file yet gets one by
-//! `AQLITE_WRITE_SCHEMA=NNNN cargo test --test it upgrade`, before it is published.
+//! `AQLITE_WRITE_SCHEMA=NNNN cargo test --test it upgrade`, before it is published. Where one schema held documents in several
+//! forms, the name of a file goes on with the form: `0001_first.sql` has them as the first program packed them, with whole digests.
 
 use crate::rest::Ticks;
 use crate::sqlite::{Sqlite, migrations};
@@ -77,6 +78,14 @@ fn export(house: &mut House) -> String {
     house.told("admin/export?limit=1000")
 }
 
+/// The names of the databases that are kept.
+fn fixtures() -> Vec<String> {
+    let files = std::fs::read_dir(file("schema")).expect("folder").flatten().map(|entry| entry.path());
+    let mut names: Vec<String> = files.filter_map(|file| file.file_name()?.to_str()?.strip_suffix(".sql").map(str::to_owned)).collect();
+    names.sort();
+    names
+}
+
 /// Migrations up to a number, and those behind it.
 fn parted(number: &str) -> (Vec<String>, Vec<String>) {
     let (before, after): (Vec<_>, Vec<_>) = migrations().into_iter().partition(|(n, _)| n.as_str() <= number);
@@ -121,8 +130,10 @@ fn a_database_of_every_schema_is_upgraded_with_its_data() {
         write(&number);
     }
     let newest = migrations().pop().expect("a migration").0;
-    for number in ["0001", &newest] {
-        let (before, after) = parted(number);
+    let names = fixtures();
+    assert!(["0001_first", "0001", &newest].iter().all(|name| names.iter().any(|n| n == name)), "{names:?}");
+    for number in &names {
+        let (before, after) = parted(number.get(..4).unwrap_or_default());
         let connection = with_schema(&before);
         connection.execute_batch(&text(&format!("schema/{number}.sql"))).expect("rows of that time");
         after.iter().for_each(|migration| connection.execute_batch(migration).expect("migration"));
