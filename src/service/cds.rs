@@ -13,6 +13,7 @@ use super::execution::{Asked, Earlier};
 use super::gdl::KIND;
 use super::http::Response;
 use super::negotiate::{choose, json_body};
+use super::query::Whose;
 use crate::aql::{Found, Parameter, Parameters};
 use crate::gdl::cards::cards;
 use crate::rm::json::members;
@@ -76,7 +77,7 @@ impl<R: Repository> Service<R> {
         let parameters = Parameters::from([(String::from("patient"), Parameter::Text(request.patient.clone()))]);
         let mut found = Vec::new();
         let mut take = |_: usize, row: &[Found<'_>]| found.extend(row.first().and_then(|id| id.text()).map(str::to_owned));
-        self.each_row(call, &[q], &parameters, own, &mut take).await.map_err(|(_, failure)| failure)?;
+        self.each_row(call, &[q], &parameters, own.map_or(Whose::Everybody, Whose::Of), &mut take).await.map_err(|(_, failure)| failure)?;
         match found.as_slice() {
             [] => Err(no_ehr()),
             [id] => Ok(id.clone()),

@@ -9,6 +9,7 @@ use super::content::malformed;
 use super::error::Failure;
 use super::http::Response;
 use super::negotiate::{choose, is_ndjson, json_body};
+use super::query::Whose;
 use crate::aql::{Found, Parameter, Parameters, TerminologyError};
 use crate::gdl::output::{EhrRun, QueryRun, Response as Answer, response};
 use crate::gdl::stored::Reader;
@@ -173,7 +174,7 @@ impl<R: Repository> Service<R> {
         Ok((reads.into_iter().map(|read| asked.run(guide, &terms, read)).collect(), queries))
     }
 
-    /// Asks the queries of the bindings once for every EHR that may be found by queries.
+    /// Asks the queries of the bindings once for every EHR.
     pub(super) async fn population<'g>(&self, call: &Call<'_>, guide: &'g CompiledGuide, asked: &'g Asked<'_>) -> Result<Asking<'g>, Failure> {
         let mut population = Population::new(guide, asked.clock(), asked.options);
         let started = call.clock();
@@ -188,7 +189,7 @@ impl<R: Repository> Service<R> {
                 members.extend(row.first().and_then(|id| id.text()).map(str::to_owned));
             }
         };
-        self.each_row(call, &texts, &parameters, None, &mut take)
+        self.each_row(call, &texts, &parameters, Whose::Named, &mut take)
             .await
             .map_err(|(index, failure)| in_binding(guide.queries().get(index), failure).within(&format!("guide {}", guide.guide().id)))?;
         let time = (call.clock() - started) / i64::try_from(queries.len().max(1)).unwrap_or(1);
@@ -208,7 +209,7 @@ impl<R: Repository> Service<R> {
                 rows.push(row.iter().map(|value| reader.value(*value)).collect());
             }
         };
-        self.each_row(call, &texts, &parameters, Some(&ehr.ehr_id), &mut take)
+        self.each_row(call, &texts, &parameters, Whose::Of(&ehr.ehr_id), &mut take)
             .await
             .map_err(|(index, failure)| in_binding(queries.get(index), failure))?;
         let time = millis(call.clock() - started) / queries.len().max(1) as f64;

@@ -35,6 +35,17 @@ pub(crate) struct Answer {
     of_ehr: Option<String>,
 }
 
+/// Whose data the service's own queries are asked about.
+#[derive(Clone, Copy)]
+pub(crate) enum Whose<'a> {
+    /// This EHR's.
+    Of(&'a str),
+    /// That of all EHRs that queries find.
+    Everybody,
+    /// That of all EHRs, as the repository can tell it: rows count for those that the caller named, and those queries may pass over.
+    Named,
+}
+
 impl<R: Repository> Service<R> {
     /// GET and POST /query/aql
     pub(super) async fn query_ad_hoc(&self, call: &Call<'_>) -> Result<Response, Failure> {
@@ -123,19 +134,21 @@ impl<R: Repository> Service<R> {
         self.ehr_with_id(asked.ehr.as_deref()?).await.err()
     }
 
-    /// Runs queries of the service's own, such as those of a guide, of one EHR or of all, over one scan; hands over each row with the
-    /// number of its query. A failure says which of them failed.
+    /// Runs queries of the service's own, such as those of a guide, over one scan; hands over each row with the number of its query.
+    /// A failure says which of them failed.
     pub(crate) async fn each_row(
         &self,
         call: &Call<'_>,
         queries: &[&str],
         parameters: &Parameters,
-        ehr: Option<&str>,
+        whose: Whose<'_>,
         visit: &mut dyn FnMut(usize, &[Found<'_>]),
     ) -> Result<(), (usize, Failure)> {
+        let ehr = if let Whose::Of(ehr) = whose { Some(ehr) } else { None };
         let plans = queries.iter().enumerate().map(|(i, q)| self.own_plan(q, parameters, ehr).map_err(|failure| (i, failure)));
         let plans = plans.collect::<Result<Vec<Plan>, (usize, Failure)>>()?;
-        let Some(scan) = plans.iter().map(|plan| plan.scan().clone()).reduce(|all, one| all.with(&one)) else { return Ok(()) };
+        let Some(mut scan) = plans.iter().map(|plan| plan.scan().clone()).reduce(|all, one| all.with(&one)) else { return Ok(()) };
+        scan.unqueryable |= matches!(whose, Whose::Named);
         let now = iso(call.now);
         let stopped = self.deadline(call);
         let mut runs: Vec<Run<'_>> = plans.iter().map(|plan| Run::new(plan, &now, Budget::default(), &stopped)).collect();

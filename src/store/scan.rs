@@ -17,7 +17,7 @@ pub struct Scan {
     pub whole_ehrs: bool,
     /// EHRs without a matching document are asked for too.
     pub empty_ehrs: bool,
-    /// EHRs that are not queryable are asked for too: only with `ehr`.
+    /// EHRs that are not queryable are asked for too, and told as if they were. Without `ehr` a repository may leave them out.
     pub unqueryable: bool,
     /// A document can only give a row if its shapes hold one archetype of each group: pruning for compositions.
     pub archetypes: Vec<ArchetypeGroup>,

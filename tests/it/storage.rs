@@ -71,6 +71,30 @@ fn a_warm_service_asks_its_database_seldom() {
 }
 
 #[test]
+fn a_guide_on_many_ehrs_asks_seldom_whether_queries_find_them_or_not() {
+    let mut house = House::new();
+    let guide = samples::guides().into_iter().next().expect("a guide");
+    assert_eq!(house.send(Request::new("POST", "/v1/definition/gdl").with_body("application/json", guide.text)).status, 201);
+    let ids: Vec<String> = (0..40).map(|i| format!("22222222-2222-4222-8222-2222222222{i:02}")).collect();
+    for (i, id) in ids.iter().enumerate() {
+        let status = format!(
+            r#"{{"_type":"EHR_STATUS","archetype_node_id":"openEHR-EHR-EHR_STATUS.generic.v1","name":{{"value":"Status"}},"subject":{{"_type":"PARTY_SELF"}},"is_queryable":{},"is_modifiable":true}}"#,
+            i % 2 == 0
+        );
+        let put = Request::new("PUT", &format!("/rest/openehr/v1/ehr/{id}"));
+        assert_eq!(house.send(put.with_body("application/json", status)).status, 201);
+    }
+    let config = Config { log: false, ..house.service.config().clone() };
+    house.service = Service::new(house.database.repository(), config);
+    house.database.trips();
+    let body = serde_json::json!({ "guide_id": guide.id, "ehr_ids": ids }).to_string();
+    let answer = house.send(Request::new("POST", "/v1/gdl/query").with_body("application/json", body));
+    assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
+    let trips = house.database.trips();
+    assert!(trips <= 8, "{trips} round trips");
+}
+
+#[test]
 fn what_another_instance_has_changed_is_seen() {
     let mut house = House::new();
     let sample = Generator::new(1, 10, 100).composition(0);

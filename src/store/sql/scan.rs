@@ -24,11 +24,11 @@ const BOUNDS: &str = "SELECT (SELECT coalesce(max(id), 0) FROM version) AS versi
     (SELECT value FROM meta WHERE name = 'revision') AS revision";
 
 /// `?1` matching profiles, `?2` the last judged one, `?3` all versions, `?4` behind this id, `?5` up to this id, `?6` the newest
-/// version of the scan, `?7` most rows; for one EHR `?8` its id, `?9` whether it may be unqueryable.
+/// version of the scan, `?7` most rows, `?8` whether EHRs may be unqueryable; for one EHR `?9` its id.
 macro_rules! page {
     ($from:literal, $condition:literal, $rest:literal) => {
         concat!(
-            "SELECT e.id AS ehr, e.ehr_id, e.system_id, e.time_created, e.is_queryable, v.id AS ordinal, v.kind, v.object, v.system, v.number, v.time_committed,
+            "SELECT e.id AS ehr, e.ehr_id, e.system_id, e.time_created, e.is_queryable OR ?8 AS is_queryable, v.id AS ordinal, v.kind, v.object, v.system, v.number, v.time_committed,
                v.successor IS NULL OR v.successor > ?6 AS latest, v.lifecycle = '523' AS deleted, v.shapes, v.chunks, v.document
              FROM ",
             $from,
@@ -43,19 +43,19 @@ macro_rules! page {
 const OF_EHR: &str = page!(
     "ehr e LEFT JOIN version v ON v.ehr = e.id AND v.id > ?4 AND v.id <= ?5",
     "(v.profile > ?2 OR v.profile IN (SELECT value FROM json_each(?1)))",
-    " WHERE e.ehr_id = ?8 AND e.id > 0 AND (e.is_queryable OR ?9) ORDER BY v.id LIMIT ?7"
+    " WHERE e.ehr_id = ?9 AND e.id > 0 AND (e.is_queryable OR ?8) ORDER BY v.id LIMIT ?7"
 );
 /// EHRs of a range of ids with their documents.
 const BY_EHR: &str = page!(
     "ehr e LEFT JOIN version v ON v.ehr = e.id AND v.id <= ?6",
     "v.profile IN (SELECT value FROM json_each(?1))",
-    " WHERE e.id > ?4 AND e.id <= ?5 AND e.is_queryable ORDER BY e.id, v.id LIMIT ?7"
+    " WHERE e.id > ?4 AND e.id <= ?5 AND (e.is_queryable OR ?8) ORDER BY e.id, v.id LIMIT ?7"
 );
 /// Documents of a range of ids, found by their profiles.
 const BY_PROFILE: &str = page!(
     "json_each(?1) s CROSS JOIN version v CROSS JOIN ehr e WHERE v.profile = s.value AND v.id > ?4 AND v.id <= ?5",
     "e.id = v.ehr",
-    " AND e.is_queryable ORDER BY v.id LIMIT ?7"
+    " AND e.id > 0 AND (e.is_queryable OR ?8) ORDER BY v.id LIMIT ?7"
 );
 /// The ends of the repository when a scan began.
 #[derive(Clone, Copy)]
@@ -104,7 +104,7 @@ impl<S: Sql> SqlRepository<S> {
         loop {
             let matching = self.catalogue.matching(scan);
             let most = if scan.whole_ehrs { NO_BOUND } else { PAGE_ROWS };
-            let page = page(OF_EHR, scan, &matching, (after, bounds.version), bounds, most).bind(ehr_id).bind(scan.unqueryable);
+            let page = page(OF_EHR, scan, &matching, (after, bounds.version), bounds, most).bind(ehr_id);
             let mut answers = self.batch(vec![self.catalogue.ask_news(), Statement::new(BOUNDS), page]).await?.into_iter();
             self.catalogue.take_news(answers.next().unwrap_or_default())?;
             if bounds.version == NO_BOUND {
@@ -184,6 +184,7 @@ fn page(query: &'static str, scan: &Scan, matching: &Matching, range: (u64, u64)
         .bind(range.1)
         .bind(bounds.version)
         .bind(rows)
+        .bind(scan.unqueryable)
 }
 
 fn lines(rows: Vec<Row>) -> Result<Vec<Line>, StoreError> {
