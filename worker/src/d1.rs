@@ -25,13 +25,9 @@ impl D1 {
 
     /// The rows of each statement; what D1 tells beside them stays behind.
     async fn run(&self, statements: &[Statement]) -> Result<Array, JsValue> {
-        let prepared = Array::new();
-        for statement in statements {
-            prepared.push(&JsValue::from(self.prepare(statement)?));
-        }
+        let prepared = statements.iter().map(|statement| self.prepare(statement).map(JsValue::from)).collect::<Result<Array, JsValue>>()?;
         let outcomes = Array::from(&JsFuture::from(self.0.batch(prepared)?).await?);
-        let results = JsValue::from_str("results");
-        outcomes.iter().map(|outcome| Reflect::get(&outcome, &results)).collect()
+        outcomes.iter().map(|outcome| Reflect::get(&outcome, &"results".into())).collect()
     }
 }
 
@@ -111,9 +107,6 @@ impl<'de> Deserialize<'de> for Cell {
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<Cell, E> {
                 Ok(Cell(SqlValue::Text(text.to_owned())))
-            }
-            fn visit_string<E: Error>(self, text: String) -> Result<Cell, E> {
-                Ok(Cell(SqlValue::Text(text)))
             }
         }
         from.deserialize_any(Value)

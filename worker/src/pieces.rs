@@ -35,10 +35,6 @@ impl Pieces {
         self.line += piece.iter().filter(|b| **b == b'\n').count() as u64;
         Ok((!piece.is_empty()).then_some((first, piece)))
     }
-
-    fn are_over(&self) -> bool {
-        self.ended && self.buffer.is_empty()
-    }
 }
 
 /// Answers a request piece by piece; the first answer decides about the status.
@@ -51,7 +47,7 @@ where
     let mut pieces = Pieces { chunks: request.stream()?, buffer: Vec::new(), line, ended: false };
     let (_, body) = pieces.next(limit).await?.unwrap_or_default();
     let first = ask(service::Request { body, ..head.clone() }).await;
-    if first.status != 200 || pieces.are_over() {
+    if first.status != 200 || (pieces.ended && pieces.buffer.is_empty()) {
         return super::http::write(first);
     }
     let (headers, begun) = (super::http::headers(&first)?, first.body);
