@@ -281,25 +281,11 @@ impl<'c> Asked<'c> {
     }
 
     /// The parameters of a request: `trace=true`, `language=de`, `now=2024-02-29T12:00:00+01:00`, `zone=Europe/Stockholm`. Without them: no
-    /// trace, the first language of Accept-Language that the guide has, the clock, the offset of `now`.
+    /// trace, the first language of Accept-Language that the guide has, the clock, the offset of `now`. A `now` without offset is one of
+    /// the zone.
     pub(super) fn of<'a: 'c>(call: &'c Call<'a>, guide: &CompiledGuide) -> Result<Asked<'c>, Failure> {
-        let clock = Moment::from_millis(call.now / 1000, 0);
-        let now = match call.request.query_value("now") {
-            None => clock,
-            Some(text) => Moment::parse(text, 0)
-                .filter(|now| now.precision != Precision::Time)
-                .ok_or_else(|| Failure::bad("`now` is not a date-time: expected one such as `2024-02-29T12:00:00+01:00`"))?,
-        };
-        let zone: Option<Box<dyn Zone + 'c>> = match call.request.query_value("zone") {
-            None => None,
-            Some(name) if call.offset(name, now.millis).is_some() => Some(Box::new(OfHost { call, name })),
-            Some(name) => {
-                let name = shortened(name);
-                return Err(Failure::bad(format!(
-                    "the zone `{name}` is not known here: expected one of the IANA database, such as `Europe/Stockholm`"
-                )));
-            }
-        };
+        let zone = zone_of(call)?;
+        let now = now_of(call, zone.as_deref())?;
         let guide = guide.guide();
         let accepted = call.request.header("Accept-Language").unwrap_or_default();
         let accepted = accepted.split(',').map(|part| part.split([';', '-']).next().unwrap_or_default().trim());
@@ -321,6 +307,24 @@ impl<'c> Asked<'c> {
         });
         EhrRun { ehr_id, queries: queries.collect(), run: guide.run(&input) }
     }
+}
+
+fn zone_of<'c, 'a: 'c>(call: &'c Call<'a>) -> Result<Option<Box<dyn Zone + 'c>>, Failure> {
+    let Some(name) = call.request.query_value("zone") else { return Ok(None) };
+    match call.offset(name, call.now / 1000) {
+        Some(_) => Ok(Some(Box::new(OfHost { call, name }))),
+        None => {
+            let name = shortened(name);
+            Err(Failure::bad(format!("the zone `{name}` is not known here: expected one of the IANA database, such as `Europe/Stockholm`")))
+        }
+    }
+}
+
+fn now_of(call: &Call<'_>, zone: Option<&dyn Zone>) -> Result<Moment, Failure> {
+    let Some(text) = call.request.query_value("now") else { return Ok(Moment::from_millis(call.now / 1000, 0)) };
+    let read = |offset: i32| Moment::parse(text, offset).filter(|now| now.precision != Precision::Time);
+    let now = read(0).ok_or_else(|| Failure::bad("`now` is not a date-time: expected one such as `2024-02-29T12:00:00+01:00`"))?;
+    Ok(zone.and_then(|zone| read(zone.offset(now.millis))).unwrap_or(now))
 }
 
 /// A population that was asked for.

@@ -11,6 +11,8 @@
 //! | `subsumes` (`system`, `codeA`, `codeB`) | | `CodeSystem/$subsumes`: true when A is B, or above it |
 //! | `lookup` (`system`, `code`) | | `CodeSystem/$lookup`: the display |
 //! | `map` | | `ConceptMap/$translate`: the codes of the matches |
+//!
+//! The `is_a` of guides is answered the same way, by `validate` and `subsumes`, once the codes of the data are known.
 
 use super::Service;
 use super::error::Failure;
@@ -154,6 +156,12 @@ impl Question {
         Ok(format!("{path}?{}", pairs.join("&")))
     }
 
+    /// Whether the code that it asks for is among these.
+    fn is_among(&self, codes: &[Coding]) -> bool {
+        let (code, system) = (self.get("code"), self.get("system"));
+        codes.iter().any(|c| code == Some(c.code.as_str()) && system.is_none_or(|s| c.system.is_empty() || s == c.system))
+    }
+
     fn get(&self, key: &str) -> Option<&str> {
         self.parameters.iter().find(|(k, _)| k == key).map(|(_, value)| value.as_str())
     }
@@ -197,15 +205,31 @@ impl<R: Repository> Service<R> {
         self.answers(ast).await.map_err(|failure| failure.message)
     }
 
-    /// Whether codes fall under others, as a guide asks. What no terminology knows has no answer, and counts by its text.
+    /// Whether codes fall under others, or are in value sets, as a guide asks. What no terminology knows has no answer.
     pub(crate) async fn falls_under(&self, questions: Vec<Subsumption>) -> Result<Result<Subsumptions, TerminologyError>, Failure> {
-        let mut answers = Subsumptions::default();
-        let asked: Vec<(Subsumption, Question)> = questions.into_iter().filter_map(|s| Question::of_subsumption(&s).map(|q| (s, q))).collect();
-        if asked.len() > SUBSUMPTIONS && self.terminology.is_some() {
-            return Ok(refused(format!("the data raises more than {SUBSUMPTIONS} questions to terminologies; name fewer EHRs")));
-        }
-        for (subsumption, question) in asked {
-            match self.answer_of(&question).await? {
+        let (mut answers, mut asked) = (Subsumptions::default(), 0);
+        let mut sets: Vec<(String, Option<Vec<Coding>>)> = Vec::new();
+        for subsumption in questions {
+            let Some(question) = Question::of_subsumption(&subsumption) else { continue };
+            if let Some(url) = question.url.as_ref().filter(|url| sets.iter().all(|(known, _)| known != *url)) {
+                let stored = match self.stored_value_set(url).await? {
+                    Some(set) => self.expanded(set).await?.ok(),
+                    None => None,
+                };
+                sets.push((url.clone(), stored));
+            }
+            let answer = match question.url.as_ref().and_then(|url| sets.iter().find(|(known, _)| known == url)?.1.as_ref()) {
+                Some(codes) => Ok(TerminologyAnswer::Truth(question.is_among(codes))),
+                None if asked >= SUBSUMPTIONS => {
+                    let why = format!("the data raises more than {SUBSUMPTIONS} questions to the terminology server; name fewer EHRs");
+                    return Ok(refused(why));
+                }
+                None => {
+                    asked += usize::from(self.terminology.is_some());
+                    self.ask_server(&question).await
+                }
+            };
+            match answer {
                 Ok(TerminologyAnswer::Truth(falls)) => answers.answer(subsumption, falls),
                 Ok(_) | Err(TerminologyError::Absent(_) | TerminologyError::Refused(_)) => {}
                 Err(error) => return Ok(Err(error)),
@@ -220,9 +244,7 @@ impl<R: Repository> Service<R> {
         {
             return Ok(self.expanded(set).await?.map(|codes| match question.operation.as_str() {
                 "expand" => TerminologyAnswer::Codes(codes.into_iter().map(|c| c.code).collect()),
-                _ => TerminologyAnswer::Truth(codes.iter().any(|c| {
-                    question.get("code") == Some(c.code.as_str()) && question.get("system").is_none_or(|s| c.system.is_empty() || s == c.system)
-                })),
+                _ => TerminologyAnswer::Truth(question.is_among(&codes)),
             }));
         }
         Ok(self.ask_server(question).await)
