@@ -170,6 +170,11 @@ impl Sheet {
         self.cells.len().checked_div(self.width).unwrap_or(0)
     }
 
+    /// Bytes held, about; the words of the batch are its own.
+    pub fn bytes(&self) -> usize {
+        self.cells.len() * size_of::<Held>() + self.own.size()
+    }
+
     /// The cells of a row.
     pub fn row(&self, number: u32) -> &[Held] {
         let start = number as usize * self.width;

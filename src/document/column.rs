@@ -45,6 +45,8 @@ pub struct NumberColumn {
 #[derive(Clone, Debug, Default)]
 pub struct Dictionary {
     words: Words,
+    /// Bytes of all texts, and of what finds them, about.
+    size: usize,
     index: HashTable<u32>,
     hasher: DefaultHashBuilder,
 }
@@ -278,6 +280,11 @@ impl Dictionary {
         self.len() == 0
     }
 
+    /// Bytes of the texts and of what finds them, about; kept as they are added.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
     /// The texts by their numbers.
     pub fn words(&self) -> &Words {
         &self.words
@@ -294,6 +301,7 @@ impl Dictionary {
             return id;
         }
         let id = self.words.push(text);
+        self.size += text.len() + 12;
         let (words, hasher) = (&self.words, &self.hasher);
         self.index.insert_unique(hasher.hash_one(text), id, |other| hasher.hash_one(words.word(*other)));
         id

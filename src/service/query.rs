@@ -176,7 +176,7 @@ impl<R: Repository> Service<R> {
     fn given_up(&self, error: &QueryError) -> Failure {
         let seconds = self.config.limits.query_time / 1_000_000;
         match error {
-            QueryError::TooManyRows(_) => Failure::bad(error.to_string()),
+            QueryError::TooManyRows(_) | QueryError::TooLarge(_) => Failure::bad(error.to_string()),
             QueryError::Stopped => {
                 Failure::new(408, format!("the query took longer than {seconds} s; narrow it by an EHR, an archetype or a template"))
             }

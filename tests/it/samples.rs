@@ -2,7 +2,7 @@
 //!
 //! `AQLITE_SAMPLES=10000,100000` asks them of so many EHRs and compositions; the soak does.
 
-use aqlite::aql::{Budget, Parameters, QueryOptions, Run, prepare};
+use aqlite::aql::{Budget, Parameters, QueryError, QueryOptions, Run, prepare};
 use aqlite::document::{Batch, DocRow, EhrRow, ObjectKind, Shapes, pack};
 use aqlite::gdl::fixture::{self, literal};
 use aqlite::gdl::time::Moment;
@@ -62,6 +62,25 @@ fn rows_with(batch: &Batch, query: &str, parameters: &Parameters) -> Vec<Vec<Val
         out.parse::<f64>().map_or_else(|_| serde_json::from_str(&out).unwrap(), Value::from)
     };
     result.rows().map(|row| row.iter().map(cell).collect()).collect()
+}
+
+#[test]
+fn what_a_query_holds_is_bounded() {
+    let batch = load(&Generator::new(5, 20, 200));
+    let go_on = || false;
+    let from = "FROM EHR e CONTAINS COMPOSITION c";
+    let queries = ["c", "c/uid/value, COUNT(*)", "COUNT(DISTINCT c/uid/value)", "DISTINCT c/uid/value", "MAX(c/uid/value)"];
+    let queries =
+        queries.map(|select| format!("SELECT {select} {from}")).into_iter().chain([format!("SELECT c/uid/value {from} ORDER BY c/uid/value")]);
+    for query in queries {
+        for (plain, bytes) in [(false, 2048), (true, 2048), (false, 1 << 18), (true, 1 << 18)] {
+            let plan = prepare(&query, &Parameters::new(), &QueryOptions::default()).unwrap();
+            let mut run = Run::new(&plan, "2026-01-02T03:04:05.678Z", Budget { plain, bytes, ..Budget::default() }, &go_on);
+            run.push(&batch);
+            let fits = bytes > 2048 && !query.contains("SELECT c FROM") || query.contains("MAX");
+            assert_eq!(run.finish().map(drop), if fits { Ok(()) } else { Err(QueryError::TooLarge(bytes)) }, "{query}, plain: {plain}");
+        }
+    }
 }
 
 #[test]

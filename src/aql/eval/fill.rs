@@ -85,14 +85,24 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
 }
 
 impl<'b> Filling<'_, 'b> {
-    /// Takes the rows of a block; gives how many there are now.
-    pub fn take(&mut self, block: &Block<'b>, scratch: &mut [Node]) -> usize {
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.sheet.len()
+    }
+
+    /// Bytes held, about.
+    pub fn bytes(&self) -> usize {
+        self.sheet.bytes() + self.marks.len() * size_of::<u64>()
+    }
+
+    /// Takes the rows of a block.
+    pub fn take(&mut self, block: &Block<'b>, scratch: &mut [Node]) {
         if let Over::Known { .. } = block.over {
             for i in 0..block.rows.len() {
                 block.fill(i, scratch);
                 self.take_row(scratch, block.own_place(i), block.doc(i));
             }
-            return self.sheet.len();
+            return;
         }
         let Filling { view, sheet, marks, constants, own, above, .. } = self;
         let first = sheet.len() as u64;
@@ -107,11 +117,10 @@ impl<'b> Filling<'_, 'b> {
             above.iter_mut().for_each(|of| of.fill(*view, at(block.table.docs(), row), cells, texts));
             marks.push(u64::from(at(block.table.places(), row)) << 32 | number);
         }
-        sheet.len()
     }
 
     /// Takes the row of a fragment that was walked.
-    pub fn take_row(&mut self, row: &[Node], place: u32, doc: u32) -> usize {
+    pub fn take_row(&mut self, row: &[Node], place: u32, doc: u32) {
         let Filling { view, sheet, marks, constants, own, above, .. } = self;
         marks.push(u64::from(place) << 32 | sheet.len() as u64);
         let (mut rows, texts) = sheet.extend(1);
@@ -122,8 +131,6 @@ impl<'b> Filling<'_, 'b> {
             set(cells, *at, hold_node(*view, node, texts));
         }
         above.iter_mut().for_each(|of| of.fill(*view, doc, cells, texts));
-        drop(rows);
-        sheet.len()
     }
 
     /// Puts the rows into document order.

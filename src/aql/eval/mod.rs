@@ -44,13 +44,26 @@ use templates::ByTemplate;
 pub struct Budget {
     /// The most rows (or groups) that may be held at once.
     pub rows: usize,
+    /// The most bytes that rows, groups and what decides their order may take, about.
+    pub bytes: usize,
     /// Evaluates document by document, without templates: slower, and the measure of everything faster.
     pub plain: bool,
 }
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { rows: 1_000_000, plain: false }
+        Budget { rows: 1_000_000, bytes: 64 << 20, plain: false }
+    }
+}
+
+impl Budget {
+    /// Whether so many rows, of so many bytes, may be held.
+    fn check(&self, rows: usize, bytes: usize) -> Result<(), QueryError> {
+        match (rows > self.rows, bytes > self.bytes) {
+            (true, _) => Err(QueryError::TooManyRows(self.rows)),
+            (_, true) => Err(QueryError::TooLarge(self.bytes)),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -59,6 +72,8 @@ impl Default for Budget {
 pub enum QueryError {
     /// More rows than the budget allows.
     TooManyRows(usize),
+    /// Rows that take more bytes than the budget allows.
+    TooLarge(usize),
     /// The host asked to stop, or its time is over.
     Stopped,
 }
@@ -67,6 +82,11 @@ impl fmt::Display for QueryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             QueryError::TooManyRows(limit) => write!(f, "the query gives more than {limit} rows; narrow it by WHERE, by an EHR, or use LIMIT"),
+            QueryError::TooLarge(limit) => write!(
+                f,
+                "what the query gives takes more than {} MB; select paths instead of whole objects, narrow it by WHERE, by an EHR, or use LIMIT",
+                limit >> 20
+            ),
             QueryError::Stopped => f.write_str("the query was stopped; narrow it by an EHR, an archetype or a template"),
         }
     }
@@ -204,11 +224,14 @@ impl<'p> Run<'p> {
             for row in rows.iter().filter(|row| judge.keeps(row)) {
                 self.output.take(judge, row, order);
             }
-            if self.output.len() > self.budget.rows { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if self.budget.check(self.output.len(), self.output.bytes()).is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         match flow {
             _ if binder.watch.is_over() => self.fail(QueryError::Stopped),
-            ControlFlow::Break(()) => self.fail(QueryError::TooManyRows(self.budget.rows)),
+            ControlFlow::Break(()) => {
+                let over = self.budget.check(self.output.len(), self.output.bytes()).err();
+                self.fail(over.unwrap_or(QueryError::TooManyRows(self.budget.rows)))
+            }
             flow => flow,
         }
     }

@@ -69,6 +69,8 @@ pub(super) struct Output {
     grouped: bool,
     /// Rows keep their nodes for who wants no cells.
     held: bool,
+    /// Bytes of groups and of what their aggregates have seen, about.
+    grouped_bytes: usize,
     taken: u64,
 }
 
@@ -84,6 +86,7 @@ impl Output {
             by_key: HashMap::new(),
             grouped: query.select.iter().any(|c| matches!(c.value, ColumnValue::Aggregate(_))),
             held: false,
+            grouped_bytes: 0,
             taken: 0,
         }
     }
@@ -108,6 +111,13 @@ impl Output {
     pub fn is_full(&self, query: &Query, in_order: bool) -> bool {
         let plain = !self.grouped && !query.distinct && query.order.is_empty() && in_order;
         plain && matches!(query.window, Some(Window::First { limit, offset }) if self.len() as u64 >= limit.saturating_add(offset))
+    }
+
+    /// Bytes held, about.
+    pub fn bytes(&self) -> usize {
+        let rows = self.ready.len() * size_of::<u32>() + self.rows.len() * size_of::<OutRow>();
+        let made_of = self.keys.len() * size_of::<SortKey>() + self.nodes.len() * size_of::<Node>();
+        self.sheet.bytes() + rows + made_of + self.grouped_bytes
     }
 
     /// Makes ready for the rows of a batch.
@@ -242,11 +252,14 @@ impl Output {
     pub fn fold<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, block: &Block<'b>, scratch: &mut [Node]) {
         let start = self.taken;
         let query = &judge.plan.query;
+        let mut bytes = 0;
         for (column, tally) in query.select.iter().zip(self.only_sums(query)) {
             if let ColumnValue::Aggregate(aggregate) = &column.value {
                 tally.add_block(aggregate, judge.view, block, start, scratch);
+                bytes += tally.bytes();
             }
         }
+        self.grouped_bytes = bytes;
     }
 
     /// Takes one row, which stands at a place of its batch, into the one group.
@@ -279,11 +292,13 @@ impl Output {
             identity(&plain_cell(judge, &column.value, row, &mut buffer), &mut key);
         }
         let next = self.groups.len();
+        let key_bytes = 2 * key.len() + 48;
         let number = *self.by_key.entry(key).or_insert(next);
         let is_first = self.groups.get(number).is_none_or(|group| order < group.order);
         let cells =
             if is_first { query.select.iter().map(|c| plain_cell(judge, &c.value, row, &mut buffer).to_owned()).collect() } else { Vec::new() };
         if number == next {
+            self.grouped_bytes += size_of::<Group>() + key_bytes + query.select.len() * (size_of::<Tally>() + size_of::<Cell<String>>());
             self.groups.push(Group { cells, keys, order, sums: query.select.iter().map(|_| Tally::default()).collect() });
         } else if let Some(group) = self.groups.get_mut(number).filter(|_| is_first) {
             (group.cells, group.keys, group.order) = (cells, keys, order);
@@ -291,7 +306,9 @@ impl Output {
         let Some(group) = self.groups.get_mut(number) else { return };
         for (column, tally) in query.select.iter().zip(&mut group.sums) {
             if let ColumnValue::Aggregate(aggregate) = &column.value {
+                let before = tally.bytes();
                 tally.add(aggregate, judge.view, row, order);
+                self.grouped_bytes += tally.bytes() - before;
             }
         }
     }

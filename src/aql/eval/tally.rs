@@ -18,6 +18,8 @@ pub(super) struct Tally {
     sum: Sum,
     best: Option<(SortKey, Cell<String>, Order)>,
     seen: HashSet<String>,
+    /// Bytes of what was seen, about.
+    seen_bytes: usize,
     unordered: bool,
 }
 
@@ -61,6 +63,11 @@ impl Tally {
         self.add(aggregate, view, scratch, order_at(start, block.place(i)));
     }
 
+    /// Bytes of what was seen, about.
+    pub fn bytes(&self) -> usize {
+        self.seen_bytes
+    }
+
     /// Adds a row.
     pub fn add(&mut self, aggregate: &Aggregate, view: View<'_>, row: &[Node], order: Order) {
         let at = |path: &usize| row.get(*path).copied().filter(|n| !n.is_none());
@@ -71,7 +78,8 @@ impl Tally {
                 if let Some(node) = at(path) {
                     let mut key = String::new();
                     identity(&cell_of(view, node, &mut String::new()), &mut key);
-                    self.seen.insert(key);
+                    let bytes = key.len() + 48;
+                    self.seen_bytes += if self.seen.insert(key) { bytes } else { 0 };
                 }
             }
             Aggregate::Sum(path) | Aggregate::Avg(path) => {

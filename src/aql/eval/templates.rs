@@ -320,15 +320,21 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             return Ok(());
         }
         match sink {
-            Sink::Fold(output) => output.fold(self.judge(), block, &mut search.scratch),
-            Sink::Fill(filling) => self.within_budget(filling.take(block, &mut search.scratch))?,
+            Sink::Fold(output) => {
+                output.fold(self.judge(), block, &mut search.scratch);
+                self.budget.check(output.len(), output.bytes())?;
+            }
+            Sink::Fill(filling) => {
+                filling.take(block, &mut search.scratch);
+                self.budget.check(filling.len(), filling.bytes())?;
+            }
             Sink::Hits(hits) => {
                 hits.reserve(block.rows.len());
                 for i in 0..block.rows.len() {
                     block.fill(i, &mut search.scratch);
                     hits.push(block.place(i), block.doc(i), &search.scratch);
                 }
-                self.within_budget(hits.rows.len())?;
+                self.budget.check(hits.rows.len(), hits.bytes())?;
             }
         }
         Ok(())
@@ -355,14 +361,15 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             if search.conjuncts.iter().all(passes) {
                 match sink {
                     Sink::Fold(output) => output.fold_row(judge, row, (place, order)),
-                    Sink::Fill(filling) => self.within_budget(filling.take_row(row, place, doc))?,
+                    Sink::Fill(filling) => filling.take_row(row, place, doc),
                     Sink::Hits(hits) => hits.push((place, order), doc, row),
                 }
             }
         }
         match sink {
-            Sink::Hits(hits) => self.within_budget(hits.rows.len()),
-            Sink::Fold(_) | Sink::Fill(_) => Ok(()),
+            Sink::Hits(hits) => self.budget.check(hits.rows.len(), hits.bytes()),
+            Sink::Fold(output) => self.budget.check(output.len(), output.bytes()),
+            Sink::Fill(filling) => self.budget.check(filling.len(), filling.bytes()),
         }
     }
 
@@ -372,8 +379,9 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         self.within_budget(rows.len()).map(|()| rows)
     }
 
+    /// Whether so many rows of nodes may be held.
     fn within_budget(&self, rows: usize) -> Result<(), QueryError> {
-        if rows > self.budget.rows { Err(QueryError::TooManyRows(self.budget.rows)) } else { Ok(()) }
+        self.budget.check(rows, rows.saturating_mul(self.plan.width * size_of::<Node>()))
     }
 
     /// Joins within each document: every choice of one fragment an anchor, in document order, gives the product of the rows
@@ -425,7 +433,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 }
             }
         }
-        self.within_budget(output.len())
+        self.budget.check(output.len(), output.bytes())
     }
 
     /// The product of the rows of all variables, in order of their first use.
@@ -646,6 +654,10 @@ fn chosen(fragments: &[Vec<Range<usize>>], choice: usize) -> Vec<Range<usize>> {
 }
 
 impl Hits {
+    fn bytes(&self) -> usize {
+        self.rows.len() * size_of::<Hit>() + self.nodes.len() * size_of::<Node>()
+    }
+
     fn reserve(&mut self, rows: usize) {
         self.rows.reserve(rows);
         self.nodes.reserve(rows * self.width);
