@@ -69,9 +69,17 @@ fn what_a_query_holds_is_bounded() {
     let batch = load(&Generator::new(5, 20, 200));
     let go_on = || false;
     let from = "FROM EHR e CONTAINS COMPOSITION c";
-    let queries = ["c", "c/uid/value, COUNT(*)", "COUNT(DISTINCT c/uid/value)", "DISTINCT c/uid/value", "MAX(c/uid/value)"];
-    let queries =
-        queries.map(|select| format!("SELECT {select} {from}")).into_iter().chain([format!("SELECT c/uid/value {from} ORDER BY c/uid/value")]);
+    let queries = [
+        "c",
+        "c/context/start_time/value, COUNT(*)",
+        "COUNT(DISTINCT c/context/start_time/value)",
+        "DISTINCT c/context/start_time/value",
+        "MAX(c/context/start_time/value)",
+    ];
+    let queries = queries
+        .map(|select| format!("SELECT {select} {from}"))
+        .into_iter()
+        .chain([format!("SELECT c/context/start_time/value {from} ORDER BY c/context/start_time/value")]);
     for query in queries {
         for (plain, bytes) in [(false, 2048), (true, 2048), (false, 1 << 18), (true, 1 << 18)] {
             let plan = prepare(&query, &Parameters::new(), &QueryOptions::default()).unwrap();
