@@ -10,7 +10,8 @@ pub(super) struct First<'b> {
     path: usize,
     descending: bool,
     wanted: usize,
-    blocks: Vec<Block<'b>>,
+    /// The blocks, and whether they are of numbers.
+    blocks: Vec<(Block<'b>, bool)>,
     /// What their rows sort by, the best least, block by block.
     ranks: Vec<i64>,
 }
@@ -29,7 +30,7 @@ impl<'b> First<'b> {
         let is_plain = query.select.iter().all(|column| matches!(column.value, ColumnValue::Expr(_)));
         let wanted = best_of(query).filter(|wanted| is_plain && *wanted > 0)?;
         let own = query.paths.get(path)?.variable == variable;
-        own.then(|| First { path, descending: key.descending, wanted, blocks: Vec::new(), ranks: Vec::new() })
+        own.then(|| First { path, descending: key.descending, wanted, blocks: Vec::new(), ranks: Vec::with_capacity(128) })
     }
 
     /// Holds a block back; gives it back where rows of it have no place among their kind.
@@ -41,7 +42,8 @@ impl<'b> First<'b> {
         if self.descending {
             self.ranks.iter_mut().skip(start).for_each(|rank| *rank = !*rank);
         }
-        self.blocks.push(block);
+        let of_numbers = block.is_of_numbers(self.path);
+        self.blocks.push((block, of_numbers));
         None
     }
 
@@ -49,8 +51,8 @@ impl<'b> First<'b> {
     pub fn release(self) -> impl Iterator<Item = Block<'b>> {
         let (numbers, points) = (self.worst(true), self.worst(false));
         let mut ranks = self.ranks.into_iter();
-        self.blocks.into_iter().map(move |mut block| {
-            let worst = if block.is_of_numbers(self.path) { numbers } else { points };
+        self.blocks.into_iter().map(move |(mut block, of_numbers)| {
+            let worst = if of_numbers { numbers } else { points };
             block.keep(|_, _| ranks.next().is_some_and(|rank| rank <= worst));
             block
         })
@@ -59,10 +61,10 @@ impl<'b> First<'b> {
     /// The rank of the last row that the window may reach, of numbers or of points in time.
     fn worst(&self, of_numbers: bool) -> i64 {
         let mut start = 0;
-        let mut own = Vec::new();
-        for block in &self.blocks {
+        let mut own = Vec::with_capacity(self.ranks.len());
+        for (block, kind) in &self.blocks {
             let end = start + block.rows.len();
-            if block.is_of_numbers(self.path) == of_numbers {
+            if *kind == of_numbers {
                 own.extend_from_slice(self.ranks.get(start..end).unwrap_or_default());
             }
             start = end;

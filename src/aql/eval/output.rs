@@ -217,7 +217,8 @@ impl Output {
         let width = plan.query.order.len();
         self.sort(&plan.query);
         self.rows.truncate(wanted);
-        let (mut keys, mut nodes) = (Vec::new(), Vec::new());
+        let mut keys = Vec::with_capacity(self.rows.len() * width);
+        let mut nodes = Vec::with_capacity(self.rows.len() * plan.width);
         for (number, row) in (0..).zip(&mut self.rows) {
             let start = row.keys as usize * width;
             let own = self.keys.get_mut(start..start + width);

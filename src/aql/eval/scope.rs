@@ -33,7 +33,7 @@ impl<'b> Scope<'b> {
                 doc.data.into_iter().for_each(|data| chosen.take(data));
             }
         }
-        chosen.fragments.sort_unstable();
+        chosen.fragments.sort_unstable_by_key(|f| (u64::from(f.table) << 32) | u64::from(f.row));
         Scope::Chosen(chosen.fragments)
     }
 
@@ -48,7 +48,9 @@ impl<'b> Scope<'b> {
             }
             Scope::Chosen(fragments) => {
                 let from = fragments.partition_point(|f| f.table < number);
-                Picked::These(fragments.iter().skip(from).take_while(|f| f.table == number).map(|f| f.row).collect())
+                let rest = fragments.get(from..).unwrap_or_default();
+                let own = rest.iter().take_while(|f| f.table == number).count();
+                Picked::These(rest.iter().take(own).map(|f| f.row).collect())
             }
         }
     }
