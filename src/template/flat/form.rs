@@ -64,6 +64,9 @@ pub(super) struct Form<'a> {
     pub values: Vec<Given<'a>>,
 }
 
+/// So many values are searched one by one.
+const FEW: usize = 8;
+
 /// What stands where nothing is given.
 pub(super) static NOTHING: Form<'static> = Form { parts: Vec::new(), values: Vec::new() };
 
@@ -92,8 +95,13 @@ impl<'a> Form<'a> {
 
     /// The value with this suffix and index.
     pub fn value_at(&self, suffix: &str, index: u32) -> Option<&Value<'a>> {
-        let found = self.values.binary_search_by(|given| (given.suffix.as_ref(), given.index).cmp(&(suffix, index)));
-        found.ok().and_then(|at| self.values.get(at)).map(|given| &given.value)
+        // Most have one to three: texts of other lengths are told apart without a look at their letters.
+        let found = if self.values.len() <= FEW {
+            self.values.iter().position(|given| given.index == index && given.suffix == suffix)
+        } else {
+            self.values.binary_search_by(|given| (given.suffix.as_ref(), given.index).cmp(&(suffix, index))).ok()
+        };
+        found.and_then(|at| self.values.get(at)).map(|given| &given.value)
     }
 
     /// The segments below, each with its instances.
