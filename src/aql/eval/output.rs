@@ -137,13 +137,21 @@ impl Output {
 
     /// Takes a row that WHERE kept.
     pub fn take<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, row: &[Node], order: u128) {
-        let query = &judge.plan.query;
         if self.is_plain(judge.plan) {
             let number = hold_row(&mut self.sheet, judge, row);
             return self.ready.push(number);
         }
-        let order = (order, self.taken);
         self.taken += 1;
+        self.take_in(judge, row, (order, self.taken));
+    }
+
+    /// Takes a row that WHERE kept, which stands at a place of its batch.
+    pub fn take_at<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, row: &[Node], place: (u32, u64)) {
+        self.take_in(judge, row, order_at(self.taken, place));
+    }
+
+    fn take_in<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, row: &[Node], order: Order) {
+        let query = &judge.plan.query;
         let keys = query.order.iter().map(|k| order_key(judge, &k.key, row));
         if self.grouped {
             return self.add_to_group(judge, row, keys.collect(), order);
@@ -274,8 +282,8 @@ impl Output {
         }
     }
 
-    /// Says that a batch was folded.
-    pub fn folded(&mut self, places: u64) {
+    /// Says that what has places in a batch was taken.
+    pub fn took(&mut self, places: u64) {
         self.taken = self.taken.saturating_add(places);
     }
 

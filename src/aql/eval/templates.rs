@@ -49,6 +49,8 @@ enum Sink<'o, 'b> {
     Hits(Hits),
     /// Into the aggregates.
     Fold(&'o mut Output),
+    /// Out, to be put in order.
+    Sort(&'o mut Output),
     /// Out.
     Fill(Filling<'o, 'b>),
 }
@@ -116,9 +118,12 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         if let ([anchor], [conjuncts]) = (self.anchors.entries.as_slice(), per_anchor.as_slice())
             && rest_is_true
         {
-            if self.plan.tries.iter().all(|t| t.variable == anchor.variable) && output.folds(&self.plan.query) {
-                self.search(anchor, conjuncts, &scope, None, &mut Sink::Fold(output))?;
-                output.folded(u64::from(self.batch.places()));
+            let query = &self.plan.query;
+            let is_alone = self.plan.tries.iter().all(|t| t.variable == anchor.variable);
+            if is_alone && (output.folds(query) || !query.order.is_empty()) {
+                let mut sink = if output.folds(query) { Sink::Fold(output) } else { Sink::Sort(output) };
+                self.search(anchor, conjuncts, &scope, First::of(query, anchor.variable), &mut sink)?;
+                output.took(u64::from(self.batch.places()));
                 return Ok(());
             }
             if let Some(filling) = self.filling(anchor, &scope, output) {
@@ -324,6 +329,14 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 output.fold(self.judge(), block, &mut search.scratch);
                 self.budget.check(output.len(), output.bytes())?;
             }
+            Sink::Sort(output) => {
+                output.reserve(self.plan, block.rows.len());
+                for i in 0..block.rows.len() {
+                    block.fill(i, &mut search.scratch);
+                    output.take_at(self.judge(), &search.scratch, block.place(i));
+                }
+                self.budget.check(output.len(), output.bytes())?;
+            }
             Sink::Fill(filling) => {
                 filling.take(block, &mut search.scratch);
                 self.budget.check(filling.len(), filling.bytes())?;
@@ -361,6 +374,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             if search.conjuncts.iter().all(passes) {
                 match sink {
                     Sink::Fold(output) => output.fold_row(judge, row, (place, order)),
+                    Sink::Sort(output) => output.take_at(judge, row, (place, order)),
                     Sink::Fill(filling) => filling.take_row(row, place, doc),
                     Sink::Hits(hits) => hits.push((place, order), doc, row),
                 }
@@ -368,7 +382,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         }
         match sink {
             Sink::Hits(hits) => self.budget.check(hits.rows.len(), hits.bytes()),
-            Sink::Fold(output) => self.budget.check(output.len(), output.bytes()),
+            Sink::Fold(output) | Sink::Sort(output) => self.budget.check(output.len(), output.bytes()),
             Sink::Fill(filling) => self.budget.check(filling.len(), filling.bytes()),
         }
     }
