@@ -6,6 +6,7 @@ use super::Moment;
 pub struct Replayed {
     micros: i64,
     state: u64,
+    zones: fn(&str, i64) -> Option<i32>,
 }
 
 impl Replayed {
@@ -13,7 +14,12 @@ impl Replayed {
     pub fn new(now: f64, seed: &str) -> Replayed {
         // FNV-1a: seeds differ in all of their bytes.
         let state = seed.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-        Replayed { micros: (now * 1000.0) as i64, state }
+        Replayed { micros: (now * 1000.0) as i64, state, zones: |zone, _| (zone == "UTC").then_some(0) }
+    }
+
+    /// With what the host knows of zones: see [`Moment::offset`].
+    pub fn with_zones(self, zones: fn(&str, i64) -> Option<i32>) -> Replayed {
+        Replayed { zones, ..self }
     }
 
     /// SplitMix64.
@@ -39,6 +45,10 @@ impl Moment for Replayed {
         let hex = format!("{bits:032x}");
         let part = |from: usize, to: usize| hex.get(from..to).unwrap_or_default();
         [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-")
+    }
+
+    fn offset(&mut self, zone: &str, millis: i64) -> Option<i32> {
+        (self.zones)(zone, millis)
     }
 }
 

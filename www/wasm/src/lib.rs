@@ -6,6 +6,7 @@
 
 mod guide;
 mod samples;
+mod zone;
 
 use aqlite::aql::{self, Budget, Completion, CsvOptions, Parameter, Parameters, QueryOptions, ResultSet, Run, TemplateLabels};
 use aqlite::diag::{Diagnostic, Finding, LineIndex, Severity, Span};
@@ -290,7 +291,7 @@ impl Repository {
     }
 
     fn send(&self, request: &Request, now: f64, seed: &str) -> Result<Response, String> {
-        block_on(self.service.handle(request, &mut Replayed::new(now, seed))).map_err(|waits| waits.to_string())
+        block_on(self.service.handle(request, &mut Replayed::new(now, seed).with_zones(zone::offset))).map_err(|waits| waits.to_string())
     }
 
     /// Asks with the labels of the templates that the repository has now.
