@@ -9,6 +9,8 @@ mod keys;
 mod log;
 mod pieces;
 mod terminology;
+#[path = "../../www/wasm/src/zone.rs"]
+mod zone;
 
 use aqlite::service::auth::{Denied, Gate, KeyRing};
 use aqlite::service::{self, Auth, Moment, Service};
@@ -18,7 +20,6 @@ use d1::D1;
 use std::cell::RefCell;
 use std::rc::Rc;
 use terminology::Fhir;
-use wasm_bindgen::prelude::wasm_bindgen;
 use worker::{Context, Date, Env, Request, Response, Result, ScheduleContext, ScheduledEvent, event};
 
 /// The binding of the database in wrangler.toml.
@@ -129,11 +130,6 @@ fn house(env: &Env, base_url: String) -> Result<Rc<House>> {
     Ok(house)
 }
 
-#[wasm_bindgen(module = "/zone.js")]
-extern "C" {
-    fn offset(zone: &str, millis: f64) -> Option<i32>;
-}
-
 /// The runtime's clock, random numbers and zones.
 struct Runtime;
 
@@ -147,6 +143,6 @@ impl Moment for Runtime {
     }
 
     fn offset(&mut self, zone: &str, millis: i64) -> Option<i32> {
-        offset(zone, millis as f64)
+        zone::offset(zone, millis)
     }
 }

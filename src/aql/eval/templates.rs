@@ -120,8 +120,9 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         {
             let query = &self.plan.query;
             let is_alone = self.plan.tries.iter().all(|t| t.variable == anchor.variable);
-            if is_alone && (output.folds(query) || !query.order.is_empty()) {
-                let mut sink = if output.folds(query) { Sink::Fold(output) } else { Sink::Sort(output) };
+            let folds = output.folds(query);
+            if is_alone && (folds || !query.order.is_empty()) {
+                let mut sink = if folds { Sink::Fold(output) } else { Sink::Sort(output) };
                 self.search(anchor, conjuncts, &scope, First::of(query, anchor.variable), &mut sink)?;
                 output.took(u64::from(self.batch.places()));
                 return Ok(());

@@ -1,4 +1,4 @@
-//! Zones of the IANA database, as the JavaScript runtime knows them.
+//! Zones of the IANA database, as the JavaScript runtime knows them: for the page and for the worker.
 
 use js_sys::{Date, Function, Object, Reflect};
 use wasm_bindgen::{JsCast, JsValue};
