@@ -154,7 +154,12 @@ test("an empty data set takes a document of a new patient; data sets are named, 
     await page.click("#as-json");
     const composition = JSON.parse(await page.locator("#result .raw").textContent()).rows[0][0];
     delete composition.uid;
-    const template = await page.evaluate(async () => (await fetch("v1/definition/template/sample.vital_signs.v1/1")).text());
+    await offlineReady(page);
+    const template = await page.evaluate(async () => {
+      const answer = await fetch("v1/definition/template/sample.vital_signs.v1/1");
+      if (!answer.ok) throw new Error(`the template: status ${answer.status}`);
+      return answer.text();
+    });
     await page.click("#tab-data");
     await page.fill("#set-name", "Ward 7");
     await page.click("#set-new");

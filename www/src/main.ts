@@ -86,18 +86,23 @@ function crashed(why: string): void {
   void refresh();
 }
 
+/** How often the page was asked to read anew: who is overtaken draws nothing. */
+let refreshes = 0;
+
 /** Reads what the repository holds, and draws it where it is shown. */
 async function refresh(): Promise<void> {
+  const turn = (refreshes += 1);
   state("busy", "Loading");
   try {
     const contents = await engine.call("contents", null);
     const [templates, patients] = await Promise.all([engine.call("templates", null), engine.call("patients", null)]);
+    if (turn !== refreshes) return;
     elsewhere = contents.place !== null;
     data.show(contents, templates, patients);
     state("ready", `${count.format(contents.ehrs)} ${contents.ehrs === 1 ? "patient" : "patients"}`, ` · ${count.format(contents.compositions)} ${contents.compositions === 1 ? "composition" : "compositions"}`);
     await Promise.all([guide.load(), templateView.load(templates, patients)]);
   } catch (error) {
-    state("bad", error instanceof Error ? error.message : "not available");
+    if (turn === refreshes) state("bad", error instanceof Error ? error.message : "not available");
   }
 }
 
