@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { readFile } from "node:fs/promises";
-import { accessible, browse, ready, served, visit } from "./page.mjs";
+import { accessible, answered, browse, ready, served, settled, visit } from "./page.mjs";
 
 const sample = JSON.parse(await readFile(new URL("../../www/samples/early_warning_score.gdl2.json", import.meta.url), "utf8"));
 
@@ -84,7 +84,6 @@ function onGuides(use, options) {
   const opened = async (page) => {
     await page.click("#tab-guide");
     await page.locator(".choice").nth(1).waitFor();
-    await page.locator("#guide-about h2").first().waitFor({ state: "attached" });
     await use(page);
   };
   return visit(browser, server.address, opened, options);
@@ -114,7 +113,8 @@ test("a guide is shown with its bindings, rules, terms, and the queries that it 
     await about.locator(".binding .asked summary").first().click();
     assert.match(await about.locator(".binding .asked code").first().textContent(), /CONTAINS COMPOSITION c CONTAINS OBSERVATION/);
     await about.locator(".binding .asked button").first().click();
-    await page.locator("#summary", { hasText: /row/ }).waitFor();
+    await answered(page);
+    assert.match(await page.locator("#summary").textContent(), /row/);
     assert.equal(await page.locator("#view-query").isVisible(), true);
     assert.match(await page.locator(".cm-content").textContent(), /ehr_id\/value='[0-9a-f-]{36}'/);
   }));
@@ -151,21 +151,22 @@ test("an opened guide runs on a patient, again after it was changed, and is stor
   onGuides(async (page) => {
     await openKinds(page);
     await page.click("#run-guide");
-    await page.locator("#guide-outcome .summary", { hasText: "0 rules fired" }).waitFor();
+    await page.locator("#guide-outcome:not([aria-busy]) .summary", { hasText: "0 rules fired" }).waitFor();
     const changed = structuredClone(GUIDE);
     changed.definition.rules.gt0040.when = [];
     await openKinds(page, file("changed.gdl2.json", changed));
     await page.click("#run-guide");
-    await page.locator("#guide-outcome .summary", { hasText: "1 rule fired" }).waitFor();
+    await page.locator("#guide-outcome:not([aria-busy]) .summary", { hasText: "1 rule fired" }).waitFor();
     await page.click("#guide-about-tab");
     await page.click("#store-guide");
     await page.locator("#guide-told .good").waitFor();
+    await settled(page);
     await page.reload();
     await ready(page);
     await page.click("#tab-guide");
     await page.locator(".choice", { hasText: "Kinds of input" }).click();
     await page.click("#run-guide");
-    await page.locator("#guide-outcome .summary", { hasText: "1 rule fired" }).waitFor();
+    await page.locator("#guide-outcome:not([aria-busy]) .summary", { hasText: "1 rule fired" }).waitFor();
   }));
 
 test("what is wrong with a guide is told with its place, and other files are refused with a reason", () =>
@@ -221,7 +222,7 @@ for (const scheme of ["light", "dark"]) {
           };
           await page.locator(".choice", { hasText: sample.id }).click();
           await page.click("#run-guide");
-          await page.locator("#guide-outcome .rules summary").first().click();
+          await page.locator("#guide-outcome:not([aria-busy]) .rules summary").first().click();
           await check("patient");
           await openKinds(page);
           await page.locator("#guide-about .binding summary").first().click();

@@ -57,6 +57,8 @@ export function trap(worker) {
 
 /** Nothing stands in anybody's way: axe finds nothing in what is shown. The policy of the page allows no foreign script, so axe comes by the debugger. */
 export async function accessible(page, view) {
+  // Colours on their way from one to another are nobody's contrast.
+  await page.waitForFunction(() => document.getAnimations().every((animation) => animation.effect?.getComputedTiming().iterations === Infinity));
   await page.evaluate(axe);
   const rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
   const { violations } = await page.evaluate((runOnly) => globalThis.axe.run({ runOnly }), rules);
@@ -69,9 +71,15 @@ export async function served() {
   return process.env.BASE_URL ? { address: process.env.BASE_URL, stop: async () => {} } : await serve(built);
 }
 
+/** Waits until what was begun is done and drawn: the page is busy from the moment of a click that changes its data. */
+export async function settled(page) {
+  await page.locator("#state[data-state=ready]").waitFor();
+  await page.locator("#result:not([aria-busy])").waitFor({ state: "attached" });
+}
+
 /** Waits until sample patients are there and the first query is answered. */
 export async function ready(page) {
-  await page.locator("#state[data-state=ready]").waitFor();
+  await settled(page);
   await page.locator("[role=gridcell]").first().waitFor();
 }
 
@@ -90,12 +98,17 @@ export async function write(page, q) {
   await page.keyboard.insertText(q);
 }
 
-/** Writes a query, runs it by keyboard and waits for its answer. */
+/** Writes a query, runs it by keyboard and waits for its answer: the result is busy from the key on, until the answer to the last key is drawn. */
 export async function run(page, q) {
   await write(page, q);
-  await page.locator("#summary").evaluate((element) => (element.textContent = ""));
   await page.keyboard.press("ControlOrMeta+Enter");
-  await page.locator("#summary", { hasText: /row/ }).waitFor();
+  await answered(page);
+  assert.match(await page.locator("#summary").textContent(), /row/, q);
+}
+
+/** Waits for the answer to what was asked. */
+export async function answered(page) {
+  await page.locator("#result:not([aria-busy])").waitFor({ state: "attached" });
 }
 
 /** The texts of a row of the grid, counted from 0. */

@@ -1,7 +1,7 @@
 // What stays: data sets under names in the storage of the browser, through reloads, crashes, undo, and between the realms of an origin.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { browse, built, caller, offlineReady, ready, row, run, trap, visit } from "./page.mjs";
+import { browse, built, caller, offlineReady, ready, row, run, settled, trap, visit } from "./page.mjs";
 import { serve } from "./server.mjs";
 
 const COUNT = "SELECT COUNT(*) AS n FROM EHR e CONTAINS COMPOSITION c";
@@ -190,7 +190,7 @@ test("a panic is told politely, and the data of the storage is there again", () 
     await trap(page.workers()[0]);
     await page.click("#run");
     await page.locator("#notice", { hasText: "started again with the same data" }).waitFor();
-    await page.locator("#state[data-state=ready]").waitFor();
+    await settled(page);
     await run(page, COUNT);
     assert.equal(Number((await row(page, 0))[0]), all);
   }));

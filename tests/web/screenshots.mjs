@@ -58,7 +58,7 @@ const scenes = {
     await page.locator("#tab-guide").click();
     await page.locator("#patient option").first().waitFor({ state: "attached" });
     await page.locator("#run-guide").click();
-    await page.locator("#guide-outcome .summary").waitFor();
+    await page.locator("#guide-outcome:not([aria-busy]) .summary").waitFor();
   },
   data: async (page) => {
     await page.locator("#tab-data").click();

@@ -1,5 +1,5 @@
 // The data view: what is in the repository, sample patients by number, files of one's own, and the interface that answers offline.
-import { count, h } from "./dom";
+import { count, h, type Change } from "./dom";
 import { EngineError, type Engine } from "./engine";
 import { dropped, texts, type TextFile } from "./intake";
 import type { Contents, Patient, Progress } from "./protocol";
@@ -28,8 +28,7 @@ function* pieces(text: string): Generator<string> {
 /** The view. */
 export class DataView {
   readonly #engine: Engine;
-  readonly #changed: () => void;
-  readonly #busy: (what: string) => void;
+  readonly #change: Change;
   readonly #place = h("h2", { id: "contents-title" }, "In the repository");
   readonly #sampleForm: HTMLElement;
   readonly #sets: SetsCard;
@@ -46,13 +45,11 @@ export class DataView {
   #added = 0;
   readonly #forget = h("button", { type: "button" }, "Start over");
 
-  /** `busy` hears what takes a while, `changed` that the repository may hold other data. */
-  constructor(root: HTMLElement, engine: Engine, busy: (what: string) => void, changed: () => void) {
+  constructor(root: HTMLElement, engine: Engine, change: Change) {
     this.#engine = engine;
-    this.#busy = busy;
-    this.#changed = changed;
+    this.#change = change;
     this.#sampleForm = this.#drawSamples();
-    this.#sets = new SetsCard(engine, changed);
+    this.#sets = new SetsCard(engine, change);
     root.append(this.#drawContents(), this.#sets.element, this.#sampleForm, this.#drawFiles(), this.#drawInterface());
   }
 
@@ -73,9 +70,9 @@ export class DataView {
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       const samples = { ehrs: this.#ehrs.input.valueAsNumber, compositions: this.#compositions.input.valueAsNumber, seed: this.#seed.input.valueAsNumber };
-      void this.#work(() => this.#making.run((progress, signal) => this.#engine.call("generate", samples, { progress, signal })));
+      void this.#work("Making patients", () => this.#making.run((progress, signal) => this.#engine.call("generate", samples, { progress, signal })));
     });
-    this.#forget.addEventListener("click", () => void this.#work(() => this.#engine.call("forget", null)));
+    this.#forget.addEventListener("click", () => void this.#work("Making patients", () => this.#engine.call("forget", null)));
     return form;
   }
 
@@ -128,7 +125,7 @@ console.table((await answer.json()).rows);`;
   }
 
   /** Draws what the repository holds. */
-  show(contents: Contents, templates: string[], patients: Patient[]): void {
+  async show(contents: Contents, templates: string[], patients: Patient[]): Promise<void> {
     const local: [string, string][] = [
       ["Own writes", count.format(contents.added)],
       ["Memory", `${(contents.memory / 1_048_576).toFixed(1)} MB`],
@@ -141,7 +138,6 @@ console.table((await answer.json()).rows);`;
     ];
     this.#place.textContent = contents.place === null ? "In the repository" : `In the repository at ${contents.place}`;
     this.#sampleForm.hidden = contents.place !== null;
-    void this.#sets.show(contents);
     this.#added = contents.added;
     this.#facts.replaceChildren(...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
     this.#templates.replaceChildren(...(templates.length > 0 ? templates.map((template) => h("li", {}, h("code", {}, template))) : [h("li", { class: "quiet" }, "None yet: drop an operational template (.opt) below.")]));
@@ -152,14 +148,14 @@ console.table((await answer.json()).rows);`;
     }
     const before = this.#patient.value;
     this.#patient.replaceChildren(...patients.map(({ ehr, label }) => h("option", { value: ehr, selected: ehr === before }, label)), h("option", { value: "" }, "A new patient"));
+    await this.#sets.show(contents);
   }
 
-  async #work(run: () => Promise<unknown>): Promise<void> {
+  async #work(what: string, run: () => Promise<unknown>): Promise<void> {
     this.#generate.disabled = true;
     this.#forget.disabled = true;
-    this.#busy("Making patients");
     try {
-      await run();
+      await this.#change(what, run);
       this.#told.replaceChildren();
     } catch (error) {
       if (error instanceof EngineError && error.message === "cancelled") this.#told.replaceChildren(h("p", {}, "Cancelled: everything is as it was before."));
@@ -167,21 +163,23 @@ console.table((await answer.json()).rows);`;
     } finally {
       this.#generate.disabled = false;
       this.#forget.disabled = false;
-      this.#changed();
     }
   }
 
   async #add(files: Promise<File[]>): Promise<void> {
     this.#told.replaceChildren();
-    const before = this.#added;
     try {
-      const all = await texts(await files);
-      const outcome = await this.#adding.run((tell, signal) => this.#addAll(all, tell, signal));
-      this.#told.prepend(h("p", {}, `${count.format(outcome.good)} of ${count.format(all.length)} files added${outcome.ended ? ", then cancelled" : ""} `, outcome.good > 0 ? this.#undo(before) : null));
+      await this.#change("Adding files", () => this.#addInTurn(files));
     } catch (error) {
       this.#tell("Not added", error);
     }
-    this.#changed();
+  }
+
+  async #addInTurn(files: Promise<File[]>): Promise<void> {
+    const before = this.#added;
+    const all = await texts(await files);
+    const outcome = await this.#adding.run((tell, signal) => this.#addAll(all, tell, signal));
+    this.#told.prepend(h("p", {}, `${count.format(outcome.good)} of ${count.format(all.length)} files added${outcome.ended ? ", then cancelled" : ""} `, outcome.good > 0 ? this.#undo(before) : null));
   }
 
   async #addAll(files: TextFile[], tell: (progress: Progress) => void, signal: AbortSignal): Promise<{ good: number; ended: boolean }> {
@@ -217,7 +215,7 @@ console.table((await answer.json()).rows);`;
   #undo(before: number): HTMLElement {
     const button = h("button", { id: "undo", type: "button" }, "Undo");
     button.addEventListener("click", () => {
-      void this.#work(() => this.#engine.call("undo", before));
+      void this.#work("Taking back", () => this.#engine.call("undo", before));
     });
     return button;
   }

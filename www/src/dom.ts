@@ -27,6 +27,9 @@ export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
   return element as T;
 }
 
+/** Changes the data of the page: what it does in words, and how. The page is busy until what is there then is drawn. */
+export type Change = <T>(what: string, run: () => Promise<T>) => Promise<T>;
+
 /** Runs once, `wait` milliseconds after the last call. */
 export function debounced(wait: number, run: () => void): () => void {
   let timer = 0;
@@ -51,14 +54,15 @@ export function saveBlob(name: string, blob: Blob): void {
 
 /** Puts a text on the clipboard and says so on the button (or the first entry of a menu) for a moment. */
 export async function copy(button: HTMLElement, text: string): Promise<void> {
-  const before = button.textContent;
+  // Pressed again while it says so, it still goes back to its own words.
+  const own = (button.dataset["own"] ??= button.textContent ?? "");
   try {
     await navigator.clipboard.writeText(text);
     button.textContent = "Copied";
   } catch {
     button.textContent = "Not allowed";
   }
-  setTimeout(() => (button.textContent = before), 1500);
+  setTimeout(() => (button.textContent = own), 1500);
 }
 
 /** Moves focus among the buttons of a tab list or radio group with the arrow keys, Home and End. */

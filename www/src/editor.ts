@@ -72,7 +72,8 @@ export class Editor {
     const lint = async (view: EditorView): Promise<Mark[]> => {
       const q = view.state.doc.toString();
       this.#problems = q.trim() === "" ? [] : await host.diagnose(q).catch(() => []);
-      host.told(this.#problems);
+      // What was written meanwhile is checked in a moment.
+      if (view.state.doc.toString() === q) host.told(this.#problems);
       const length = view.state.doc.length;
       return this.#problems.map((problem) => ({
         from: Math.min(problem.from, length),

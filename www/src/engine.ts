@@ -37,6 +37,16 @@ function taken(): Worker | undefined {
   return early?.failed ? undefined : early?.worker;
 }
 
+/** What the engine tells the page. */
+export interface Listener {
+  /** Why an instance died; its successor was started. */
+  crashed(why: string): void;
+  /** How far the start of an instance is. */
+  starting(progress: Progress): void;
+  /** Why a successor does not reach the server that its predecessor asked: the data of this browser is asked now. */
+  lost(why: string): void;
+}
+
 /** Owns the worker that owns the wasm module. */
 export class Engine {
   #worker: Worker | undefined;
@@ -45,14 +55,11 @@ export class Engine {
   #crashes = 0;
   #server: Server | null = null;
   readonly #url: string;
-  readonly #crashed: (why: string) => void;
-  readonly #starting: (progress: Progress) => void;
+  readonly #listener: Listener;
 
-  /** `crashed` hears why an instance died, after its successor was started; `starting` how far the start of one is. */
-  constructor(url: string, crashed: (why: string) => void, starting: (progress: Progress) => void) {
+  constructor(url: string, listener: Listener) {
     this.#url = url;
-    this.#crashed = crashed;
-    this.#starting = starting;
+    this.#listener = listener;
     this.#start();
   }
 
@@ -90,14 +97,25 @@ export class Engine {
       this.#die({ message: event.message || "the worker failed", keys: [], diagnostics: [], fatal: true });
     };
     this.#worker = worker;
-    // A successor asks where its predecessor asked.
-    if (this.#server) void this.call("connect", this.#server).catch(() => undefined);
+    if (this.#server) void this.#reconnect(this.#server);
+  }
+
+  /** A successor asks where its predecessor asked; what is asked meanwhile waits for that. */
+  async #reconnect(server: Server): Promise<void> {
+    const worker = this.#worker;
+    try {
+      await this.call("connect", server);
+    } catch (error) {
+      if (worker !== this.#worker) return;
+      this.#server = null;
+      this.#listener.lost(error instanceof Error ? error.message : String(error));
+    }
   }
 
   #answer(reply: Reply): void {
     const waiting = this.#waiting.get(reply.id);
     if ("progress" in reply) {
-      if (reply.id === 0) this.#starting(reply.progress);
+      if (reply.id === 0) this.#listener.starting(reply.progress);
       else waiting?.progress?.progress(reply.progress);
       return;
     }
@@ -114,7 +132,7 @@ export class Engine {
   #die(failure: Failure): void {
     this.#crashes += 1;
     this.#replace(failure);
-    this.#crashed(failure.message);
+    this.#listener.crashed(failure.message);
   }
 
   #replace(failure: Failure): void {

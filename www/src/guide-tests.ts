@@ -7,6 +7,8 @@ import type { GuideProblem, TestedGuide } from "./guide-text";
 /** The pane of fixtures. */
 export class Fixtures {
   readonly element = h("div", { id: "guide-tests", class: "outcome", "aria-live": "polite" });
+  /** Runs that were begun or forgotten: only the latest is shown. */
+  #runs = 0;
   readonly #test: (fixture: string) => Promise<TestedGuide>;
 
   /** `test` runs a fixture on the guide that is chosen. */
@@ -17,6 +19,7 @@ export class Fixtures {
 
   /** Forgets what was run. */
   clear(): void {
+    this.#runs += 1;
     this.element.replaceChildren(
       h("div", { class: "empty" }, h("h2", {}, "No fixtures yet"), h("p", {}, "Open or drop the fixture files (.yml) of this guide: every case is run, and what differs from its expected output is shown.")),
     );
@@ -24,8 +27,10 @@ export class Fixtures {
 
   /** Runs fixture files and shows what came of them, failures first. */
   async run(fixtures: { name: string; text: string }[]): Promise<void> {
+    const mine = (this.#runs += 1);
     const reports: { element: HTMLElement; passed: number; cases: number }[] = [];
     for (const { name, text } of fixtures) reports.push(await this.#report(name, text));
+    if (mine !== this.#runs) return;
     const sum = (count: (report: (typeof reports)[number]) => number) => reports.reduce((total, report) => total + count(report), 0);
     const [passed, cases] = [sum((report) => report.passed), sum((report) => report.cases)];
     reports.sort((a, b) => Number(a.passed === a.cases) - Number(b.passed === b.cases));

@@ -1,12 +1,12 @@
 // The guide view: choose or open a guide, run it on a patient or on a form, read what it says and why, and how it is made; test it.
-import { h, rove, save } from "./dom";
+import { h, rove, save, type Change } from "./dom";
 import { EngineError, type Engine } from "./engine";
 import { drawAbout, drawProblems } from "./guide-about";
 import { GuideForm } from "./guide-form";
 import { drawOutcome } from "./guide-outcome";
 import { list, members, text, type DescribedGuide, type GuideProblem } from "./guide-text";
 import { Fixtures } from "./guide-tests";
-import { dropped, texts } from "./intake";
+import { dropped, texts, type TextFile } from "./intake";
 import { parse, type Json } from "./json";
 import type { Guide, Patient } from "./protocol";
 
@@ -14,6 +14,7 @@ import type { Guide, Patient } from "./protocol";
 export interface GuideHost {
   /** Runs a query in the query view. */
   ask(q: string): void;
+  change: Change;
 }
 
 const PANES = { patient: "On a patient", form: "On a form", about: "The guide", tests: "Fixtures" } as const;
@@ -44,7 +45,13 @@ export class GuideView {
   #stored: Guide[] = [];
   #opened: Choice[] = [];
   #chosen = "";
+  /** The guide that is described; empty for none. */
   #text = "";
+  /** How often a guide was described, and run: only the last is shown. */
+  #descriptions = 0;
+  #runs = 0;
+  /** Files that are being opened: nothing runs meanwhile. */
+  #opening = 0;
   #described: DescribedGuide | undefined;
   #entered: GuideForm | undefined;
 
@@ -89,7 +96,7 @@ export class GuideView {
     this.#run.addEventListener("click", () => void this.run());
     this.#patient.addEventListener("change", () => void this.run());
     this.#language.addEventListener("change", () => void this.#describe(this.#language.value));
-    this.#file.addEventListener("change", () => void this.#open([...(this.#file.files ?? [])]).finally(() => (this.#file.value = "")));
+    this.#file.addEventListener("change", () => void this.#open(Promise.resolve([...(this.#file.files ?? [])])).finally(() => (this.#file.value = "")));
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault();
       void this.#try();
@@ -97,7 +104,7 @@ export class GuideView {
     root.addEventListener("dragover", (event) => event.preventDefault());
     root.addEventListener("drop", (event) => {
       event.preventDefault();
-      if (event.dataTransfer) void dropped(event.dataTransfer).then((files) => this.#open(files));
+      if (event.dataTransfer) void this.#open(dropped(event.dataTransfer));
     });
   }
 
@@ -110,13 +117,13 @@ export class GuideView {
     }
   }
 
-  /** Asks for guides and patients. */
-  async load(): Promise<void> {
+  /** Shows what the repository holds now; what is entered and open stays. */
+  async load(patients: Patient[]): Promise<void> {
     try {
-      const [guides, patients] = await Promise.all([this.#engine.call("guides", null), this.#engine.call("patients", null)]);
+      this.#stored = await this.#engine.call("guides", null);
       const before = this.#patient.value;
-      this.#patient.replaceChildren(...patients.map(({ ehr, label }: Patient) => h("option", { value: ehr, selected: ehr === before }, label)));
-      this.#stored = guides;
+      this.#patient.replaceChildren(...patients.map(({ ehr, label }) => h("option", { value: ehr, selected: ehr === before }, label)));
+      if (before !== this.#patient.value) this.#outcome.replaceChildren();
       this.#drawGuides();
       await this.#choose(this.#chosen);
     } catch (error) {
@@ -133,9 +140,17 @@ export class GuideView {
     const choices = this.#choices;
     if (!choices.some(({ id }) => id === this.#chosen)) this.#chosen = choices[0]?.id ?? "";
     this.#guides.replaceChildren(...choices.map((guide) => this.#choice(guide)));
-    this.#run.disabled = choices.length === 0 || this.#patient.options.length === 0;
-    if (this.#run.disabled) say(this.#outcome, "Nothing to run", "There are no guides or no patients. Make sample patients in the Data view, or open a guide here.");
+    this.#allow();
+    if (!this.#runnable) say(this.#outcome, "Nothing to run", "There are no guides or no patients. Make sample patients in the Data view, or open a guide here.");
     else if (!this.#outcome.hasChildNodes()) say(this.#outcome, "Ready", "Choose a patient and run the guide: its rules read the record with AQL, and what they conclude appears here.");
+  }
+
+  get #runnable(): boolean {
+    return this.#choices.length > 0 && this.#patient.options.length > 0;
+  }
+
+  #allow(): void {
+    this.#run.disabled = this.#opening > 0 || !this.#runnable;
   }
 
   #choice({ id, title, text }: Choice): HTMLElement {
@@ -151,20 +166,35 @@ export class GuideView {
 
   async #choose(id: string): Promise<void> {
     const choice = this.#choices.find((choice) => choice.id === id) ?? this.#choices[0];
-    if (!choice) return;
+    if (!choice) return this.#none();
     this.#chosen = choice.id;
     try {
-      this.#text = choice.text ?? (await this.#engine.call("guideText", choice.id));
+      const text = choice.text ?? (await this.#engine.call("guideText", choice.id));
+      if (this.#chosen !== choice.id || this.#text === text) return;
+      this.#text = text;
       this.#tests.clear();
       await this.#describe("");
     } catch (error) {
+      this.#text = "";
       this.#fail(this.#about, error);
     }
   }
 
+  /** There is no guide to be shown. */
+  #none(): void {
+    this.#text = "";
+    this.#described = undefined;
+    this.#entered = undefined;
+    this.#tests.clear();
+    this.#formOutcome.replaceChildren();
+    for (const where of [this.#form, this.#about]) say(where, "No guide", "There is none in the repository. Open one here, or make sample patients in the Data view.");
+  }
+
   /** Draws the guide in a language; empty for its own. */
   async #describe(language: string): Promise<void> {
+    const description = (this.#descriptions += 1);
     const described = await this.#engine.call("describeGuide", { text: this.#text, language });
+    if (description !== this.#descriptions) return;
     this.#described = described;
     const chosen = language || described.language;
     if (!language) this.#language.replaceChildren(...described.languages.map((one) => h("option", { value: one, selected: one === chosen }, one)));
@@ -191,20 +221,35 @@ export class GuideView {
   /** Puts an opened guide among those of the repository. */
   async #store(): Promise<void> {
     try {
-      await this.#engine.call("add", { name: `${this.#chosen}.gdl`, text: this.#text, ehr: null });
-      this.#opened = this.#opened.filter(({ id }) => id !== this.#chosen);
-      this.#told.replaceChildren(h("p", { class: "good" }, `${this.#chosen} is stored`));
-      await this.load();
+      const [id, guide] = [this.#chosen, { name: `${this.#chosen}.gdl`, text: this.#text, ehr: null }];
+      await this.#host.change("Storing", () => this.#engine.call("add", guide));
+      this.#opened = this.#opened.filter((opened) => opened.id !== id);
+      this.#drawGuides();
+      this.#about.querySelector("#store-guide")?.remove();
+      this.#told.replaceChildren(h("p", { class: "good" }, `${id} is stored`));
     } catch (error) {
       this.#told.replaceChildren(h("p", { class: "bad" }, error instanceof Error ? error.message : String(error)));
     }
   }
 
   /** Opens files: guides to choose from, fixtures to run on the chosen one. */
-  async #open(files: File[]): Promise<void> {
+  async #open(files: Promise<File[]>): Promise<void> {
     this.#told.replaceChildren();
+    this.#opening += 1;
+    this.#allow();
+    try {
+      await this.#openAll(await texts(await files));
+    } catch (error) {
+      this.#told.append(h("p", { class: "bad" }, `Not opened: ${error instanceof Error ? error.message : String(error)}`));
+    } finally {
+      this.#opening -= 1;
+      this.#allow();
+    }
+  }
+
+  async #openAll(files: TextFile[]): Promise<void> {
     const fixtures: { name: string; text: string }[] = [];
-    for (const file of await texts(files)) {
+    for (const file of files) {
       const content = await file.text();
       if (/\.ya?ml$/i.test(file.name) || /^\s*guidelines:/m.test(content)) fixtures.push({ name: file.name, text: content });
       else await this.#openGuide(file.name, content);
@@ -234,23 +279,25 @@ export class GuideView {
     const patient = this.#patient.selectedOptions[0];
     if (!patient || !this.#chosen) return;
     this.#show("patient");
-    this.#run.disabled = true;
-    try {
-      const [opened, whom] = [this.#opened.find(({ id }) => id === this.#chosen)?.text, patient.textContent ?? ""];
-      const [ehr, language] = [patient.value, this.#language.value];
-      if (opened === undefined) {
-        const { text: answer, milliseconds } = await this.#engine.call("runGuide", { guide: this.#chosen, ehr, language });
-        this.#drawAnswer(answer, whom, milliseconds);
-      } else {
-        const { text: answer, milliseconds } = await this.#engine.call("runGuideText", { text: opened, ehr, language });
-        const queries = (this.#described?.bindings ?? []).flatMap(({ id, aql }) => (aql === null ? [] : [{ id, aql }]));
-        this.#drawRun(this.#outcome, answer, whom, milliseconds, queries);
-      }
-    } catch (error) {
-      this.#fail(this.#outcome, error);
-    } finally {
-      this.#run.disabled = false;
+    const mine = (this.#runs += 1);
+    this.#outcome.setAttribute("aria-busy", "true");
+    const draw = await this.#ran(patient.value, patient.textContent ?? "").catch((error: unknown) => () => this.#fail(this.#outcome, error));
+    if (mine !== this.#runs) return;
+    this.#outcome.removeAttribute("aria-busy");
+    draw();
+  }
+
+  /** Runs the chosen guide on an EHR; gives what draws what came of it. */
+  async #ran(ehr: string, whom: string): Promise<() => void> {
+    const opened = this.#opened.find(({ id }) => id === this.#chosen)?.text;
+    const language = this.#language.value;
+    if (opened === undefined) {
+      const { text: answer, milliseconds } = await this.#engine.call("runGuide", { guide: this.#chosen, ehr, language });
+      return () => this.#drawAnswer(answer, whom, milliseconds);
     }
+    const { text: answer, milliseconds } = await this.#engine.call("runGuideText", { text: opened, ehr, language });
+    const queries = (this.#described?.bindings ?? []).flatMap(({ id, aql }) => (aql === null ? [] : [{ id, aql }]));
+    return () => this.#drawRun(this.#outcome, answer, whom, milliseconds, queries);
   }
 
   #drawAnswer(answer: string, whom: string, milliseconds: number): void {

@@ -25,7 +25,7 @@ let problems: Diagnostic[] = [];
 /** A server answers, not this browser. */
 let elsewhere = false;
 
-const engine = new Engine(WORKER_URL, crashed, (progress) => state("busy", told(progress)));
+const engine = new Engine(WORKER_URL, { crashed, starting: (progress) => state("busy", told(progress)), lost: (why) => source.lost(why) });
 const results = new ResultView({
   call: () => ({ base: source.base, q: editor.text, parameters: parameters() }),
   document: (asked) => engine.call("document", asked),
@@ -37,16 +37,16 @@ const history = new History((q) => {
   editor.text = q;
   void run();
 });
-const guide = new GuideView(byId("view-guide"), engine, { ask: askHere });
+const guide = new GuideView(byId("view-guide"), engine, { ask: askHere, change });
 const templateView = new TemplateView(byId("view-templates"), engine, {
   ask: askHere,
-  changed: () => void refresh(),
+  change,
 });
-const data = new DataView(byId("view-data"), engine, (what) => state("busy", what), () => void refresh());
+const data = new DataView(byId("view-data"), engine, change);
 const source = new SourceChoice(
   engine,
-  () => void refresh().then(run),
-  (why) => results.say("This source does not answer", why, true),
+  (connect) => void change("Connecting", connect).then((connected) => (connected ? last.then(run) : undefined)),
+  (why) => results.instead(words("This source does not answer", why, true)),
 );
 const keepQuery = debounced(400, () => sessionStorage.setItem("aqlite-query", editor.text));
 const editor = new Editor(byId("editor"), firstQuery() ?? "", {
@@ -86,24 +86,49 @@ function crashed(why: string): void {
   void refresh();
 }
 
-/** How often the page was asked to read anew: who is overtaken draws nothing. */
-let refreshes = 0;
+/** What changes the data, one after the other; the last is over when it is drawn. */
+let last: Promise<unknown> = Promise.resolve();
+/** Changes that are under way or wait for their turn. */
+let changes = 0;
+/** Readings of the data that were begun: only the latest is drawn. */
+let readings = 0;
+
+/** Changes the data when all changes before are drawn, and draws what is there then. The state is "busy" from now until that is on the screen. */
+function change<T>(what: string, run: () => Promise<T>): Promise<T> {
+  changes += 1;
+  state("busy", what);
+  const done = last.then(() => {
+    state("busy", what);
+    return run();
+  });
+  last = done.then(
+    () => undefined,
+    () => undefined,
+  ).then(() => {
+    changes -= 1;
+    return refresh();
+  });
+  return done;
+}
 
 /** Reads what the repository holds, and draws it where it is shown. */
 async function refresh(): Promise<void> {
-  const turn = (refreshes += 1);
+  const reading = (readings += 1);
   state("busy", "Loading");
   try {
     const contents = await engine.call("contents", null);
     const [templates, patients] = await Promise.all([engine.call("templates", null), engine.call("patients", null)]);
-    if (turn !== refreshes) return;
+    if (reading !== readings) return;
     elsewhere = contents.place !== null;
-    data.show(contents, templates, patients);
-    state("ready", `${count.format(contents.ehrs)} ${contents.ehrs === 1 ? "patient" : "patients"}`, ` · ${count.format(contents.compositions)} ${contents.compositions === 1 ? "composition" : "compositions"}`);
-    await Promise.all([guide.load(), templateView.load(templates, patients)]);
+    await Promise.all([data.show(contents, templates, patients), guide.load(patients), templateView.load(contents.place ?? contents.set?.id ?? "", templates, patients)]);
+    if (reading === readings && changes === 0) state("ready", counted(contents.ehrs, "patient"), ` · ${counted(contents.compositions, "composition")}`);
   } catch (error) {
-    if (turn === refreshes) state("bad", error instanceof Error ? error.message : "not available");
+    if (reading === readings) state("bad", error instanceof Error ? error.message : "not available");
   }
+}
+
+function counted(number: number, noun: string): string {
+  return `${count.format(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 // --- query ---------------------------------------------------------------------------------------------------------------------------------
@@ -155,25 +180,38 @@ function askHere(q: string): void {
   void run();
 }
 
+/** Runs that were begun: only the latest is shown. */
+let runs = 0;
+
+/** Runs the query of the editor. */
 async function run(): Promise<void> {
-  const q = editor.text;
-  if (q.trim() === "") return results.say("Nothing to run", "Write a query, or choose an example.");
+  const mine = (runs += 1);
   const stop = byId("stop");
-  const slow = setTimeout(() => (stop.hidden = false), 300);
+  const slow = setTimeout(() => (stop.hidden = mine !== runs), 300);
   results.busy = true;
+  const show = await answered(editor.text);
+  clearTimeout(slow);
+  if (mine !== runs) return;
+  stop.hidden = true;
+  results.busy = false;
+  show();
+}
+
+/** Asks a query; gives what shows its answer, or why there is none. */
+async function answered(q: string): Promise<() => void> {
+  if (q.trim() === "") return () => results.instead(words("Nothing to run", "Write a query, or choose an example."));
   const start = performance.now();
   try {
     const asked = { q, parameters: parameters() };
     const answer = await engine.call("query", asked);
+    const total = performance.now() - start;
     const cut = elsewhere && answer.rows === PAGE && !/\blimit\b/i.test(q);
-    results.answer(asked, answer, performance.now() - start, cut ? "the server’s first page; ask for more with LIMIT and OFFSET" : "");
-    if (!examples.some((example) => example.q === q)) history.ran(q);
+    return () => {
+      results.answer(asked, answer, total, cut ? "the server’s first page; ask for more with LIMIT and OFFSET" : "");
+      if (!examples.some((example) => example.q === q)) history.ran(q);
+    };
   } catch (error) {
-    failed(error);
-  } finally {
-    clearTimeout(slow);
-    stop.hidden = true;
-    results.busy = false;
+    return () => failed(error);
   }
 }
 
@@ -372,9 +410,9 @@ async function start(): Promise<void> {
   drawExamples();
   byId("history").replaceWith(history.element);
   const [first] = examples;
-  if (editor.text.trim() === "" && first) await choose(first);
-  else await run();
-  await refresh();
+  const answer = editor.text.trim() === "" && first ? choose(first) : run();
+  last = answer.then(refresh);
+  await last;
   // After the first answer: the shell is fetched once more for the cache, which must not delay it.
   await prepareOffline();
 }

@@ -43,6 +43,8 @@ export class ResultView {
   #result: Result | undefined;
   #grid: Grid | undefined;
   #form: Form = "table";
+  /** Explanations that were asked for: only the last is shown. */
+  #explanations = 0;
   /** What is said instead of a result. */
   #refusal: HTMLElement | undefined;
 
@@ -130,11 +132,12 @@ export class ResultView {
   /** Explains what stands in the editor, right or wrong. */
   async #explain(): Promise<void> {
     const { q, parameters } = this.#host.call();
+    const mine = (this.#explanations += 1);
     try {
       const explained = await this.#host.explain({ q, parameters });
-      if (this.#form === "explain") this.#say(drawExplanation(explained, q, (place) => this.#host.show(place)));
+      if (this.#form === "explain" && mine === this.#explanations) this.#say(drawExplanation(explained, q, (place) => this.#host.show(place)));
     } catch (error) {
-      this.say("This query cannot be explained here", error instanceof Error ? error.message : String(error), true);
+      if (this.#form === "explain" && mine === this.#explanations) this.say("This query cannot be explained here", error instanceof Error ? error.message : String(error), true);
     }
   }
 

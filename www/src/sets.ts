@@ -1,5 +1,5 @@
 // The data sets of this browser: opened, made, named, removed, and saved as a file.
-import { count, h, saveBlob } from "./dom";
+import { count, h, saveBlob, type Change } from "./dom";
 import type { Engine } from "./engine";
 import type { Contents, DataSet } from "./protocol";
 import { Work } from "./work";
@@ -13,10 +13,19 @@ function slug(name: string): string {
   return name.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-").replaceAll(/^-|-$/g, "") || "data";
 }
 
+/** A data set in the list: what stays while others come and go, so that a name that is being typed stays, too. */
+interface Line {
+  element: HTMLElement;
+  name: HTMLInputElement;
+  about: HTMLElement;
+  actions: HTMLElement;
+}
+
 /** The card of the data sets. */
 export class SetsCard {
   readonly #engine: Engine;
-  readonly #changed: () => void;
+  readonly #change: Change;
+  readonly #lines = new Map<string, Line>();
   readonly #list = h("ul", { class: "sets" });
   readonly #name = h("input", { id: "set-name", required: true, maxlength: 80, autocomplete: "off", placeholder: "Ward 7" });
   readonly #said = h("p", { class: "told", "aria-live": "polite" });
@@ -24,10 +33,9 @@ export class SetsCard {
   readonly #removal = h("dialog", { "aria-labelledby": "removal-title" });
   readonly element: HTMLElement;
 
-  /** `changed` hears that another data set is open. */
-  constructor(engine: Engine, changed: () => void) {
+  constructor(engine: Engine, change: Change) {
     this.#engine = engine;
-    this.#changed = changed;
+    this.#change = change;
     this.element = this.#draw();
   }
 
@@ -35,7 +43,7 @@ export class SetsCard {
     const made = h("form", { class: "actions" }, h("label", { class: "unseen", for: "set-name" }, "Name of a new data set"), this.#name, h("button", { id: "set-new" }, "New"));
     made.addEventListener("submit", (event) => {
       event.preventDefault();
-      void this.#do(() => this.#engine.call("createSet", this.#name.value)).then((done) => (done ? (this.#name.value = "") : null));
+      void this.#do("Opening", () => this.#engine.call("createSet", this.#name.value)).then((done) => (done ? (this.#name.value = "") : null));
     });
     const whole = h("button", { id: "export", type: "button", onclick: () => void this.#export() }, "Export everything");
     return h(
@@ -57,26 +65,44 @@ export class SetsCard {
     this.element.hidden = contents.set === null;
     if (contents.set === null) return;
     const sets = await this.#engine.call("sets", null);
-    this.#list.replaceChildren(...sets.map((set) => this.#line(set, sets)));
+    const gone = [...this.#lines.keys()].filter((id) => !sets.some((set) => set.id === id));
+    for (const id of gone) {
+      this.#lines.get(id)?.element.remove();
+      this.#lines.delete(id);
+    }
+    for (const set of sets) this.#tell(set, this.#lines.get(set.id) ?? this.#line(set.id));
   }
 
-  #line(set: DataSet, sets: DataSet[]): HTMLElement {
-    const open = h("button", { type: "button", "aria-label": `Open ${set.name}`, onclick: () => void this.#do(() => this.#work.run((progress, signal) => this.#engine.call("openSet", set.id, { progress, signal }))) }, "Open");
-    const remove = h("button", { type: "button", "aria-label": `Remove ${set.name}`, onclick: () => this.#askRemoval(set) }, "Remove");
-    const name = h("input", { class: "set-name", value: set.name, "aria-label": `Name of ${set.name}`, maxlength: 80, autocomplete: "off" });
-    name.addEventListener("change", () => void this.#rename(set, name));
-    const current = set.current ? h("strong", { class: "set-current" }, "open") : open;
-    return h("li", { "aria-current": set.current ? "true" : null }, name, h("span", { class: "quiet" }, `${size(set.bytes)} · ${new Date(set.created).toLocaleDateString()}`), current, sets.length > 1 && !set.current ? remove : null);
+  /** A new line of the list, still empty. */
+  #line(id: string): Line {
+    const name = h("input", { class: "set-name", maxlength: 80, autocomplete: "off" });
+    name.addEventListener("change", () => void this.#do("Renaming", () => this.#engine.call("renameSet", { id, name: name.value })));
+    const [about, actions] = [h("span", { class: "quiet" }), h("span", { class: "actions" })];
+    const line = { element: h("li", {}, name, about, actions), name, about, actions };
+    this.#list.append(line.element);
+    this.#lines.set(id, line);
+    return line;
   }
 
-  async #rename(set: DataSet, name: HTMLInputElement): Promise<void> {
-    if (!(await this.#do(() => this.#engine.call("renameSet", { id: set.id, name: name.value })))) name.value = set.name;
+  /** Says on its line what a data set is, and what can be done with it. */
+  #tell(set: DataSet, { element, name, about, actions }: Line): void {
+    if (document.activeElement !== name) name.value = set.name;
+    name.setAttribute("aria-label", `Name of ${set.name}`);
+    about.textContent = `${size(set.bytes)} · ${new Date(set.created).toLocaleDateString()}`;
+    element.setAttribute("aria-current", String(set.current));
+    if (set.current) actions.replaceChildren(h("strong", { class: "set-current" }, "open"));
+    else actions.replaceChildren(this.#opening(set), h("button", { type: "button", "aria-label": `Remove ${set.name}`, onclick: () => this.#askRemoval(set) }, "Remove"));
+  }
+
+  #opening({ id, name }: DataSet): HTMLElement {
+    const open = () => this.#work.run((progress, signal) => this.#engine.call("openSet", id, { progress, signal }));
+    return h("button", { type: "button", "aria-label": `Open ${name}`, onclick: () => void this.#do("Opening", open) }, "Open");
   }
 
   #askRemoval(set: DataSet): void {
     const remove = () => {
       this.#removal.close();
-      void this.#do(() => this.#engine.call("removeSet", set.id));
+      void this.#do("Removing", () => this.#engine.call("removeSet", set.id));
     };
     this.#removal.replaceChildren(
       h("h2", { id: "removal-title" }, `Remove “${set.name}”?`),
@@ -87,7 +113,7 @@ export class SetsCard {
   }
 
   async #export(): Promise<void> {
-    await this.#do(async () => {
+    await this.#do("Exporting", async () => {
       const blob = await this.#work.run((progress, signal) => this.#engine.call("export", null, { progress, signal }));
       const current = (await this.#engine.call("sets", null)).find((set) => set.current);
       saveBlob(`${slug(current?.name ?? "data")}.ndjson`, blob);
@@ -95,11 +121,10 @@ export class SetsCard {
   }
 
   /** Does something, says what went wrong, and shows what is there then. True when nothing went wrong. */
-  async #do(run: () => Promise<unknown>): Promise<boolean> {
+  async #do(what: string, run: () => Promise<unknown>): Promise<boolean> {
     this.#said.replaceChildren();
     try {
-      await run();
-      this.#changed();
+      await this.#change(what, run);
       return true;
     } catch (error) {
       this.#said.replaceChildren(h("span", { class: "bad" }, error instanceof Error ? error.message : String(error)));

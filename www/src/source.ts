@@ -5,25 +5,29 @@ import type { Server } from "./protocol";
 
 const HERE = "here";
 const OWN = "own";
+/** The server that was named in the dialog. */
+const NAMED = "named";
+/** Opens the dialog. */
 const OTHER = "other";
 
 /** The choice in the header, and the dialog that asks for an address. */
 export class SourceChoice {
   readonly #engine: Engine;
-  readonly #changed: () => void;
+  readonly #change: (connect: () => Promise<boolean>) => void;
   readonly #told: (why: string) => void;
   readonly #select = byId<HTMLSelectElement>("source");
   readonly #dialog = byId<HTMLDialogElement>("server");
+  readonly #option = h("option", { value: NAMED, hidden: true });
   #chosen = HERE;
   #named: Server | null = null;
 
-  /** `changed` hears that another place answers now, `told` why one does not. */
-  constructor(engine: Engine, changed: () => void, told: (why: string) => void) {
+  /** `change` carries out what makes another place answer, and hears whether it does; `told` hears why one does not. */
+  constructor(engine: Engine, change: (connect: () => Promise<boolean>) => void, told: (why: string) => void) {
     this.#engine = engine;
-    this.#changed = changed;
+    this.#change = change;
     this.#told = told;
-    this.#select.append(h("option", { value: HERE }, "This browser"), h("option", { value: OWN }, `Server at ${location.host}`), h("option", { value: OTHER }, "Another server…"));
-    this.#select.addEventListener("change", () => void this.#choose(this.#select.value));
+    this.#select.append(h("option", { value: HERE }, "This browser"), h("option", { value: OWN }, `Server at ${location.host}`), this.#option, h("option", { value: OTHER }, "Another server…"));
+    this.#select.addEventListener("change", () => this.#choose(this.#select.value));
     byId<HTMLFormElement>("server-form").addEventListener("submit", () => this.#submitted());
     byId("server-cancel").addEventListener("click", () => this.#dialog.close());
     this.#dialog.addEventListener("close", () => (this.#select.value = this.#chosen));
@@ -39,34 +43,48 @@ export class SourceChoice {
     return choice === OWN ? { base: own(), authorization: null } : this.#named;
   }
 
-  async #choose(choice: string): Promise<void> {
-    if (choice === OTHER) {
-      this.#dialog.showModal();
-      return;
-    }
-    await this.#connect(choice, this.#server(choice));
+  /** The server is gone: the data of this browser answers now. */
+  lost(why: string): void {
+    this.#chosen = HERE;
+    this.#select.value = HERE;
+    this.#told(why);
+  }
+
+  #choose(choice: string): void {
+    if (choice === OTHER) this.#dialog.showModal();
+    else this.#connect(choice, this.#server(choice));
   }
 
   #submitted(): void {
     const field = (id: string) => byId<HTMLInputElement>(id).value.trim();
     const token = field("server-token");
     const given = /^(bearer|basic) /i.test(token) ? token : `Bearer ${token}`;
-    this.#named = { base: field("server-base"), authorization: token ? given : null };
-    void this.#connect(OTHER, this.#named);
+    this.#connect(NAMED, { base: field("server-base"), authorization: token ? given : null });
   }
 
-  async #connect(choice: string, server: Server | null): Promise<void> {
+  /** A named server stays in the list. */
+  #name(server: Server | null): void {
+    this.#named = server;
+    this.#option.textContent = server && URL.canParse(server.base) ? new URL(server.base).host : "The named server";
+    this.#option.hidden = false;
+  }
+
+  #connect(choice: string, server: Server | null): void {
     this.#select.disabled = true;
-    try {
-      await this.#engine.connect(server);
-      this.#chosen = choice;
-      this.#changed();
-    } catch (error) {
-      this.#told(error instanceof Error ? error.message : String(error));
-    } finally {
-      this.#select.disabled = false;
-      this.#select.value = this.#chosen;
-    }
+    this.#change(async () => {
+      try {
+        await this.#engine.connect(server);
+        this.#chosen = choice;
+        if (choice === NAMED) this.#name(server);
+        return true;
+      } catch (error) {
+        this.#told(error instanceof Error ? error.message : String(error));
+        return false;
+      } finally {
+        this.#select.disabled = false;
+        this.#select.value = this.#chosen;
+      }
+    });
   }
 }
 

@@ -1,6 +1,6 @@
 // The templates view: what a template holds, a query from each of its nodes, and a form to try it.
 import { asked, holds, merged, name, query } from "./described";
-import { h, rove } from "./dom";
+import { h, rove, type Change } from "./dom";
 import { EngineError, type Engine } from "./engine";
 import { Form } from "./form";
 import type { TemplateDescription, TemplateNode, Patient } from "./protocol";
@@ -13,8 +13,7 @@ const FOUND = 60;
 export interface TemplateHost {
   /** Runs a query in the query view. */
   ask(q: string): void;
-  /** Hears that the repository holds something new. */
-  changed(): void;
+  change: Change;
 }
 
 /** The view. */
@@ -33,8 +32,11 @@ export class TemplateView {
   readonly #panes: Record<string, HTMLElement>;
   #described: TemplateDescription | undefined;
   #entered: Form | undefined;
-  /** The template on screen. */
+  /** The template on screen, and where it is from. */
   #shown = "";
+  #where = "";
+  /** How often something was opened: only the last is shown. */
+  #opens = 0;
 
   constructor(root: HTMLElement, engine: Engine, host: TemplateHost) {
     this.#engine = engine;
@@ -99,38 +101,42 @@ export class TemplateView {
     }
   }
 
-  /** Shows what the repository holds now. */
-  async load(templates: string[], patients: Patient[]): Promise<void> {
+  /** Shows what the repository at this place holds now. */
+  async load(where: string, templates: string[], patients: Patient[]): Promise<void> {
     const [before, patient] = [this.#templates.value, this.#patient.value];
     this.#templates.replaceChildren(...templates.map((id) => h("option", { value: id, selected: id === before }, id)));
     this.#patient.replaceChildren(...patients.map(({ ehr, label: name }) => h("option", { value: ehr, selected: ehr === patient }, name)));
-    if (this.#shown !== this.#templates.value) await this.#open("");
+    if (this.#shown === this.#templates.value && this.#where === where) return;
+    this.#where = where;
+    await this.#open("");
   }
 
   /** Shows the chosen template in a language; empty for its own. */
   async #open(language: string): Promise<void> {
-    const template = this.#templates.value;
+    const [template, opening] = [this.#templates.value, (this.#opens += 1)];
     this.#described = undefined;
+    this.#entered = undefined;
     this.#outcome.replaceChildren();
     if (!template) return this.#say("No templates here", "Add an operational template (.opt) in the Data view, or make sample patients there.");
     const described = await this.#engine.call("describe", { template, language });
-    if (this.#templates.value !== template) return;
+    if (opening !== this.#opens) return;
     if (!described) return this.#say("This template cannot be shown", "It is not among those that were fetched from the server.");
     this.#shown = template;
     this.#described = described;
     if (!language) this.#language.replaceChildren(...described.languages.map((one) => h("option", { value: one }, one)));
     this.#drawTree();
-    await this.#drawForm(template);
+    await this.#drawForm(template, opening);
   }
 
-  async #drawForm(template: string): Promise<void> {
-    this.#entered = undefined;
+  async #drawForm(template: string, opening: number): Promise<void> {
+    this.#form.replaceChildren(h("p", { class: "quiet" }, "The form is being made …"));
     try {
       const web = JSON.parse(await this.#engine.call("webTemplate", template)) as WebTemplate;
-      if (this.#templates.value !== template) return;
+      if (opening !== this.#opens) return;
       this.#entered = new Form(web, this.#language.value);
       this.#form.replaceChildren(this.#entered.element);
     } catch (error) {
+      if (opening !== this.#opens) return;
       this.#form.replaceChildren(h("p", { class: "bad" }, `There is no form for this template: ${error instanceof Error ? error.message : String(error)}`));
     }
   }
@@ -218,9 +224,9 @@ export class TemplateView {
     if (!this.#entered) return;
     this.#entered.tell([]);
     try {
-      const uid = await this.#engine.call("addFlat", { ehr: this.#patient.value, template: this.#shown, text: JSON.stringify(this.#flat()) });
+      const sent = { ehr: this.#patient.value, template: this.#shown, text: JSON.stringify(this.#flat()) };
+      const uid = await this.#host.change("Saving", () => this.#engine.call("addFlat", sent));
       this.#outcome.replaceChildren(h("p", { class: "good" }, `Saved as ${uid}`));
-      this.#host.changed();
     } catch (error) {
       const keys = error instanceof EngineError ? error.keys : [];
       const elsewhere = this.#entered?.tell(keys) ?? keys;

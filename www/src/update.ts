@@ -7,9 +7,10 @@ export function offerUpdates(registration: ServiceWorkerRegistration, notice: HT
     // Without a controller this is the first version, which takes over by itself.
     if (registration.waiting && navigator.serviceWorker.controller) draw(registration.waiting, notice);
   };
-  registration.addEventListener("updatefound", () => {
-    registration.installing?.addEventListener("statechange", offer);
-  });
+  const watch = () => registration.installing?.addEventListener("statechange", offer);
+  registration.addEventListener("updatefound", watch);
+  // One that was found before this page asked.
+  watch();
   offer();
 }
 

@@ -202,11 +202,23 @@ function failure(error: unknown): Failure {
   return { message: error instanceof Error ? error.message : String(error), keys: error instanceof Refusal ? error.keys : [], diagnostics, fatal: fatal(error) };
 }
 
-async function answer({ id, call, argument }: Request): Promise<void> {
+/** These change where questions are answered: what comes after them waits for them. */
+const TURNING: ReadonlySet<keyof Calls> = new Set(["connect", "createSet", "openSet"]);
+let turned: Promise<unknown> = opened;
+
+/** Carries out a call when it is its turn. */
+async function carryOut({ id, call, argument }: Request): Promise<unknown> {
+  await turned;
+  const handler = handlers[call] as (argument: unknown, local: Local, watch: Watch) => unknown;
+  return handler(argument, await opened, watch(id));
+}
+
+async function answer(request: Request): Promise<void> {
+  const { id, call } = request;
   try {
-    const local = await opened;
-    const handler = handlers[call] as (argument: unknown, local: Local, watch: Watch) => unknown;
-    const value = await handler(argument, local, watch(id));
+    const carried = carryOut(request);
+    if (TURNING.has(call)) turned = carried.catch(() => undefined);
+    const value = await carried;
     const moved = call === "query" ? [(value as Result).cells.buffer] : [];
     postMessage({ id, value } satisfies Reply, { transfer: moved });
   } catch (error) {
