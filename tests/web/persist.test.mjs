@@ -31,6 +31,11 @@ async function composition(call) {
   return { name: "visit.json", text: JSON.stringify(document), ehr };
 }
 
+/** Sends a composition to the REST interface of the page's origin; gives the status. */
+function posted(page, { ehr, text }) {
+  return page.evaluate(async ({ ehr, text }) => (await fetch(`/v1/ehr/${ehr}/composition`, { method: "POST", headers: { "content-type": "application/json" }, body: text })).status, { ehr, text });
+}
+
 test("data sets are made, named, opened and removed", () =>
   onOrigin(async (page, call) => {
     const [first] = await call("sets", null);
@@ -52,6 +57,44 @@ test("data sets are made, named, opened and removed", () =>
     await page.reload();
     await ready(page);
     assert.equal(await count(await caller(page)), many);
+  }));
+
+test("data sets are listed while another realm renames them", () =>
+  onOrigin(async (page, call) => {
+    const other = await caller(page);
+    const { set } = await call("createSet", "Ward 0");
+    const rename = async () => {
+      for (let at = 1; at <= 150; at += 1) await call("renameSet", { id: set.id, name: `Ward ${at}` });
+    };
+    const list = async (names) => {
+      for (let at = 0; at < 150; at += 1) names.push((await other("sets", null))[1].name);
+    };
+    const names = [];
+    await Promise.all([rename(), list(names)]);
+    assert.ok(new Set(names).size > 10, "the two took turns");
+    const seen = names.map((name) => Number(name.slice("Ward ".length)));
+    assert.deepEqual(seen, seen.toSorted((a, b) => a - b), "what was named last is read");
+  }));
+
+test("a realm queries while the Service Worker and another one write", () =>
+  onOrigin(async (page, call) => {
+    await offlineReady(page);
+    const other = await caller(page);
+    const file = await composition(call);
+    const before = await count(other);
+    const add = async () => {
+      for (let at = 0; at < 40; at += 1) await call("add", file);
+    };
+    const post = async () => {
+      for (let at = 0; at < 40; at += 1) assert.equal(await posted(page, file), 201);
+    };
+    const counts = [];
+    const ask = async () => {
+      while (counts.at(-1) !== before + 80) counts.push(await count(other));
+    };
+    await Promise.all([add(), post(), ask()]);
+    assert.ok(new Set(counts).size > 10, "they took turns");
+    assert.deepEqual(counts, counts.toSorted((a, b) => a - b), "nothing that was there is missed");
   }));
 
 test("what is written stays, and is taken back in its order", () =>
@@ -170,14 +213,12 @@ test("what the Service Worker writes is there for the page, and the other way ro
     await offlineReady(page);
     const file = await composition(call);
     const before = await count(call);
-    const post = () =>
-      page.evaluate(async ({ ehr, text }) => (await fetch(`/v1/ehr/${ehr}/composition`, { method: "POST", headers: { "content-type": "application/json" }, body: text })).status, file);
     const seen = () => page.evaluate(async (q) => (await (await fetch(`/v1/query/aql?q=${encodeURIComponent(q)}`)).json()).rows[0][0], COUNT);
-    assert.equal(await post(), 201);
+    assert.equal(await posted(page, file), 201);
     assert.equal(await count(call), before + 1);
     await call("add", file);
     assert.equal(await seen(), before + 2);
-    await Promise.all([post(), call("add", file), post(), call("add", file), post()]);
+    await Promise.all([posted(page, file), call("add", file), posted(page, file), call("add", file), posted(page, file)]);
     assert.deepEqual([await seen(), await count(call)], [before + 7, before + 7]);
     await call("createSet", "Empty");
     assert.equal(await seen(), 0);

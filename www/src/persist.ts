@@ -11,7 +11,7 @@
 //
 // On disk: `index.json` names the sets; a folder each holds segments `generation-number.log`. A line is one write, all of it or nothing: a
 // line without its end never happened. What replaces everything is a new generation, whose segments count when the index names it.
-import type { Folder, Root } from "./storage";
+import { exclusively, type Folder, type Root } from "./storage";
 import type { DataSet, Samples } from "./protocol";
 
 /** What the index says of a data set. */
@@ -307,14 +307,4 @@ function split(lines: Uint8Array): Uint8Array[] {
     at = end;
   }
   return found;
-}
-
-/** Where the host has no locks (Node), the order of this realm. */
-const waiting = new Map<string, Promise<unknown>>();
-
-function exclusively<T>(name: string, run: () => Promise<T>): Promise<T> {
-  if (globalThis.navigator?.locks) return navigator.locks.request(name, run) as Promise<T>;
-  const result = (waiting.get(name) ?? Promise.resolve()).then(run, run);
-  waiting.set(name, result.catch(() => undefined));
-  return result;
 }

@@ -35,6 +35,9 @@ export async function opfs(name: string): Promise<Root | null> {
   }
 }
 
+/** The lock of all files: one that is written cannot be read, and for a moment is not even there. */
+const FILES = "aqlite/files";
+
 class OpfsFolder implements Folder {
   protected readonly handle: FileSystemDirectoryHandle;
   readonly #files = new Map<string, FileSystemFileHandle>();
@@ -49,17 +52,30 @@ class OpfsFolder implements Folder {
     return found;
   }
 
-  async size(name: string): Promise<number> {
-    return (await this.#content(name))?.size ?? -1;
+  size(name: string): Promise<number> {
+    return locked(FILES, "shared", async () => (await this.#content(name))?.size ?? -1);
   }
 
-  async read(name: string, from: number, to?: number): Promise<Uint8Array> {
-    const content = await this.#content(name);
-    if (!content) throw new Error(`the file ${name} is gone`);
-    return new Uint8Array(await content.slice(from, to ?? content.size).arrayBuffer());
+  read(name: string, from: number, to?: number): Promise<Uint8Array> {
+    return locked(FILES, "shared", async () => {
+      const content = await this.#content(name);
+      if (!content) throw new Error(`the file ${name} is gone`);
+      return new Uint8Array(await content.slice(from, to ?? content.size).arrayBuffer());
+    });
   }
 
-  async write(name: string, at: number, bytes: Uint8Array): Promise<void> {
+  write(name: string, at: number, bytes: Uint8Array): Promise<void> {
+    return exclusively(FILES, () => this.#write(name, at, bytes));
+  }
+
+  replace(name: string, bytes: Uint8Array): Promise<void> {
+    return exclusively(FILES, async () => {
+      const file = await this.#file(name, true);
+      return "createWritable" in file ? this.#swap(file, 0, bytes) : this.#write(name, 0, bytes);
+    });
+  }
+
+  async #write(name: string, at: number, bytes: Uint8Array): Promise<void> {
     const file = await this.#file(name, true);
     if (!("createSyncAccessHandle" in file)) return this.#swap(file, at, bytes);
     const handle = await (file as Synchronous).createSyncAccessHandle();
@@ -74,11 +90,6 @@ class OpfsFolder implements Folder {
     } finally {
       handle.close();
     }
-  }
-
-  async replace(name: string, bytes: Uint8Array): Promise<void> {
-    const file = await this.#file(name, true);
-    return "createWritable" in file ? this.#swap(file, 0, bytes) : this.write(name, 0, bytes);
   }
 
   async remove(name: string): Promise<void> {
@@ -191,4 +202,19 @@ export class MemoryRoot extends MemoryFolder implements Root {
     this.#folders.delete(name);
     return Promise.resolve();
   }
+}
+
+/** Where the host has no locks (Node), the order of this realm. */
+const waiting = new Map<string, Promise<unknown>>();
+
+/** Runs something while nobody else of this origin holds the lock. */
+export function exclusively<T>(name: string, run: () => Promise<T>): Promise<T> {
+  return locked(name, "exclusive", run);
+}
+
+function locked<T>(name: string, mode: LockMode, run: () => Promise<T>): Promise<T> {
+  if (globalThis.navigator?.locks) return navigator.locks.request(name, { mode }, run) as Promise<T>;
+  const result = (waiting.get(name) ?? Promise.resolve()).then(run, run);
+  waiting.set(name, result.catch(() => undefined));
+  return result;
 }
