@@ -1,11 +1,13 @@
 //! The access log.
 
 use super::SqlRepository;
-use super::value::{Fields, Sql, Statement};
+use super::rows::Rows;
+use super::value::{Fields, Sql, SqlValue, Statement};
 use crate::store::repository::{Access, AccessFilter, StoreError};
 
-const NOTE: &str = "INSERT INTO access_log (time, who, issuer, operation, object, ehr_id, query, status, request_id)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+pub(super) const NOTE: &str = "INSERT INTO access_log (time, who, issuer, operation, object, ehr_id, query, status, request_id)
+    SELECT j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5, j.value ->> 6, j.value ->> 7, j.value ->> 8
+    FROM json_each(?1) j";
 const READ: &str = "SELECT id, time, who, issuer, operation, object, ehr_id, query, status, request_id FROM access_log
     WHERE id > ?1 AND time >= ?2 AND time < ?3 AND (?4 IS NULL OR ehr_id = ?4) AND (?5 IS NULL OR who = ?5) ORDER BY id LIMIT ?6";
 /// Later than every time: the text form orders as time does.
@@ -19,17 +21,25 @@ impl<S: Sql> SqlRepository<S> {
     }
 }
 
-pub(super) fn note(access: &Access) -> Statement {
-    Statement::new(NOTE)
-        .bind(access.time.as_str())
-        .bind(access.who.as_str())
-        .bind(access.issuer.as_str())
-        .bind(access.operation.as_str())
-        .bind(access.object.as_deref())
-        .bind(access.ehr_id.as_deref())
-        .bind(access.query.as_deref())
-        .bind(u64::from(access.status))
-        .bind(access.request_id.as_str())
+pub(super) fn notes(accesses: &[Access]) -> Vec<Statement> {
+    let mut rows = Rows::of(NOTE);
+    accesses.iter().for_each(|access| rows.push(&cells(access)));
+    rows.written().collect()
+}
+
+/// A line of the log, as [`NOTE`] takes it.
+pub(super) fn cells(access: &Access) -> [SqlValue; 9] {
+    [
+        access.time.as_str().into(),
+        access.who.as_str().into(),
+        access.issuer.as_str().into(),
+        access.operation.as_str().into(),
+        access.object.as_deref().into(),
+        access.ehr_id.as_deref().into(),
+        access.query.as_deref().into(),
+        u64::from(access.status).into(),
+        access.request_id.as_str().into(),
+    ]
 }
 
 fn entry(fields: &mut Fields) -> Result<(u64, Access), StoreError> {

@@ -3,8 +3,9 @@
 use super::catalogue::Profile;
 use super::large::Large;
 use super::read::{EHR, known_texts, stored_digest};
+use super::rows::Rows;
 use super::tag::replace;
-use super::value::{Fields, Sql, SqlError, Statement, json_list, unexpected};
+use super::value::{Fields, Sql, SqlError, SqlValue, Statement, json_list, unexpected};
 use super::{SqlRepository, next_revision};
 use crate::document::{Packed, Shape};
 use crate::store::conflict::{self, Head};
@@ -13,28 +14,32 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 const CREATE_EHR: &str = "INSERT INTO ehr (ehr_id, system_id, time_created, subject_id, subject_namespace, is_queryable, is_modifiable)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    SELECT j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5, j.value ->> 6 FROM json_each(?1) j";
 const FLAG_EHR: &str = "UPDATE ehr SET subject_id = ?2, subject_namespace = ?3, is_queryable = ?4, is_modifiable = ?5 WHERE ehr_id = ?1";
-/// No EHR, or not what the commit takes for granted (`?5` a template, `?6` what is stored of it): `ehr` would be NULL, which
+/// No EHR, or not what the commit takes for granted (cell 4 a template, 5 what is stored of it): `ehr` would be NULL, which
 /// fails.
 const CONTRIBUTE: &str = "INSERT INTO contribution (uid, ehr, shapes, document)
-    VALUES (?1, (SELECT id FROM ehr WHERE ehr_id = ?2 AND (?5 IS NULL OR (is_modifiable AND ?6 =
-      (SELECT group_concat(stored, '/') FROM (SELECT version || ' ' || created AS stored FROM definition WHERE kind = 1 AND name = ?5 ORDER BY 1))))),
-      ?3, ?4)";
+    SELECT j.value ->> 0, (SELECT id FROM ehr WHERE ehr_id = j.value ->> 1 AND (j.value ->> 4 IS NULL OR (is_modifiable AND j.value ->> 5 =
+      (SELECT group_concat(stored, '/') FROM
+        (SELECT version || ' ' || created AS stored FROM definition WHERE kind = 1 AND name = j.value ->> 4 ORDER BY 1))))),
+      j.value ->> 2, j.value ->> 3
+    FROM json_each(?1) j";
 /// The version that is about to be written gets the next id; it becomes the successor of the latest one.
 const SUPERSEDE: &str = "UPDATE version SET successor = (SELECT max(id) + 1 FROM version)
     WHERE object = ?1 AND number = ?2 AND system = ?3 AND successor IS NULL";
-/// A first version opens an object: there must be none. A later one inherits the EHR of the version that it has just
-/// superseded. Otherwise `ehr` would be NULL, which fails.
-const ADD_VERSION: &str = "INSERT INTO version (id, ehr, kind, object, number, system, preceding, contribution, time_committed, lifecycle,
+/// A first version opens an object: there must be none. A later one, which comes first in its list, inherits the EHR of the
+/// version that it has just superseded. Otherwise `ehr` would be NULL, which fails.
+const ADD_VERSION: &str = "INSERT INTO version (id, ehr, object, preceding, kind, number, system, contribution, time_committed, lifecycle,
       template, profile, shapes, digest, chunks, document)
-    VALUES ((SELECT coalesce(max(id), 0) + 1 FROM version),
-      CASE WHEN ?5 IS NULL
-        THEN (SELECT e.id FROM ehr e WHERE e.ehr_id = ?1 AND NOT EXISTS (SELECT 1 FROM version o WHERE o.object = ?3))
+    SELECT (SELECT coalesce(max(id), 0) + 1 FROM version) + j.key,
+      CASE WHEN j.value ->> 2 IS NULL
+        THEN (SELECT e.id FROM ehr e WHERE e.ehr_id = j.value ->> 0 AND NOT EXISTS (SELECT 1 FROM version o WHERE o.object = j.value ->> 1))
         ELSE (SELECT e.id FROM version p JOIN ehr e ON e.id = p.ehr
-              WHERE p.object = ?3 AND p.successor = (SELECT max(id) + 1 FROM version) AND e.ehr_id = ?1)
+              WHERE p.object = j.value ->> 1 AND p.successor = (SELECT max(id) + 1 FROM version) AND e.ehr_id = j.value ->> 0)
       END,
-      ?2, ?3, ?4, ?6, ?5, (SELECT id FROM contribution WHERE uid = ?7), ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+      j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5, (SELECT id FROM contribution WHERE uid = j.value ->> 6),
+      j.value ->> 7, j.value ->> 8, j.value ->> 9, j.value ->> 10, j.value ->> 11, j.value ->> 12, j.value ->> 13, j.value ->> 14
+    FROM json_each(?1) j";
 const HEADS: &str = "SELECT v.object, e.ehr_id, v.object || '::' || v.system || '::' || v.number AS uid
     FROM json_each(?1) j CROSS JOIN version v ON v.object = j.value AND v.successor IS NULL CROSS JOIN ehr e ON e.id = v.ehr";
 
@@ -87,20 +92,20 @@ impl<S: Sql> SqlRepository<S> {
         let interned = self.intern_shapes(shapes.iter().chain(&shapes_of_contributions).flatten()).await?;
         let profiles: Vec<Profile> = versions().zip(&shapes).map(|(v, shapes)| Profile::of(v.kind, shapes)).collect();
         let mut of_version = shapes.iter().zip(self.intern_profiles(&profiles).await?);
-        let mut batch = Vec::new();
+        let mut writing = Writing::default();
         for (commit, (contribution, shapes)) in commits.iter().zip(contributions.into_iter().zip(&shapes_of_contributions)) {
-            open_ehr(commit, &mut batch);
+            writing.open_ehr(commit);
             let uid = commit.contribution_uid.as_str();
-            contribute(commit, contribution.map(|packed| interned.pack(&packed, shapes, &[uid])).transpose()?, &mut batch);
+            writing.contribute(commit, contribution.map(|packed| interned.pack(&packed, shapes, &[uid])).transpose()?);
             for (version, (shapes, profile)) in commit.versions.iter().zip(&mut of_version) {
                 let packed = interned.pack(&version.packed, shapes, &known_texts(&version.version_uid, &version.time_committed))?;
-                add_version(commit, version, profile, packed, &mut batch)?;
-                batch.extend(version.tags.iter().flat_map(|list| replace(&commit.ehr_id, list)));
+                writing.add_version(commit, version, profile, packed)?;
             }
-            batch.extend(commit.access.as_ref().map(super::access::note));
+            if let Some(access) = &commit.access {
+                writing.accesses.push(&super::access::cells(access));
+            }
         }
-        batch.push(next_revision());
-        Ok(batch)
+        Ok(writing.whole())
     }
 
     /// The rule that a failed guard stands for.
@@ -218,58 +223,101 @@ impl<S: Sql> SqlRepository<S> {
     }
 }
 
-/// Creates the EHR and sets its flags, as far as the commit asks for it.
-fn open_ehr(commit: &Commit, batch: &mut Vec<Statement>) {
-    if let Some(ehr) = &commit.new_ehr {
-        let create = Statement::new(CREATE_EHR).bind(ehr.ehr_id.as_str()).bind(ehr.system_id.as_str()).bind(ehr.time_created.as_str());
-        batch.push(bind_flags(create, &ehr.flags()));
-    }
-    if let Some(flags) = &commit.status
-        && commit.new_ehr.as_ref().map(Ehr::flags).as_ref() != Some(flags)
-    {
-        batch.push(bind_flags(Statement::new(FLAG_EHR).bind(commit.ehr_id.as_str()), flags));
+/// The statements of change sets. Rows of one table are written together as long as no statement between them may see or
+/// change them.
+struct Writing {
+    batch: Vec<Statement>,
+    creates: bool,
+    ehrs: Rows,
+    contributions: Rows,
+    versions: Rows,
+    accesses: Rows,
+}
+
+impl Default for Writing {
+    fn default() -> Writing {
+        let [ehrs, contributions, versions, accesses] = [CREATE_EHR, CONTRIBUTE, ADD_VERSION, super::access::NOTE].map(Rows::of);
+        Writing { batch: Vec::new(), creates: false, ehrs, contributions, versions, accesses }
     }
 }
 
-fn bind_flags(statement: Statement, flags: &EhrFlags) -> Statement {
+impl Writing {
+    /// Writes the rows that wait.
+    fn flush(&mut self) {
+        for rows in [&mut self.ehrs, &mut self.contributions, &mut self.versions, &mut self.accesses] {
+            self.batch.extend(rows.written());
+        }
+    }
+
+    fn whole(mut self) -> Vec<Statement> {
+        self.flush();
+        self.batch.push(next_revision());
+        self.batch
+    }
+
+    /// Creates the EHR and sets its flags, as far as the commit asks for it. What is before a new EHR must not see it.
+    fn open_ehr(&mut self, commit: &Commit) {
+        if self.creates != commit.new_ehr.is_some() {
+            self.flush();
+            self.creates = !self.creates;
+        }
+        if let Some(ehr) = &commit.new_ehr {
+            let created = [ehr.ehr_id.as_str().into(), ehr.system_id.as_str().into(), ehr.time_created.as_str().into()];
+            self.ehrs.push(&[&created[..], &flags(&ehr.flags())].concat());
+        }
+        if let Some(new) = &commit.status
+            && commit.new_ehr.as_ref().map(Ehr::flags).as_ref() != Some(new)
+        {
+            self.flush();
+            self.batch.push(Statement { params: [&[commit.ehr_id.as_str().into()], &flags(new)[..]].concat(), ..Statement::new(FLAG_EHR) });
+        }
+    }
+
+    /// `packed`: the text form and its shapes; without it the JSON is stored.
+    fn contribute(&mut self, commit: &Commit, packed: Option<(String, String)>) {
+        let (text, shapes) = packed.map_or_else(|| (commit.contribution.clone(), None), |(text, shapes)| (text, Some(shapes)));
+        let text = Large::of(text);
+        self.batch.extend(text.write_rest(&format!("c/{}", commit.contribution_uid)));
+        let (template, stored) = commit.grounds.as_ref().map(|g| (g.template.as_str(), g.stored.join("/"))).unzip();
+        let uid = commit.contribution_uid.as_str().into();
+        self.contributions.push(&[uid, commit.ehr_id.as_str().into(), shapes.into(), text.first.into(), template.into(), stored.into()]);
+    }
+
+    /// `packed`: the text form and its shapes.
+    fn add_version(&mut self, commit: &Commit, version: &Version, profile: u64, packed: (String, String)) -> Result<(), StoreError> {
+        if let Some((object, system, number)) = version.preceding.as_deref().and_then(conflict::split_uid) {
+            self.flush();
+            self.batch.push(Statement::new(SUPERSEDE).bind(object).bind(u64::from(number)).bind(system));
+        }
+        let (_, system, number) = conflict::split_uid(&version.version_uid).ok_or_else(unexpected)?;
+        let (document, shapes) = (Large::of(packed.0), packed.1);
+        self.batch.extend(document.write_rest(&format!("v/{}", version.version_uid)));
+        self.versions.push(&[
+            commit.ehr_id.as_str().into(),
+            version.object_id.as_str().into(),
+            version.preceding.as_deref().into(),
+            version.kind.number().into(),
+            u64::from(number).into(),
+            system.into(),
+            commit.contribution_uid.as_str().into(),
+            version.time_committed.as_str().into(),
+            version.lifecycle.as_str().into(),
+            version.template_id.as_deref().into(),
+            profile.into(),
+            shapes.into(),
+            stored_digest(&version.packed).into(),
+            document.chunks().into(),
+            document.first.into(),
+        ]);
+        if !version.tags.is_empty() {
+            self.flush();
+            self.batch.extend(version.tags.iter().flat_map(|list| replace(&commit.ehr_id, list)));
+        }
+        Ok(())
+    }
+}
+
+fn flags(flags: &EhrFlags) -> [SqlValue; 4] {
     let (id, namespace) = flags.subject.as_ref().map(|(id, namespace)| (id.as_str(), namespace.as_str())).unzip();
-    statement.bind(id).bind(namespace).bind(flags.is_queryable).bind(flags.is_modifiable)
-}
-
-/// `packed`: the text form and its shapes; without it the JSON is stored.
-fn contribute(commit: &Commit, packed: Option<(String, String)>, batch: &mut Vec<Statement>) {
-    let (text, shapes) = packed.map_or_else(|| (commit.contribution.clone(), None), |(text, shapes)| (text, Some(shapes)));
-    let text = Large::of(text);
-    let insert = Statement::new(CONTRIBUTE).bind(commit.contribution_uid.as_str()).bind(commit.ehr_id.as_str()).bind(shapes);
-    let (template, stored) = commit.grounds.as_ref().map(|g| (g.template.as_str(), g.stored.join("/"))).unzip();
-    batch.push(insert.bind(text.first.as_str()).bind(template).bind(stored));
-    batch.extend(text.write_rest(&format!("c/{}", commit.contribution_uid)));
-}
-
-/// `packed`: the text form and its shapes.
-fn add_version(commit: &Commit, version: &Version, profile: u64, packed: (String, String), batch: &mut Vec<Statement>) -> Result<(), StoreError> {
-    if let Some((object, system, number)) = version.preceding.as_deref().and_then(conflict::split_uid) {
-        batch.push(Statement::new(SUPERSEDE).bind(object).bind(u64::from(number)).bind(system));
-    }
-    let (_, system, number) = conflict::split_uid(&version.version_uid).ok_or_else(unexpected)?;
-    let (document, shapes) = (Large::of(packed.0), packed.1);
-    let insert = Statement::new(ADD_VERSION)
-        .bind(commit.ehr_id.as_str())
-        .bind(version.kind.number())
-        .bind(version.object_id.as_str())
-        .bind(u64::from(number))
-        .bind(version.preceding.as_deref())
-        .bind(system)
-        .bind(commit.contribution_uid.as_str())
-        .bind(version.time_committed.as_str())
-        .bind(version.lifecycle.as_str())
-        .bind(version.template_id.as_deref())
-        .bind(profile)
-        .bind(shapes)
-        .bind(stored_digest(&version.packed))
-        .bind(document.chunks())
-        .bind(document.first.as_str());
-    batch.push(insert);
-    batch.extend(document.write_rest(&format!("v/{}", version.version_uid)));
-    Ok(())
+    [id.into(), namespace.into(), flags.is_queryable.into(), flags.is_modifiable.into()]
 }

@@ -4,8 +4,8 @@ use super::value::{Fields, Row, Statement, json_list};
 use crate::store::repository::StoreError;
 use std::collections::HashMap;
 
-/// Bytes of a piece: half of what D1 allows a row.
-const PIECE: usize = 1_000_000;
+/// Bytes of a piece: as a text in JSON it has at most twice as many, which is what D1 allows a value.
+const PIECE: usize = 900_000;
 
 /// A value cut into pieces.
 pub(super) struct Large {

@@ -9,6 +9,7 @@ mod commit;
 mod definition;
 mod large;
 mod read;
+mod rows;
 mod scan;
 mod tag;
 mod value;
@@ -140,7 +141,7 @@ impl<S: Sql> Repository for SqlRepository<S> {
     }
 
     async fn note(&self, accesses: Vec<Access>) -> Result<(), StoreError> {
-        self.batch(accesses.iter().map(access::note).collect()).await.map(|_| ())
+        self.batch(access::notes(&accesses)).await.map(|_| ())
     }
 
     async fn accesses(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError> {

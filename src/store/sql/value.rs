@@ -2,11 +2,14 @@
 
 use crate::document::ObjectKind;
 use crate::store::repository::StoreError;
+use serde::ser::SerializeSeq;
+use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::fmt;
 
 /// A value that goes into a statement or comes out of a row.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(untagged)]
 pub enum SqlValue {
     /// NULL.
     Null,
@@ -50,6 +53,16 @@ pub trait Sql {
     /// # Errors
     /// When a statement fails: then none of them has had an effect.
     async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Row>>, SqlError>;
+}
+
+/// `[sql, ...values]`: a list of statements is one text that a host can hand over.
+impl Serialize for Statement {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut list = to.serialize_seq(Some(1 + self.params.len()))?;
+        list.serialize_element(&self.sql)?;
+        self.params.iter().try_for_each(|value| list.serialize_element(value))?;
+        list.end()
+    }
 }
 
 impl Statement {
