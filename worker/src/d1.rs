@@ -1,33 +1,26 @@
 //! D1 as an executor of the core's statements.
 
 use aqlite::store::sql::{Row, Sql, SqlError, SqlValue, Statement};
-use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use std::fmt;
-use worker::js_sys::{Array, JSON, Reflect};
+use wasm_bindgen::prelude::wasm_bindgen;
+use worker::js_sys;
 use worker::wasm_bindgen::{JsCast, JsValue};
 use worker::wasm_bindgen_futures::JsFuture;
-use worker::worker_sys::types::{D1Database, D1PreparedStatement};
 
-/// A D1 database. A batch is one transaction there; its rows cross into wasm as one JSON text, which is several times
+#[wasm_bindgen(module = "/d1.js")]
+extern "C" {
+    fn batch(database: &JsValue, statements: &str) -> js_sys::Promise;
+}
+
+/// A D1 database. A batch is one transaction there; statements and rows cross as one JSON text each, which is several times
 /// faster than value by value.
-pub struct D1(D1Database);
+pub struct D1(JsValue);
 
 impl D1 {
     /// The database of a binding.
     pub fn new(database: worker::D1Database) -> D1 {
-        D1(JsValue::from(database).unchecked_into())
-    }
-
-    fn prepare(&self, statement: &Statement) -> Result<D1PreparedStatement, JsValue> {
-        let values: Array = statement.params.iter().map(bound).collect();
-        self.0.prepare(&statement.sql)?.bind(values)
-    }
-
-    /// The rows of each statement; what D1 tells beside them stays behind.
-    async fn run(&self, statements: &[Statement]) -> Result<Array, JsValue> {
-        let prepared = statements.iter().map(|statement| self.prepare(statement).map(JsValue::from)).collect::<Result<Array, JsValue>>()?;
-        let outcomes = Array::from(&JsFuture::from(self.0.batch(prepared)?).await?);
-        outcomes.iter().map(|outcome| Reflect::get(&outcome, &"results".into())).collect()
+        D1(database.into())
     }
 }
 
@@ -36,51 +29,24 @@ impl Sql for D1 {
         if statements.is_empty() {
             return Ok(Vec::new());
         }
-        let results = self.run(&statements).await.map_err(|error| SqlError::from_message(&message(&error)))?;
-        let text = JSON::stringify(&results).map_err(|error| SqlError::Failed(message(&error)))?;
-        let outcomes: Vec<Vec<Cells>> = serde_json::from_str(&String::from(text)).map_err(|error| SqlError::Failed(error.to_string()))?;
-        Ok(outcomes.into_iter().map(|rows| rows.into_iter().map(|row| row.0).collect()).collect())
+        let text = serde_json::to_string(&statements).map_err(|error| SqlError::Failed(error.to_string()))?;
+        drop(statements);
+        let rows = JsFuture::from(batch(&self.0, &text)).await.map_err(|error| SqlError::from_message(&message(&error)))?;
+        let rows = rows.as_string().unwrap_or_default();
+        let outcomes: Vec<Vec<Vec<Cell>>> = serde_json::from_str(&rows).map_err(|error| SqlError::Failed(error.to_string()))?;
+        Ok(outcomes.into_iter().map(|rows| rows.into_iter().map(row).collect()).collect())
     }
 }
 
-/// Numbers go as JavaScript has them: exact to 2^53, which is the promise of [`SqlValue::Integer`].
-fn bound(value: &SqlValue) -> JsValue {
-    match value {
-        SqlValue::Null => JsValue::NULL,
-        SqlValue::Integer(number) => JsValue::from_f64(*number as f64),
-        SqlValue::Real(number) => JsValue::from_f64(*number),
-        SqlValue::Text(text) => JsValue::from_str(text),
-    }
+fn row(cells: Vec<Cell>) -> Row {
+    cells.into_iter().map(|cell| cell.0).collect()
 }
 
 /// The message of a thrown value, with that of its cause: D1 puts the constraint there.
 fn message(error: &JsValue) -> String {
-    let Some(error) = error.dyn_ref::<worker::js_sys::Error>() else { return "the database threw no error".to_owned() };
-    let cause = error.cause().dyn_into::<worker::js_sys::Error>().map(|cause| String::from(cause.message()));
+    let Some(error) = error.dyn_ref::<js_sys::Error>() else { return "the database threw no error".to_owned() };
+    let cause = error.cause().dyn_into::<js_sys::Error>().map(|cause| String::from(cause.message()));
     [Some(String::from(error.message())), cause.ok()].into_iter().flatten().collect::<Vec<_>>().join("; ")
-}
-
-/// An object whose keys are the columns, in the order of the SELECT.
-struct Cells(Row);
-
-impl<'de> Deserialize<'de> for Cells {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Cells, D::Error> {
-        struct Columns;
-        impl<'de> Visitor<'de> for Columns {
-            type Value = Cells;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a row")
-            }
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Cells, A::Error> {
-                let mut row = Row::new();
-                while let Some((IgnoredAny, Cell(value))) = map.next_entry()? {
-                    row.push(value);
-                }
-                Ok(Cells(row))
-            }
-        }
-        from.deserialize_map(Columns)
-    }
 }
 
 struct Cell(SqlValue);

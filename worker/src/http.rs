@@ -2,26 +2,38 @@
 
 use aqlite::service;
 use futures_util::StreamExt;
-use worker::{Headers, Request, Response, ResponseBody, Result};
+use wasm_bindgen::prelude::wasm_bindgen;
+use worker::js_sys::Uint8Array;
+use worker::wasm_bindgen_futures::JsFuture;
+use worker::{Headers, Request, Result, web_sys};
 
 /// How many times the limit is read past before the connection is given up.
 const PATIENCE: usize = 10;
 
-/// Reads a request without its body.
-pub fn head(request: &Request) -> service::Request {
-    let url = request.inner().url();
-    let target = url.strip_prefix(&origin(&url)).unwrap_or_default();
-    let mut read = service::Request::new(&request.inner().method(), target);
-    read.headers = request.headers().entries().collect();
-    read
+#[wasm_bindgen(module = "/http.js")]
+extern "C" {
+    fn head(request: &web_sys::Request) -> String;
+    fn respond(status: u16, headers: &str, body: Option<Vec<u8>>) -> web_sys::Response;
+}
+
+/// A request without its body, and scheme and authority of its address.
+pub fn read(request: &web_sys::Request) -> Result<(service::Request, String)> {
+    let (method, url, headers): (String, String, Vec<(String, String)>) = serde_json::from_str(&head(request))?;
+    let (origin, target) = url.split_at(end_of_origin(&url));
+    Ok((service::Request { headers, ..service::Request::new(&method, target) }, origin.to_owned()))
 }
 
 /// Reads a body. Of one longer than `limit` no more is kept than shows that it is too long; the rest is read past, up to a bound: an answer to a request that is still being sent would not arrive.
-pub async fn body(request: &mut Request, limit: usize) -> Result<Vec<u8>> {
-    let (mut body, mut past) = (Vec::new(), 0);
-    if request.inner().body().is_none() {
-        return Ok(body);
+pub async fn body(request: web_sys::Request, length: Option<&str>, limit: usize) -> Result<Vec<u8>> {
+    if request.body().is_none() {
+        return Ok(Vec::new());
     }
+    if length.and_then(|length| length.parse().ok()).is_some_and(|length: usize| length <= limit) {
+        let whole = JsFuture::from(request.array_buffer()?).await?;
+        return Ok(Uint8Array::new(&whole).to_vec());
+    }
+    let (mut body, mut past) = (Vec::new(), 0);
+    let mut request = Request::from(request);
     let mut chunks = request.stream()?;
     while past < PATIENCE * limit {
         let Some(chunk) = chunks.next().await else { break };
@@ -34,18 +46,16 @@ pub async fn body(request: &mut Request, limit: usize) -> Result<Vec<u8>> {
     Ok(body)
 }
 
-/// Scheme and authority of a URL: `https://example.org`.
-pub fn origin(url: &str) -> String {
+/// Where scheme and authority of a URL end: `https://example.org`.
+fn end_of_origin(url: &str) -> usize {
     let authority = url.find("://").map_or(0, |at| at + 3);
-    let end = url.get(authority..).and_then(|rest| rest.find(['/', '?', '#'])).map_or(url.len(), |at| authority + at);
-    url.get(..end).unwrap_or(url).to_owned()
+    url.get(authority..).and_then(|rest| rest.find(['/', '?', '#'])).map_or(url.len(), |at| authority + at)
 }
 
 /// Writes a response. A body that is empty is none: some statuses forbid even an empty one.
-pub fn write(response: service::Response) -> Result<Response> {
-    let headers = headers(&response)?;
-    let body = if response.body.is_empty() { ResponseBody::Empty } else { ResponseBody::Body(response.body) };
-    Ok(Response::from_body(body)?.with_status(response.status).with_headers(headers))
+pub fn write(response: service::Response) -> Result<web_sys::Response> {
+    let headers = serde_json::to_string(&response.headers)?;
+    Ok(respond(response.status, &headers, (!response.body.is_empty()).then_some(response.body)))
 }
 
 /// The headers of a response.

@@ -20,7 +20,7 @@ use d1::D1;
 use std::cell::RefCell;
 use std::rc::Rc;
 use terminology::Fhir;
-use worker::{Context, Date, Env, Request, Response, Result, ScheduleContext, ScheduledEvent, event};
+use worker::{Context, Date, Env, Result, ScheduleContext, ScheduledEvent, event, web_sys};
 
 /// The binding of the database in wrangler.toml.
 const DATABASE: &str = "DB";
@@ -42,11 +42,10 @@ thread_local! {
 }
 
 #[event(fetch)]
-async fn fetch(mut request: Request, env: Env, _context: Context) -> Result<Response> {
+async fn fetch(request: web_sys::Request, env: Env, _context: Context) -> Result<web_sys::Response> {
     let started = Date::now().as_millis();
-    let address = env.var("BASE_URL").map_or_else(|_| http::origin(&request.inner().url()), |base| base.to_string());
-    let house = house(&env, address)?;
-    let mut read = http::head(&request);
+    let (mut read, origin) = http::read(&request)?;
+    let house = house(&env, env.var("BASE_URL").map_or(origin, |base| base.to_string()))?;
     if read.id().is_empty() {
         read.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("X-Request-Id"));
         read = read.with_header("X-Request-Id", &Runtime.new_uuid());
@@ -60,11 +59,11 @@ async fn fetch(mut request: Request, env: Env, _context: Context) -> Result<Resp
             response
         }
     };
-    if service::pieces(&read) && request.inner().body().is_some() {
-        if let Ok(response) = pieces::answer(read.clone(), &mut request, limit, ask).await {
+    if service::pieces(&read) && request.body().is_some() {
+        if let Ok(response) = pieces::answer(read.clone(), request, limit, ask).await {
             return Ok(response);
         }
-    } else if let Ok(body) = http::body(&mut request, limit).await {
+    } else if let Ok(body) = http::body(request, read.header("Content-Length"), limit).await {
         return http::write(ask(service::Request { body, ..read }).await);
     }
     let response = house.service.unreadable(&read);

@@ -3,7 +3,7 @@
 use aqlite::service;
 use futures_util::{StreamExt, stream};
 use std::future::Future;
-use worker::{ByteStream, Request, Response, Result};
+use worker::{ByteStream, Request, Response, Result, web_sys};
 
 /// Bytes of a piece, about.
 const PIECE: usize = 4_000_000;
@@ -38,13 +38,13 @@ impl Pieces {
 }
 
 /// Answers a request piece by piece; the first answer decides about the status.
-pub async fn answer<A, F>(head: service::Request, request: &mut Request, limit: usize, mut ask: A) -> Result<Response>
+pub async fn answer<A, F>(head: service::Request, request: web_sys::Request, limit: usize, mut ask: A) -> Result<web_sys::Response>
 where
     A: FnMut(service::Request) -> F + 'static,
     F: Future<Output = service::Response>,
 {
     let line = head.query_value("first").and_then(|first| first.parse().ok()).unwrap_or(1);
-    let mut pieces = Pieces { chunks: request.stream()?, buffer: Vec::new(), line, ended: false };
+    let mut pieces = Pieces { chunks: Request::from(request).stream()?, buffer: Vec::new(), line, ended: false };
     let (_, body) = pieces.next(limit).await?.unwrap_or_default();
     let first = ask(service::Request { body, ..head.clone() }).await;
     if first.status != 200 || (pieces.ended && pieces.buffer.is_empty()) {
@@ -67,5 +67,5 @@ where
         Ok(Some((text, goes_on.then_some((pieces, ask, head)))))
     });
     let all = stream::once(async move { Ok(begun) }).chain(rest);
-    Ok(Response::from_stream(all)?.with_headers(headers))
+    Ok(Response::from_stream(all)?.with_headers(headers).into())
 }
