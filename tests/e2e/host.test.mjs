@@ -1,9 +1,11 @@
 // What the host adds to the core: compression, addresses, the scheduled event, what ships beside the worker.
 import assert from "node:assert/strict";
-import { request } from "node:http";
+import { Agent, request } from "node:http";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { gunzipSync, gzipSync } from "node:zlib";
-import { ITS, V1, freshState, sample, start, startWith, uploadTemplates } from "./server.mjs";
+import { Miniflare } from "miniflare";
+import { ITS, V1, freshState, root, sample, start, startWith, uploadTemplates } from "./server.mjs";
 
 const data = sample();
 const { ehr_id: ehrId, composition } = data.compositions[0];
@@ -17,9 +19,9 @@ before(async () => {
 after(() => server.stop());
 
 /** Sends a request as it is: what comes back is not expanded. */
-function raw(method, path, { headers = {}, body } = {}) {
+function raw(method, path, { headers = {}, body, port = server.port, agent } = {}) {
   return new Promise((resolve, reject) => {
-    const sent = request({ host: "127.0.0.1", port: server.port, method, path, headers }, (answer) => {
+    const sent = request({ host: "127.0.0.1", port, method, path, headers, agent }, (answer) => {
       const chunks = [];
       answer.on("data", (chunk) => chunks.push(chunk));
       answer.on("end", () => resolve({ status: answer.statusCode, headers: answer.headers, body: Buffer.concat(chunks) }));
@@ -100,6 +102,39 @@ test("limits are variables, each with its answer", async () => {
     }
   } finally {
     await small.stop();
+  }
+});
+
+/** The worker in a workerd that clients reach themselves: `wrangler dev` puts a proxy before it. */
+function withoutProxy(state, bindings) {
+  const modules = [{ type: "ESModule", path: join(root, "dist/worker/index.js") }];
+  modules.push({ type: "CompiledWasm", path: join(root, "dist/worker/aqlite_worker_bg.wasm") });
+  const database = { d1Databases: { DB: "00000000-0000-0000-0000-000000000000" }, d1Persist: join(state, "v3/d1"), kvNamespaces: ["BLOBS"] };
+  const handleRuntimeStdio = (...streams) => streams.forEach((stream) => stream.resume());
+  const place = { host: "127.0.0.1", port: 0, modulesRoot: root, compatibilityDate: "2026-04-01" };
+  return new Miniflare({ modules, ...place, ...database, bindings, handleRuntimeStdio });
+}
+
+// workerd closes a connection that idled for five seconds, by a clock that stands still while a request keeps its thread busy.
+test("a query that takes too long is given up, and its connection goes on", async () => {
+  const slow = withoutProxy(freshState("slow"), { AUTH: "none", LIMIT_QUERY_MS: "7000" });
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  try {
+    const { port } = await slow.ready;
+    const ask = async (status, method, path, body, type = "application/json") => {
+      const answer = await raw(method, path, { headers: { "content-type": type }, body, port, agent });
+      assert.equal(answer.status, status, answer.body.toString());
+    };
+    for (const template of data.templates) await ask(201, "POST", `${ITS}/definition/template/adl1.4`, template, "application/xml");
+    const longest = data.compositions.map((each) => JSON.stringify(each.composition)).reduce((a, b) => (a.length < b.length ? b : a));
+    await ask(201, "PUT", `${V1}/ehr/${ehrId}`);
+    await ask(201, "POST", `${V1}/ehr/${ehrId}/composition`, longest);
+    const elements = Array.from("abcdefghijkl", (name) => `ELEMENT ${name}`).join(" AND ");
+    await ask(408, "POST", `${V1}/query/aql`, JSON.stringify({ q: `SELECT count(a/name/value) AS n FROM EHR z CONTAINS COMPOSITION x CONTAINS (${elements})` }));
+    await ask(200, "GET", "/health");
+  } finally {
+    agent.destroy();
+    await slow.dispose();
   }
 });
 

@@ -4,7 +4,6 @@ use aqlite::store::sql::{Row, Sql, SqlError, SqlValue, Statement};
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 use std::fmt;
 use wasm_bindgen::prelude::wasm_bindgen;
-use worker::js_sys;
 use worker::wasm_bindgen::{JsCast, JsValue};
 use worker::wasm_bindgen_futures::JsFuture;
 
