@@ -92,6 +92,9 @@ function onGuides(use, options) {
 const file = (name, content) => ({ name, mimeType: "text/plain", buffer: Buffer.from(typeof content === "string" ? content : JSON.stringify(content)) });
 const openFiles = (page, ...files) => page.locator("#guide-file").setInputFiles(files);
 
+/** Waits until the guide that was chosen is on the screen. */
+const described = (page) => page.locator(".guide-result:not([aria-busy])").waitFor();
+
 /** Opens the guide of this file. */
 async function openKinds(page, ...more) {
   await openFiles(page, file("kinds.gdl2.json", GUIDE), ...more);
@@ -100,8 +103,9 @@ async function openKinds(page, ...more) {
 
 test("a guide is shown with its bindings, rules, terms, and the queries that it makes", () =>
   onGuides(async (page) => {
-    await page.locator("#guides, .choice", { hasText: sample.id }).first().click();
+    await page.locator(".choice", { hasText: sample.id }).click();
     await page.click("#guide-about-tab");
+    await described(page);
     const about = page.locator("#guide-about");
     await about.locator(".binding").first().waitFor();
     assert.ok((await about.locator(".rules > li").count()) > 3);
@@ -109,7 +113,8 @@ test("a guide is shown with its bindings, rules, terms, and the queries that it 
     assert.ok((await about.locator(".terms dt").count()) > 5);
     const [inEnglish, german] = [await about.textContent(), page.locator("#guide-language")];
     await german.selectOption("de");
-    await page.waitForFunction((before) => document.querySelector("#guide-about").textContent !== before, inEnglish);
+    await described(page);
+    assert.notEqual(await about.textContent(), inEnglish);
     await about.locator(".binding .asked summary").first().click();
     assert.match(await about.locator(".binding .asked code").first().textContent(), /CONTAINS COMPOSITION c CONTAINS OBSERVATION/);
     await about.locator(".binding .asked button").first().click();
@@ -165,6 +170,7 @@ test("an opened guide runs on a patient, again after it was changed, and is stor
     await ready(page);
     await page.click("#tab-guide");
     await page.locator(".choice", { hasText: "Kinds of input" }).click();
+    await described(page);
     await page.click("#run-guide");
     await page.locator("#guide-outcome:not([aria-busy]) .summary", { hasText: "1 rule fired" }).waitFor();
   }));

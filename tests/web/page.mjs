@@ -19,10 +19,27 @@ export function browse() {
   });
 }
 
-/** A page with everything that went wrong on it, as `page.problems`. */
+/** Every answer of a worker comes up to so many milliseconds later, in its order. */
+function late(most) {
+  const { set } = Object.getOwnPropertyDescriptor(Worker.prototype, "onmessage");
+  let last = 0;
+  const later = (listen) => function (event) {
+    last = Math.max(last + 0.01, performance.now() + Math.random() * most);
+    setTimeout(() => listen.call(this, event), last - performance.now());
+  };
+  Object.defineProperty(Worker.prototype, "onmessage", { set(listen) { set.call(this, listen && later(listen)); } });
+}
+
+/**
+ * A page with everything that went wrong on it, as `page.problems`. To find what depends on time: with LATE=300 the engine answers up to so many
+ * milliseconds later, with SLOW=6 the page has a sixth of the processor.
+ */
 export async function open(browser, address, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
   const page = await context.newPage();
+  const { LATE, SLOW } = process.env;
+  if (LATE) await page.addInitScript(late, Number(LATE));
+  if (SLOW) await (await context.newCDPSession(page)).send("Emulation.setCPUThrottlingRate", { rate: Number(SLOW) });
   page.problems = [];
   page.on("pageerror", (error) => page.problems.push(String(error)));
   page.on("console", (message) => {

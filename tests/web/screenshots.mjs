@@ -16,7 +16,7 @@ ORDER BY time DESC`;
 
 async function cell(page) {
   await run(page, BLOOD_PRESSURE);
-  await page.locator('[role=gridcell][data-column="1"]').first().click();
+  await page.locator('[role=gridcell][data-row="1"][data-column="1"]').click();
 }
 
 /** What is shown, by name. */

@@ -13,7 +13,7 @@ async function load(name) {
 
 const { indexResult, parse, print } = await load("json");
 const { cellText, csv, ndjson } = await load("export");
-const { histogram, measures, seconds, summary } = await load("series");
+const { groupings, histogram, measures, seconds, summary } = await load("series");
 const { languages } = await load("code");
 
 const text = String.raw`{ "meta": {"rows": [1]}, "columns": [{"name": "a,b", "path": "/x"}, {"name": "b"}],
@@ -75,6 +75,16 @@ test("columns of numbers, quantities and times can be drawn, others not", () => 
   assert.deepEqual(found.map(({ name, kind, unit }) => [name, kind, unit]), [["time", "time", ""], ["weight", "number", "kg"], ["n", "number", ""]]);
   assert.deepEqual(found[1].values, [70.5, null, 80]);
   assert.deepEqual(summary(found[1].values), { count: 2, missing: 1, min: 70.5, median: 75.25, mean: 75.25, max: 80 });
+});
+
+test("units stand apart, and what tells rows apart is found", () => {
+  const quantity = (magnitude, units) => `{"_type":"DV_QUANTITY","magnitude":${magnitude},"units":"${units}"}`;
+  const sent = `{"columns":[{"name":"time"},{"name":"pressure"},{"name":"ward"},{"name":"patient"}],"rows":[
+    ["2020-01-01",${quantity(120, "mm[Hg]")},"w","a"],["2020-01-02",${quantity(16, "kPa")},"w","b"],["2020-01-03",${quantity(130, "mm[Hg]")},"w","a"]]}`;
+  const result = { text: sent, ...indexResult(sent) };
+  const numbers = measures(result).filter(({ kind }) => kind === "number");
+  assert.deepEqual(numbers.map(({ unit, values }) => [unit, values]), [["mm[Hg]", [120, null, 130]], ["kPa", [null, 16, null]]]);
+  assert.deepEqual(groupings(result), [{ name: "patient", of: ["a", "b", "a"], groups: ["a", "b"] }]);
 });
 
 test("a distribution counts every value once", () => {

@@ -2,7 +2,7 @@
 import uPlot from "uplot";
 import { h } from "./dom";
 import type { Result } from "./protocol";
-import { histogram, measures, summary, type Measure } from "./series";
+import { groupings, histogram, measures, summary, type Grouping, type Measure } from "./series";
 
 /** More series than this are not told apart. */
 const SERIES = 4;
@@ -39,20 +39,32 @@ function words(measure: Measure): string {
   return `${labelled(measure)}: ${number(count)} values${absent}; ${number(min)} to ${number(max)}, median ${number(median)}, mean ${number(mean)}`;
 }
 
-/** Numbers over a time, in the order of the time. */
-function overTime(time: Measure, numbers: Measure[]): Drawing {
-  const shown = numbers.slice(0, SERIES);
+/** The rows of each group as a measure of their own. */
+function apart(measure: Measure, { of, groups }: Grouping): Measure[] {
+  return groups.map((group) => ({ ...measure, name: group || "none", values: measure.values.map((value, row) => (of[row] === group ? value : null)) }));
+}
+
+/**
+ * Numbers over a time, in the order of the time. A line goes through what belongs together: with a few patients each has its own, with many there
+ * are points only.
+ */
+function overTime(time: Measure, numbers: Measure[], groups: Grouping[]): Drawing {
+  const [grouping] = groups;
+  const [first] = numbers;
+  const few = grouping && first && grouping.groups.length <= SERIES ? grouping : undefined;
+  const shown = few && first ? apart(first, few) : numbers.slice(0, SERIES);
   const order = time.values.flatMap((value, row) => (value === null ? [] : [row])).sort((a, b) => (time.values[a] ?? 0) - (time.values[b] ?? 0));
   const data = [time, ...shown].map(({ values }) => order.map((row) => values[row] ?? null)) as uPlot.AlignedData;
   const series = shown.map((one, at): uPlot.Series => {
     const stroke = ink(INKS[at] ?? "--accent");
-    const joined = order.length <= JOINED ? {} : { paths: () => null };
+    const joined = order.length <= JOINED && (few || !grouping) ? {} : { paths: () => null };
     return { label: labelled(one), stroke, width: 1.5, spanGaps: true, points: { show: true, size: 5, fill: stroke }, ...joined };
   });
   const units = [...new Set(shown.map(({ unit, name }) => unit || name))];
   const draw = (width: number, height: number) =>
     new uPlot({ width, height, tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "UTC"), series: [{ label: time.name, value: "{YYYY}-{MM}-{DD} {HH}:{mm}" }, ...series], axes: [axis("", { size: 44 }), axis(units.length === 1 ? (units[0] ?? "") : "", { size: 60 })] }, data, document.createElement("div"));
-  return { title: `${shown.map(({ name }) => name).join(", ")} over ${time.name}`, draw, words: shown.map(words).join(". ") };
+  const told = few && first ? [first] : shown;
+  return { title: `${told.map(({ name }) => name).join(", ")} over ${time.name}${few ? `, by ${few.name}` : ""}`, draw, words: told.map(words).join(". ") };
 }
 
 /** How often which values occur. */
@@ -81,8 +93,9 @@ function drawings(result: Result): Drawing[] {
   const found = measures(result);
   const time = found.find(({ kind }) => kind === "time");
   const numbers = found.filter(({ kind }) => kind === "number");
-  const timed = time && numbers.length > 0 ? [overTime(time, numbers)] : [];
-  return [...timed, ...numbers.map(distribution)];
+  const timed = time && numbers.length > 0 ? [overTime(time, numbers, groupings(result))] : [];
+  const several = (one: Measure) => numbers.filter(({ name }) => name === one.name).length > 1;
+  return [...timed, ...numbers.map((one) => (several(one) ? { ...distribution(one), title: `Distribution of ${labelled(one)}` } : distribution(one)))];
 }
 
 /** The chart of a result, with a choice where there are several; `null` where nothing can be drawn. */

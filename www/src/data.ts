@@ -50,7 +50,7 @@ export class DataView {
     this.#change = change;
     this.#sampleForm = this.#drawSamples();
     this.#sets = new SetsCard(engine, change);
-    root.append(this.#drawContents(), this.#sets.element, this.#sampleForm, this.#drawFiles(), this.#drawInterface());
+    root.append(h("div", { class: "column" }, this.#drawContents(), this.#sampleForm, this.#drawInterface()), h("div", { class: "column" }, this.#sets.element, this.#drawFiles()));
   }
 
   #drawContents(): HTMLElement {
@@ -62,7 +62,7 @@ export class DataView {
       "form",
       { class: "card", "aria-labelledby": "samples-title" },
       h("h2", { id: "samples-title" }, "Sample patients"),
-      h("p", { class: "quiet" }, "Made up from a seed: the same three numbers always give the same patients, with missing values, repeated events and odd spellings as real records have."),
+      h("p", { class: "quiet" }, "Made up from a seed: the same three numbers always give the same patients, with missing values, repeated events and odd spellings as real records have. A few are closed to queries, and are not counted."),
       h("div", { class: "fields" }, this.#ehrs.field, this.#compositions.field, this.#seed.field),
       h("div", { class: "actions" }, this.#generate, this.#forget),
       this.#making.element,
@@ -77,8 +77,8 @@ export class DataView {
   }
 
   #drawFiles(): HTMLElement {
-    const files = h("input", { id: "files", type: "file", multiple: true, accept: ".opt,.xml,.json,.gdl,.gdl2,.zip,.ndjson" });
-    const folder = h("input", { id: "folder", type: "file", multiple: true, webkitdirectory: true });
+    const files = h("input", { id: "files", type: "file", multiple: true, accept: ".opt,.xml,.json,.gdl,.gdl2,.zip,.ndjson", class: "unseen" });
+    const folder = h("input", { id: "folder", type: "file", multiple: true, webkitdirectory: true, class: "unseen" });
     for (const input of [files, folder]) {
       input.addEventListener("change", () => {
         void this.#add(Promise.resolve([...(input.files ?? [])])).then(() => (input.value = ""));
@@ -90,8 +90,12 @@ export class DataView {
       h("h2", { id: "files-title" }, "Your own files"),
       h("p", { class: "quiet" }, "Templates (OPT 1.4), compositions (canonical JSON or XML), guides (GDL2) and exports (.ndjson), also in folders and .zip archives. They stay in this browser, and are there again after a reload."),
       h("p", { class: "field" }, h("label", { for: "target" }, "Compositions go to"), this.#patient),
-      h("p", { class: "field" }, h("label", { for: "files" }, "Choose files, or drop them here"), files),
-      h("p", { class: "field" }, h("label", { for: "folder" }, "Or a whole folder"), folder),
+      h(
+        "div",
+        { class: "drop-zone" },
+        h("p", {}, "Drop files or folders here"),
+        h("p", { class: "actions" }, h("label", { for: "files", class: "button" }, "Choose files…"), files, h("label", { for: "folder", class: "button" }, "Choose a folder…"), folder),
+      ),
       this.#adding.element,
       this.#told,
     );

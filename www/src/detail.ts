@@ -1,5 +1,5 @@
 // The panel that shows one cell: an object as a tree, and the document in which it stands.
-import { byId, copy, h } from "./dom";
+import { byId, copy, h, rove } from "./dom";
 import { parse, print } from "./json";
 import { Paper } from "./paper";
 import { tree } from "./tree";
@@ -17,13 +17,14 @@ export interface Cell {
 /** The panel; one object at a time. */
 export class Detail {
   readonly #panel = byId("detail");
+  #title = "";
   #text = "";
   #path: string | null = null;
   #back: (() => void) | undefined;
   #document: DocumentOf | undefined;
 
   constructor() {
-    byId("detail-where").addEventListener("click", () => void this.#showDocument());
+    rove(byId("detail-form"), (button) => (button.id === "detail-where" ? void this.#showDocument() : this.#showObject()));
     byId("detail-close").addEventListener("click", () => this.close());
     const button = byId<HTMLButtonElement>("detail-copy");
     button.addEventListener("click", () => void copy(button, this.#text));
@@ -34,24 +35,37 @@ export class Detail {
 
   /** Shows a cell; `document` gives what it stands in, `back` puts the focus back where it was. */
   show({ title, path, text }: Cell, document: DocumentOf, back: () => void): void {
-    const value = parse(text);
-    this.#text = print(value);
+    this.#title = title;
+    this.#text = print(parse(text));
     this.#path = path;
     this.#back = back;
     this.#document = document;
     byId("detail-title").textContent = title;
-    byId("detail-body").replaceChildren(tree(title, value));
+    this.#showObject();
     this.#panel.hidden = false;
     byId("detail-body").focus({ preventScroll: true });
     if (matchMedia("(max-width: 1100px)").matches) this.#panel.scrollIntoView({ block: "nearest" });
   }
 
+  #check(form: "object" | "where"): void {
+    for (const one of ["object", "where"]) {
+      byId(`detail-${one}`).setAttribute("aria-checked", String(one === form));
+      byId(`detail-${one}`).tabIndex = one === form ? 0 : -1;
+    }
+  }
+
+  #showObject(): void {
+    this.#check("object");
+    byId("detail-body").replaceChildren(tree(this.#title, parse(this.#text)));
+  }
+
   async #showDocument(): Promise<void> {
+    this.#check("where");
     const cell = this.#text;
     const body = byId("detail-body");
     try {
       const text = await this.#document?.();
-      if (cell !== this.#text) return;
+      if (cell !== this.#text || byId("detail-where").getAttribute("aria-checked") !== "true") return;
       if (!text) {
         body.replaceChildren(h("p", { class: "quiet" }, "This cell stands in no single document: it is counted, worked out, or said by the EHR itself."));
         return;

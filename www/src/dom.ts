@@ -5,6 +5,18 @@ type Child = Node | string | null | undefined;
 /** Numbers as people read them: 1,234. */
 export const count = new Intl.NumberFormat("en");
 
+const languages = new Intl.DisplayNames("en", { type: "language", fallback: "code" });
+
+/** A language as people call it, with its code. */
+export function languageName(code: string): string {
+  try {
+    const name = languages.of(code);
+    return name && name !== code ? `${name} (${code})` : code;
+  } catch {
+    return code;
+  }
+}
+
 /** Makes an element: attributes by name (`on…` are listeners, `false` and `null` leave one out), then children. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,

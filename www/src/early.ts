@@ -1,8 +1,10 @@
 // What must not wait for the code of the page: the chosen colours, before the first paint, and the engine, whose module is compiled while the
 // page is read. A classic script of its own, because the policy of the page allows none inside it.
+import { remembered } from "./remember";
+
 declare const WORKER_URL: string;
 
-const chosen = localStorage.getItem("aqlite-theme");
+const chosen = remembered("localStorage", "aqlite-theme");
 if (chosen === "light" || chosen === "dark") document.documentElement.dataset["theme"] = chosen;
 
 const worker = new Worker(WORKER_URL, { name: "aqlite" });

@@ -84,7 +84,8 @@ export class Editor {
       }));
     };
     const complete = async (context: CompletionContext): Promise<CompletionResult | null> => {
-      if (!context.explicit && !context.matchBefore(/[\w/[.$]$/)) return null;
+      // One letter is more likely a variable than the beginning of a word.
+      if (!context.explicit && !context.matchBefore(/\w\w$|[/[.$]\w?$/)) return null;
       const found = await host.complete(context.state.doc.toString(), context.pos).catch(() => null);
       if (!found || context.aborted) return null;
       const { from, to } = found;

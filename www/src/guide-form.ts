@@ -83,6 +83,18 @@ export class GuideForm {
     );
   }
 
+  /** Takes over what was entered in the form of the same guide in another language. */
+  take(other: GuideForm): void {
+    const entered = new Map(other.#fields);
+    for (const [variable, { controls }] of this.#fields) {
+      controls.forEach(({ element }, at) => {
+        const before = entered.get(variable)?.controls[at]?.element;
+        if (element instanceof HTMLSelectElement && before instanceof HTMLSelectElement) element.selectedIndex = before.selectedIndex;
+        else if (before) element.value = before.value;
+      });
+    }
+  }
+
   /** What was entered, by variable. */
   literals(): Record<string, string> {
     return Object.fromEntries(this.#fields.map(([variable, { literal }]) => [variable, literal()]).filter(([, literal]) => literal !== null)) as Record<string, string>;

@@ -1,5 +1,5 @@
 // The guide view: choose or open a guide, run it on a patient or on a form, read what it says and why, and how it is made; test it.
-import { h, rove, save, type Change } from "./dom";
+import { h, languageName, rove, save, type Change } from "./dom";
 import { EngineError, type Engine } from "./engine";
 import { drawAbout, drawProblems } from "./guide-about";
 import { GuideForm } from "./guide-form";
@@ -17,7 +17,7 @@ export interface GuideHost {
   change: Change;
 }
 
-const PANES = { patient: "On a patient", form: "On a form", about: "The guide", tests: "Fixtures" } as const;
+const PANES = { patient: "Patient", form: "Form", about: "About", tests: "Fixtures" } as const;
 type Pane = keyof typeof PANES;
 
 /** A guide that can be chosen; of one that was opened here the text is known. */
@@ -42,6 +42,7 @@ export class GuideView {
   readonly #tests: Fixtures;
   readonly #panes: Record<Pane, HTMLElement>;
   readonly #tabs: HTMLElement;
+  readonly #card = h("section", { class: "card guide-result", "aria-label": "The guide" });
   #stored: Guide[] = [];
   #opened: Choice[] = [];
   #chosen = "";
@@ -52,6 +53,8 @@ export class GuideView {
   #runs = 0;
   /** Files that are being opened: nothing runs meanwhile. */
   #opening = 0;
+  /** Changes of what is on the screen that are under way. */
+  #changes = 0;
   #described: DescribedGuide | undefined;
   #entered: GuideForm | undefined;
 
@@ -70,7 +73,8 @@ export class GuideView {
       { class: "segmented", role: "radiogroup", "aria-label": "What to see of the guide" },
       ...Object.entries(PANES).map(([name, label]) => h("button", { role: "radio", id: `guide-${name}-tab`, type: "button" }, label)),
     );
-    root.append(this.#drawChoice(), h("section", { class: "card guide-result", "aria-label": "The guide" }, this.#tabs, ...Object.values(this.#panes)));
+    this.#card.append(this.#tabs, ...Object.values(this.#panes));
+    root.append(this.#drawChoice(), this.#card);
     this.#listen(root);
     this.#show("patient");
   }
@@ -95,7 +99,7 @@ export class GuideView {
     rove(this.#tabs, (tab) => this.#show(tab.id.slice("guide-".length, -"-tab".length) as Pane));
     this.#run.addEventListener("click", () => void this.run());
     this.#patient.addEventListener("change", () => void this.run());
-    this.#language.addEventListener("change", () => void this.#describe(this.#language.value));
+    this.#language.addEventListener("change", () => void this.#changing(() => this.#describe(this.#language.value).catch((error: unknown) => this.#fail(this.#about, error))));
     this.#file.addEventListener("change", () => void this.#open(Promise.resolve([...(this.#file.files ?? [])])).finally(() => (this.#file.value = "")));
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -168,6 +172,22 @@ export class GuideView {
     const choice = this.#choices.find((choice) => choice.id === id) ?? this.#choices[0];
     if (!choice) return this.#none();
     this.#chosen = choice.id;
+    await this.#changing(() => this.#read(choice));
+  }
+
+  /** While the guide on the screen becomes another, it is dim, and has no language to be chosen. */
+  async #changing(run: () => Promise<void>): Promise<void> {
+    this.#changes += 1;
+    this.#card.setAttribute("aria-busy", "true");
+    this.#language.disabled = true;
+    await run();
+    this.#changes -= 1;
+    if (this.#changes > 0) return;
+    this.#card.removeAttribute("aria-busy");
+    this.#language.disabled = false;
+  }
+
+  async #read(choice: Choice): Promise<void> {
     try {
       const text = choice.text ?? (await this.#engine.call("guideText", choice.id));
       if (this.#chosen !== choice.id || this.#text === text) return;
@@ -197,10 +217,12 @@ export class GuideView {
     if (description !== this.#descriptions) return;
     this.#described = described;
     const chosen = language || described.language;
-    if (!language) this.#language.replaceChildren(...described.languages.map((one) => h("option", { value: one, selected: one === chosen }, one)));
+    if (!language) this.#language.replaceChildren(...described.languages.map((one) => h("option", { value: one, selected: one === chosen }, languageName(one))));
     this.#about.replaceChildren(...drawAbout(described, (q) => this.#ask(q), (syntax) => void this.#save(syntax)));
     if (this.#opened.some(({ id }) => id === this.#chosen)) this.#about.querySelector(".actions")?.append(h("button", { id: "store-guide", type: "button", onclick: () => void this.#store() }, "Store in the repository"));
+    const before = language ? this.#entered : undefined;
     this.#entered = new GuideForm(described, chosen);
+    if (before) this.#entered.take(before);
     const run = h("button", { id: "try-guide", class: "primary" }, "Run on the form");
     if (described.inputs.length === 0) say(this.#form, "No inputs", "This guide reads nothing: its rules fire as they stand.");
     else this.#form.replaceChildren(this.#entered.element);

@@ -1,5 +1,6 @@
 // The queries of this browser: those that were run, and those that were given a name.
 import { h } from "./dom";
+import { remember, remembered } from "./remember";
 
 const RECENT = "aqlite-recent";
 const SAVED = "aqlite-saved";
@@ -11,10 +12,10 @@ interface Saved {
   q: string;
 }
 
-/** Storage may be forbidden, full, or hold what another version wrote: then the list is empty, and nothing else breaks. */
+/** Storage may hold what another version wrote: then the list is empty, and nothing else breaks. */
 function read<T>(key: string, is: (item: unknown) => item is T): T[] {
   try {
-    const found = JSON.parse(localStorage.getItem(key) ?? "[]") as unknown;
+    const found = JSON.parse(remembered("localStorage", key) ?? "[]") as unknown;
     return Array.isArray(found) ? found.filter(is) : [];
   } catch {
     return [];
@@ -22,11 +23,7 @@ function read<T>(key: string, is: (item: unknown) => item is T): T[] {
 }
 
 function write(key: string, list: unknown[]): void {
-  try {
-    localStorage.setItem(key, JSON.stringify(list));
-  } catch {
-    // Kept in this list until the page is left.
-  }
+  remember("localStorage", key, JSON.stringify(list));
 }
 
 const isText = (item: unknown): item is string => typeof item === "string";

@@ -7,6 +7,7 @@ import { GuideView } from "./guide";
 import { History } from "./history";
 import { examples, type Example } from "./examples";
 import type { Diagnostic } from "./protocol";
+import { remember, remembered } from "./remember";
 import { ResultView } from "./results";
 import { SourceChoice } from "./source";
 import { TemplateView } from "./templates";
@@ -48,7 +49,7 @@ const source = new SourceChoice(
   (connect) => void change("Connecting", connect).then((connected) => (connected ? last.then(run) : undefined)),
   (why) => results.instead(words("This source does not answer", why, true)),
 );
-const keepQuery = debounced(400, () => sessionStorage.setItem("aqlite-query", editor.text));
+const keepSoon = debounced(400, keepQuery);
 const editor = new Editor(byId("editor"), firstQuery() ?? "", {
   run: () => void run(),
   format: () => void format(),
@@ -56,17 +57,38 @@ const editor = new Editor(byId("editor"), firstQuery() ?? "", {
   complete: (q, offset) => engine.call("complete", { q, offset }),
   hover: (q, offset) => engine.call("hover", { q, offset }),
   changed: () => {
-    keepQuery();
+    keepSoon();
+    leaveLink();
     markExample();
     drawParameters();
   },
   told: showProblems,
 });
 
+/** What a link carries behind its `#`: the query, and how its result is shown; never data, nor values of parameters, which may be somebody's. */
+function linked(): URLSearchParams {
+  return new URLSearchParams(location.hash.slice(1));
+}
+
+function link(): string {
+  const settings = { q: editor.text, ...(results.form === "table" ? {} : { as: results.form }) };
+  return `${location.href.replace(/#.*/, "")}#${new URLSearchParams(settings)}`;
+}
+
 /** The query of a link, or of this tab before the reload. */
 function firstQuery(): string | null {
-  const shared = new URLSearchParams(location.hash.slice(1)).get("q");
-  return shared ?? sessionStorage.getItem("aqlite-query");
+  return linked().get("q") ?? remembered("sessionStorage", "aqlite-query");
+}
+
+/** Keeps the query for the next load of this tab. */
+function keepQuery(): void {
+  remember("sessionStorage", "aqlite-query", editor.text);
+}
+
+/** The address of a link says nothing any more when the query became another. */
+function leaveLink(): void {
+  const q = linked().get("q");
+  if (q !== null && q !== editor.text) window.history.replaceState(null, "", location.pathname + location.search);
 }
 
 // --- state of the engine -------------------------------------------------------------------------------------------------------------------
@@ -339,7 +361,7 @@ function nextTheme(): void {
   const next = order[(order.indexOf(document.documentElement.dataset["theme"]) + 1) % order.length];
   if (next) document.documentElement.dataset["theme"] = next;
   else delete document.documentElement.dataset["theme"];
-  localStorage.setItem("aqlite-theme", next ?? "");
+  remember("localStorage", "aqlite-theme", next ?? "");
   drawTheme();
   results.redraw();
 }
@@ -367,7 +389,7 @@ function listen(): void {
   byId("stop").addEventListener("click", () => engine.stop());
   byId("format").addEventListener("click", () => void format());
   const share = byId<HTMLButtonElement>("share");
-  share.addEventListener("click", () => void copy(share, `${location.href.replace(/#.*/, "")}#${new URLSearchParams({ q: editor.text })}`));
+  share.addEventListener("click", () => void copy(share, link()));
   listenSave();
   byId("theme").addEventListener("click", nextTheme);
   byId("help").addEventListener("click", () => byId<HTMLDialogElement>("keys").showModal());
@@ -377,12 +399,12 @@ function listen(): void {
     if (event.key === "?" && !typing) byId<HTMLDialogElement>("keys").showModal();
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !byId("view-query").hidden && !event.defaultPrevented) void run();
   });
+  addEventListener("pagehide", keepQuery);
   addEventListener("hashchange", () => {
-    const q = new URLSearchParams(location.hash.slice(1)).get("q");
-    if (q !== null) {
-      editor.text = q;
-      void run();
-    }
+    const q = linked().get("q");
+    if (q === null) return;
+    results.form = linked().get("as") ?? "table";
+    askHere(q);
   });
 }
 
@@ -408,6 +430,7 @@ async function start(): Promise<void> {
   drawTheme();
   drawParameters();
   drawExamples();
+  results.form = linked().get("as");
   byId("history").replaceWith(history.element);
   const [first] = examples;
   const answer = editor.text.trim() === "" && first ? choose(first) : run();

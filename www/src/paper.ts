@@ -24,6 +24,11 @@ function innermost(path: string): string | null {
   return [...path.matchAll(/\[([\w.-]+)/g)].at(-1)?.[1] ?? null;
 }
 
+/** A date-time with a space, where the line may break. */
+function readable(text: string): string {
+  return text.replace(/^(\d{4}-\d\d-\d\d)T(?=\d\d:)/, "$1 ");
+}
+
 /** A document in which the place of a cell stands out. */
 export class Paper {
   readonly element: HTMLElement;
@@ -75,7 +80,7 @@ export class Paper {
 
   #line(name: string, value: Json): HTMLElement {
     const shown = view(print(value));
-    const line = h("p", { class: "paper-line" }, h("span", { class: "paper-name" }, name), h("span", {}, shown.text || (shown.kind === "null" ? "no value" : shown.text)));
+    const line = h("p", { class: "paper-line" }, h("span", { class: "paper-name" }, name), h("span", {}, shown.kind === "null" ? "no value" : readable(shown.text)));
     return this.#holds(value) ? this.#point(line) : line;
   }
 

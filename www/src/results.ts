@@ -149,6 +149,17 @@ export class ResultView {
     for (const id of ["csv", "ndjson", "json", "save-documents"]) byId<HTMLButtonElement | HTMLSelectElement>(id).disabled = !enabled;
   }
 
+  /** How results are shown. */
+  get form(): string {
+    return this.#form;
+  }
+
+  /** Shows results in this form from now on; others than the four are left. */
+  set form(form: string | null) {
+    const known = FORMS.find((one) => one === form);
+    if (known) this.#show(known);
+  }
+
   #show(form: Form): void {
     this.#form = form;
     for (const one of FORMS) {

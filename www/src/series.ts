@@ -64,30 +64,52 @@ function timeOf(text: string): number | null {
   return temporal && shown.length > 4 ? seconds(shown) : null;
 }
 
-function measure(result: Result, column: number, kind: Measure["kind"]): Measure | null {
-  const values: (number | null)[] = [];
-  const units = new Set<string>();
-  for (let row = 0; row < result.rows; row += 1) {
-    const text = cellText(result, row, column);
-    if (kind === "time") {
-      values.push(timeOf(text));
-    } else {
-      const found = numberOf(text);
-      values.push(found && Number.isFinite(found.value) ? found.value : null);
-      if (found) units.add(found.unit);
-    }
-    // Ten rows of something else in front of the first number: the column is something else.
-    if (row === 9 && values.every((value) => value === null) && kind === "time") return null;
-  }
-  if (values.every((value) => value === null)) return null;
-  const [unit = ""] = units;
-  return { name: result.columns[column]?.name ?? "", kind, values, unit: units.size === 1 ? unit : "" };
+function texts(result: Result, column: number): string[] {
+  return Array.from({ length: result.rows }, (_, row) => cellText(result, row, column));
+}
+
+/** The times of a column, if it is one of times. */
+function times(result: Result, column: number): Measure[] {
+  const values = texts(result, column).map(timeOf);
+  // Ten rows of something else in front of the first time: the column is something else.
+  if (values.slice(0, 10).every((value) => value === null)) return [];
+  return [{ name: result.columns[column]?.name ?? "", kind: "time", values, unit: "" }];
+}
+
+/** The numbers of a column, apart by unit: what is counted in kPa does not stand in one line with mm[Hg]. */
+function numbers(result: Result, column: number): Measure[] {
+  const found = texts(result, column).map(numberOf);
+  const units = [...new Set(found.flatMap((one) => (one && Number.isFinite(one.value) ? [one.unit] : [])))];
+  const of = (unit: string) => found.map((one) => (one?.unit === unit && Number.isFinite(one.value) ? one.value : null));
+  return units.map((unit) => ({ name: result.columns[column]?.name ?? "", kind: "number", values: of(unit), unit }));
 }
 
 /** The columns that can be drawn. */
 export function measures(result: Result): Measure[] {
-  const found = result.columns.map((_, column) => measure(result, column, "number") ?? measure(result, column, "time"));
-  return found.filter((one) => one !== null);
+  return result.columns.flatMap((_, column) => {
+    const found = numbers(result, column);
+    return found.length > 0 ? found : times(result, column);
+  });
+}
+
+/** What tells the rows of a result apart, such as their patient. */
+export interface Grouping {
+  name: string;
+  /** The text of each row. */
+  of: string[];
+  groups: string[];
+}
+
+/** The columns of texts that are not the same in all rows, those with the fewest texts first. */
+export function groupings(result: Result): Grouping[] {
+  const found = result.columns.flatMap(({ name }, column): Grouping[] => {
+    const cells = texts(result, column).map((text) => view(text));
+    const of = cells.map(({ kind, text }) => (kind === "text" ? text : ""));
+    const groups = [...new Set(of)];
+    const told = cells.some(({ kind }) => kind === "text") && of.every((text) => seconds(text) === null);
+    return told && groups.length > 1 ? [{ name, of, groups }] : [];
+  });
+  return found.sort((a, b) => a.groups.length - b.groups.length);
 }
 
 /** The values that are there, in order. */

@@ -1,6 +1,6 @@
 // The templates view: what a template holds, a query from each of its nodes, and a form to try it.
 import { asked, holds, merged, name, query } from "./described";
-import { h, rove, type Change } from "./dom";
+import { h, languageName, rove, type Change } from "./dom";
 import { EngineError, type Engine } from "./engine";
 import { Form } from "./form";
 import type { TemplateDescription, TemplateNode, Patient } from "./protocol";
@@ -123,7 +123,7 @@ export class TemplateView {
     if (!described) return this.#say("This template cannot be shown", "It is not among those that were fetched from the server.");
     this.#shown = template;
     this.#described = described;
-    if (!language) this.#language.replaceChildren(...described.languages.map((one) => h("option", { value: one }, one)));
+    if (!language) this.#language.replaceChildren(...described.languages.map((one) => h("option", { value: one }, languageName(one))));
     this.#drawTree();
     await this.#drawForm(template, opening);
   }

@@ -1,0 +1,296 @@
+// Around query, guides and data: links, keys, colours, files as they come, a server with a token, the policy of the page, its engine at work.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { accessible, answered, browse, offlineReady, open, ready, row, run, served, settled, visit, write } from "./page.mjs";
+
+const COUNT = "SELECT COUNT(e/ehr_id/value) AS n FROM EHR e";
+const SYSTOLIC = "SELECT c/context/start_time/value AS time, o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value AS systolic FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]";
+
+let server;
+let browser;
+
+before(async () => {
+  server = await served();
+  browser = await browse();
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+const onPage = (use, options) => visit(browser, server.address, use, options);
+const written = async (page) => (await page.locator(".cm-content").innerText()).trimEnd();
+
+test("a link carries the query and how its result is shown, and nothing else", () =>
+  onPage(
+    async (page) => {
+      await run(page, SYSTOLIC);
+      await page.click("#as-chart");
+      await page.evaluate(() => {
+        const button = document.querySelector("#share");
+        new MutationObserver(() => (button.dataset.said = button.textContent)).observe(button, { childList: true });
+      });
+      await page.click("#share");
+      await page.locator("#share[data-said=Copied]").waitFor();
+      const link = await page.evaluate(() => navigator.clipboard.readText());
+      assert.deepEqual(Object.fromEntries(new URLSearchParams(new URL(link).hash.slice(1))), { q: SYSTOLIC, as: "chart" });
+      const other = await page.context().newPage();
+      await other.goto(link);
+      await settled(other);
+      await other.locator("#chart-words", { hasText: "systolic" }).first().waitFor();
+      assert.equal(await written(other), SYSTOLIC);
+      await write(other, COUNT);
+      await other.reload();
+      await settled(other);
+      assert.equal(await written(other), COUNT, "what was written after the link is there after a reload");
+    },
+    { permissions: ["clipboard-read", "clipboard-write"] },
+  ));
+
+test("the editor closes and matches brackets, formats, and comments", () =>
+  onPage(async (page) => {
+    await write(page, "select e/ehr_id/value as id from EHR e where e/ehr_id/value != 'x'");
+    await page.keyboard.press("Shift+Alt+F");
+    await page.locator(".cm-line", { hasText: "WHERE" }).waitFor();
+    const formatted = await written(page);
+    assert.ok(formatted.split("\n").length > 2, formatted);
+    await page.keyboard.press("ControlOrMeta+a");
+    await page.keyboard.press("ControlOrMeta+/");
+    assert.ok((await written(page)).split("\n").every((line) => line.startsWith("-- ")), await written(page));
+    await page.keyboard.press("ControlOrMeta+/");
+    assert.equal(await written(page), formatted);
+    await page.keyboard.press("Delete");
+    await page.keyboard.type("(e");
+    assert.equal(await written(page), "(e)");
+    await page.keyboard.press("Home");
+    assert.equal(await page.locator(".cm-matchingBracket").count(), 2);
+  }));
+
+test("everything is reached by keyboard, and ? lists the keys", () =>
+  onPage(async (page) => {
+    await page.keyboard.press("Tab");
+    assert.equal(await page.locator(".skip").evaluate((link) => link === document.activeElement), true);
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("ControlOrMeta+a");
+    await page.keyboard.press("Delete");
+    await page.keyboard.insertText(COUNT);
+    await page.keyboard.press("ControlOrMeta+Enter");
+    await answered(page);
+    assert.match(await page.locator("#summary").textContent(), /^1 row/);
+    await page.locator("#tab-query").focus();
+    for (const view of ["templates", "guide", "data"]) {
+      await page.keyboard.press("ArrowRight");
+      assert.equal(await page.locator(`#view-${view}`).isVisible(), true, view);
+      assert.equal(await page.locator(`#tab-${view}`).getAttribute("aria-selected"), "true");
+    }
+    await page.keyboard.press("?");
+    const keys = page.locator("#keys[open]");
+    assert.match(await keys.textContent(), /run the query.*format the query.*complete.*comment.*copy the cell/s);
+    await page.keyboard.press("Escape");
+    assert.equal(await keys.count(), 0);
+    const stuck = await page.evaluate(() => [...document.querySelectorAll("button, a[href], input, select, summary, [role=button], label.button")].filter((element) => element.tabIndex < 0 && !element.matches("[role=radio], [role=tab], label, :disabled")).map((element) => element.outerHTML));
+    assert.deepEqual(stuck, []);
+  }));
+
+test("colours follow the system, or what was chosen, also after a reload", () =>
+  onPage(async (page) => {
+    const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const light = await ground();
+    await page.emulateMedia({ colorScheme: "dark" });
+    const dark = await ground();
+    assert.notEqual(dark, light);
+    await page.click("#theme");
+    assert.equal(await page.locator("#theme").getAttribute("aria-label"), "Colours: light");
+    assert.equal(await ground(), light);
+    await page.reload();
+    await settled(page);
+    assert.equal(await ground(), light);
+    await page.click("#theme");
+    await page.emulateMedia({ colorScheme: "light" });
+    assert.equal(await ground(), dark);
+  }));
+
+/** A composition of the data, without its uid. */
+async function composition(page) {
+  await run(page, "SELECT c FROM EHR e CONTAINS COMPOSITION c LIMIT 1");
+  await page.click("#as-json");
+  const found = JSON.parse(await page.locator("#result .raw").textContent()).rows[0][0];
+  return JSON.stringify({ ...found, uid: undefined });
+}
+
+test("dropped files are told about as they go, and the rest is left when somebody cancels", () =>
+  onPage(async (page) => {
+    const text = await composition(page);
+    await page.click("#tab-data");
+    // The fourth file cannot be read before it may.
+    await page.evaluate(() => {
+      const { text } = Blob.prototype;
+      let read = 0;
+      const gate = new Promise((resolve) => (window.release = resolve));
+      Blob.prototype.text = function () {
+        read += 1;
+        return read === 4 ? gate.then(() => text.call(this)) : text.call(this);
+      };
+    });
+    const transfer = await page.evaluateHandle((text) => {
+      const all = new DataTransfer();
+      for (let at = 0; at < 10; at += 1) all.items.add(new File([text], `${at}.json`));
+      return all;
+    }, text);
+    await page.dispatchEvent("section.drop", "drop", { dataTransfer: transfer });
+    await page.locator(".work-words", { hasText: /Adding files: \d of 10/ }).waitFor();
+    await accessible(page, "adding");
+    await page.locator("section.drop .work-bar button", { hasText: "Cancel" }).click();
+    await page.evaluate(() => window.release());
+    await page.locator("#added", { hasText: "4 of 10 files added, then cancelled" }).waitFor();
+    await settled(page);
+    await page.click("#undo");
+    await settled(page);
+    assert.equal(await page.locator(".facts dt:text-is('Own writes') + dd").textContent(), "0");
+  }));
+
+test("a folder is taken with what is below it", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "aqlite-folder-"));
+  await onPage(async (page) => {
+    await mkdir(join(folder, "ward", "visits"), { recursive: true });
+    await writeFile(join(folder, "ward", "visits", "visit.json"), await composition(page));
+    await writeFile(join(folder, "ward", "plan.gdl"), "(GUIDE) <\n id = <5");
+    await page.click("#tab-data");
+    await page.locator("#folder").setInputFiles(folder);
+    await page.locator("#added", { hasText: "1 of 2 files added" }).waitFor();
+    assert.match(await page.locator("#added").textContent(), /ward\/visits\/visit\.json: added/);
+    assert.match(await page.locator("#added .bad").textContent(), /ward\/plan\.gdl: .*line 2/);
+    await settled(page);
+  });
+  await rm(folder, { recursive: true });
+});
+
+/** A server with one patient that answers whoever shows the token; `asked` holds what it heard. */
+async function guarded(token) {
+  const asked = [];
+  const answer = (request) => {
+    if (request.headers.authorization !== `Bearer ${token}`) return [401, { error: "Unauthorized", message: "who asks?", code: 401 }];
+    if (request.url.endsWith("/query/aql")) return [200, { q: "", columns: [{ name: "n", path: null }], rows: [[1]] }];
+    return [200, []];
+  };
+  const http = createServer((request, response) => {
+    const open = { "access-control-allow-origin": "*", "access-control-allow-headers": "*", "access-control-allow-methods": "*" };
+    if (request.method === "OPTIONS") return void response.writeHead(204, open).end();
+    asked.push(request.url);
+    const [status, body] = answer(request);
+    request.resume().on("end", () => response.writeHead(status, { ...open, "content-type": "application/json" }).end(JSON.stringify(body)));
+  });
+  await new Promise((resolve) => http.listen(0, "127.0.0.1", resolve));
+  return { base: `http://127.0.0.1:${http.address().port}/v1`, asked, stop: () => (http.closeAllConnections(), http.close()) };
+}
+
+test("a server is asked with its token, which is kept nowhere; without it, it is told who may ask", async () => {
+  const there = await guarded("sesame");
+  const page = await open(browser, server.address);
+  await ready(page);
+  const connect = async (token) => {
+    await page.locator("#source").selectOption("other");
+    await page.fill("#server-base", there.base);
+    await page.fill("#server-token", token);
+    await page.locator("#server-form .primary").click();
+    await settled(page);
+  };
+  await connect("");
+  assert.match(await page.locator("#result").textContent(), /who asks\?; the server wants to know who asks: give it a token/);
+  assert.equal(await page.locator("#source").inputValue(), "here");
+  await connect("sesame");
+  assert.equal(await page.locator("#source").inputValue(), "named");
+  assert.match(await page.locator("#state-text").textContent(), /^1 patient ·/);
+  await run(page, COUNT);
+  assert.deepEqual(await row(page, 0), ["1"]);
+  const kept = await page.evaluate(() => JSON.stringify({ ...localStorage }) + JSON.stringify({ ...sessionStorage }) + location.href + document.cookie);
+  assert.equal(kept.includes("sesame"), false);
+  // A worker that dies has a successor that asks the same server.
+  const heard = there.asked.length;
+  await stopped(page);
+  await settled(page);
+  assert.ok(there.asked.length > heard);
+  assert.match(await page.locator("#state-text").textContent(), /^1 patient ·/);
+  there.stop();
+  await stopped(page);
+  await page.locator("#result h3", { hasText: "This source does not answer" }).waitFor();
+  await settled(page);
+  assert.equal(await page.locator("#source").inputValue(), "here");
+  assert.match(await page.locator("#state-text").textContent(), /^3\d patients/);
+  await page.context().close();
+});
+
+/** Runs the query while the engine says nothing, as if it hung, and stops it. */
+async function stopped(page) {
+  await page.workers()[0].evaluate(() => void (self.postMessage = () => undefined));
+  await page.click("#run");
+  await page.click("#stop");
+  await page.locator("#stop").waitFor({ state: "hidden" });
+}
+
+test("a query that takes too long is stopped, and the data is there again", () =>
+  onPage(async (page) => {
+    const before = await page.locator("#state-text").textContent();
+    await stopped(page);
+    await page.locator("#result h3", { hasText: "Stopped" }).waitFor();
+    await settled(page);
+    assert.equal(await page.locator("#state-text").textContent(), before);
+    await run(page, COUNT);
+  }));
+
+test("while the engine works, the page is written in, walked through, and asked to end it", () =>
+  onPage(async (page) => {
+    await page.click("#tab-data");
+    await page.fill("#ehrs", "100000");
+    await page.fill("#compositions", "1000000");
+    await page.click("#generate");
+    await page.locator(".work-words", { hasText: "Making patients" }).first().waitFor();
+    await page.click("#tab-query");
+    await write(page, COUNT);
+    assert.equal(await written(page), COUNT);
+    await page.click("#tab-data");
+    assert.equal(await page.locator("#state").getAttribute("data-state"), "busy");
+    await page.locator("form .work-bar button").first().click();
+    await page.locator("#added", { hasText: "Cancelled" }).waitFor();
+    await settled(page);
+  }));
+
+test("nothing runs or is drawn that is not in the files of the page, and nothing is sent anywhere", async () => {
+  const page = await open(browser, "about:blank");
+  const sent = [];
+  page.context().on("request", (request) => sent.push(new URL(request.url())));
+  await page.goto(server.address);
+  await ready(page);
+  const policy = await page.locator("meta[http-equiv=Content-Security-Policy]").getAttribute("content");
+  assert.match(policy, /default-src 'none'/);
+  assert.doesNotMatch(policy, /unsafe-inline|'unsafe-eval'/);
+  assert.equal(await page.locator("script:not([src]), style, [style*=':'], [onclick]").evaluateAll((all) => all.filter((element) => element.getAttribute("style") === null).length), 0);
+  await page.evaluate(() => {
+    const script = document.createElement("script");
+    script.textContent = "window.broken = true";
+    document.body.append(script);
+  });
+  assert.equal(await page.evaluate(() => window.broken), undefined);
+  for (const view of ["templates", "guide", "data", "query"]) await page.click(`#tab-${view}`);
+  await run(page, COUNT);
+  await offlineReady(page);
+  const home = new URL(server.address).origin;
+  assert.deepEqual([...new Set(sent.map(({ origin }) => origin))].filter((origin) => origin !== home && origin !== "null"), []);
+  await page.context().close();
+});
+
+test("the page is an app that can be installed, and says what to think of before real patients come in", () =>
+  onPage(async (page) => {
+    await offlineReady(page);
+    const session = await page.context().newCDPSession(page);
+    const { installabilityErrors } = await session.send("Page.getInstallabilityErrors");
+    // A browser of a test is incognito, which alone forbids it.
+    assert.deepEqual(installabilityErrors.map(({ errorId }) => errorId).filter((id) => id !== "in-incognito"), []);
+    assert.match(await page.locator(".foot").textContent(), /nothing is sent anywhere.*think before you load real ones/);
+  }));
