@@ -10,7 +10,7 @@ use crate::stamp::unless_fresh;
 use crate::tools::{WASM, npm_packages, npm_program, target, wasm_bindgen};
 
 /// Whatever both wasm modules are made of.
-const CORE: [&str; 4] = ["src", "Cargo.toml", "Cargo.lock", ".cargo/config.toml"];
+const CORE: [&str; 5] = ["src", "Cargo.toml", "Cargo.lock", ".cargo/config.toml", "xtask/src/order.rs"];
 
 /// Builds the worker and the page, as far as they changed.
 pub fn all() -> Result<(), String> {
