@@ -33,7 +33,7 @@ async function start() {
     compatibilityDate: "2026-04-01",
     host: "127.0.0.1",
     port: 0,
-    bindings: { AUTH: "none", SYSTEM_ID: "aqlite.bench", LIMIT_GUIDE_EHRS: "1000000" },
+    bindings: { AUTH: "none", SYSTEM_ID: "aqlite.bench", LIMIT_GUIDE_EHRS: "1000000", LIMIT_QUERY_MS: "600000" },
     d1Databases: { DB: "00000000-0000-0000-0000-000000000000", EMPTY: "empty" },
     d1Persist: join(state, "v3/d1"),
     kvNamespaces: ["BLOBS"],
@@ -205,7 +205,7 @@ async function queries(ehr) {
   const { trips } = await counted();
   tell("query_cold.trips", trips);
   await cost("query", query);
-  await inTurns({ empty_read: () => expect(200, "GET", "/empty/read"), query });
+  await inTurns({ query_empty: () => expect(200, "GET", "/empty/read"), query });
 }
 
 /** Each guide on all EHRs in one request; the slowest is told. */
