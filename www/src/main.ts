@@ -290,9 +290,11 @@ function showProblems(found: Diagnostic[]): void {
 }
 
 async function format(): Promise<void> {
+  const q = editor.text;
   try {
-    const formatted = await engine.call("format", { q: editor.text });
-    if (formatted !== editor.text) editor.text = formatted;
+    const formatted = await engine.call("format", { q });
+    // What was written meanwhile stays.
+    if (q === editor.text && formatted !== q) editor.text = formatted;
   } catch {
     editor.check();
   }
