@@ -270,7 +270,7 @@ test("nothing runs or is drawn that is not in the files of the page, and nothing
   const policy = await page.locator("meta[http-equiv=Content-Security-Policy]").getAttribute("content");
   assert.match(policy, /default-src 'none'/);
   assert.doesNotMatch(policy, /unsafe-inline|'unsafe-eval'/);
-  assert.equal(await page.locator("script:not([src]), style, [style*=':'], [onclick]").evaluateAll((all) => all.filter((element) => element.getAttribute("style") === null).length), 0);
+  assert.equal(await page.locator("script:not([src]), style, [onclick]").count(), 0);
   await page.evaluate(() => {
     const script = document.createElement("script");
     script.textContent = "window.broken = true";
