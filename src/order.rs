@@ -28,6 +28,35 @@ pub(crate) fn distinct<T: Ord>(items: impl IntoIterator<Item = T>) -> Vec<T> {
     items
 }
 
+/// Sorts marks by their upper half; the lower halves of those with the same one must ascend already.
+pub(crate) fn by_upper_half(marks: &mut Vec<u64>) {
+    const MOST: usize = 11;
+    if marks.len() < 64 {
+        return marks.sort_unstable();
+    }
+    let width = if marks.len() < 1 << MOST { 8 } else { MOST };
+    let most = marks.iter().max().map_or(0, |mark| mark >> 32);
+    let (mut sorted, mut starts) = (vec![0; marks.len()], vec![0_u32; 1 << width]);
+    for shift in (0..32).step_by(width).take_while(|shift| most >> shift > 0) {
+        let digit = |mark: u64| (mark >> (32 + shift)) as usize % (1 << width);
+        starts.fill(0);
+        for mark in marks.iter() {
+            starts.get_mut(digit(*mark)).into_iter().for_each(|count| *count += 1);
+        }
+        let mut start = 0;
+        for count in &mut starts {
+            start += std::mem::replace(count, start);
+        }
+        for mark in marks.iter() {
+            if let Some(start) = starts.get_mut(digit(*mark)) {
+                sorted.get_mut(*start as usize).into_iter().for_each(|place| *place = *mark);
+                *start += 1;
+            }
+        }
+        std::mem::swap(marks, &mut sorted);
+    }
+}
+
 fn sorted_places(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
     let mut places: Vec<usize> = (0..count).collect();
     places.sort_by(|a, b| compare(*a, *b));
@@ -64,6 +93,19 @@ mod tests {
                 assert_eq!(ours, theirs);
                 sort_by(&mut ours, &|a, b| b.cmp(a));
                 theirs.sort_by(|a, b| b.cmp(a));
+                assert_eq!(ours, theirs);
+            }
+        }
+    }
+
+    #[test]
+    fn marks_are_sorted_by_their_upper_half() {
+        for count in [0, 1, 63, 64, 2047, 5000] {
+            for spread in [1, 7, 300, 70_000] {
+                let marks: Vec<u64> = (0..count).map(|i| ((i * 104_729) % spread) << 32 | i).collect();
+                let (mut ours, mut theirs) = (marks.clone(), marks);
+                by_upper_half(&mut ours);
+                theirs.sort_unstable();
                 assert_eq!(ours, theirs);
             }
         }

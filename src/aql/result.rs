@@ -189,6 +189,11 @@ impl Sheet {
         number as u32
     }
 
+    /// Makes room for so many rows more.
+    pub fn reserve(&mut self, rows: usize) {
+        self.cells.reserve(rows * self.width);
+    }
+
     /// Adds rows of NULL, to be filled; gives the first and its followers, and where other texts may be kept.
     pub fn extend(&mut self, rows: usize) -> (impl Iterator<Item = &mut [Held]>, &mut Dictionary) {
         let start = self.cells.len();

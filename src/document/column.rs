@@ -83,12 +83,13 @@ pub enum Number<S> {
 #[derive(Clone, Debug, Default)]
 pub struct MomentColumn {
     ids: Vec<u32>,
-    /// Microseconds since 0001-01-01T00:00Z; [`NO_POINT`] for what is partial, finer or no date-time.
-    points: Vec<i64>,
+    /// Where each begins, in microseconds since 0001-01-01T00:00Z, twice; one more for what is partial or finer and so no point;
+    /// [`NO_MOMENT`] for what is no date-time.
+    begins: Vec<i64>,
 }
 
-/// Says that a text is no point in time of whole microseconds.
-const NO_POINT: i64 = i64::MIN;
+/// Says that a text is no date-time.
+const NO_MOMENT: i64 = i64::MIN;
 
 const ODD: u8 = u8::MAX;
 const POWERS: [f64; 16] = [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
@@ -118,7 +119,17 @@ impl Column {
     /// The point in time in a row, where the column is of date-times and the row's is one: microseconds since 0001-01-01T00:00Z.
     pub fn point(&self, row: u32) -> Option<i64> {
         match self {
-            Column::Moment(moments) => moments.points.get(row as usize).copied().filter(|point| *point != NO_POINT),
+            Column::Moment(moments) => {
+                moments.begins.get(row as usize).filter(|begin| **begin & 1 == 0 && **begin != NO_MOMENT).map(|begin| begin >> 1)
+            }
+            _ => None,
+        }
+    }
+
+    /// Where the date-time in a row begins, partial or finer as it may be: microseconds since 0001-01-01T00:00Z.
+    pub fn begin(&self, row: u32) -> Option<i64> {
+        match self {
+            Column::Moment(moments) => moments.begins.get(row as usize).filter(|begin| **begin != NO_MOMENT).map(|begin| begin >> 1),
             _ => None,
         }
     }
@@ -128,9 +139,9 @@ impl Column {
             Column::Number(numbers) => numbers.push(text),
             Column::Text(ids) => push(ids, words.number_of(text)),
             Column::Moment(moments) => {
-                let point = Temporal::parse(TemporalKind::DateTime, text).filter(|t| *t == Temporal::at(t.earliest));
+                let begin = |t: Temporal| t.earliest << 1 | i64::from(t != Temporal::at(t.earliest));
                 push(&mut moments.ids, words.number_of(text));
-                push(&mut moments.points, point.map_or(NO_POINT, |t| t.earliest));
+                push(&mut moments.begins, Temporal::parse(TemporalKind::DateTime, text).map_or(NO_MOMENT, begin));
             }
             Column::Boolean(flags) => push(flags, text == "true"),
         }
@@ -160,7 +171,7 @@ impl Column {
         match self {
             Column::Number(numbers) => numbers.values.capacity() * 8 + numbers.decimals.capacity() + numbers.odd.len() * 32,
             Column::Text(ids) => ids.capacity() * 4,
-            Column::Moment(moments) => moments.ids.capacity() * 4 + moments.points.capacity() * 8,
+            Column::Moment(moments) => moments.ids.capacity() * 4 + moments.begins.capacity() * 8,
             Column::Boolean(flags) => flags.capacity(),
         }
     }
@@ -386,6 +397,20 @@ mod tests {
             column.write(row as u32, words.words(), &mut out);
             assert_eq!(out, *token);
         }
+    }
+
+    #[test]
+    fn moments_tell_where_they_begin() {
+        let texts =
+            ["2020-02-01T10:30:00Z", "2020-02-01T10:30Z", "2020-02", "2020-02-01T11:30:00.0000001+01:00", "soon", "0001-01-01T00:00:00+14:00"];
+        let (mut column, mut words) = (Column::of_moments(), Dictionary::default());
+        texts.iter().for_each(|t| column.push(t, &mut words));
+        for (row, text) in (0..).zip(texts) {
+            let parsed = Temporal::parse(TemporalKind::DateTime, text);
+            assert_eq!(column.begin(row), parsed.map(|t| t.earliest), "{text}");
+            assert_eq!(column.point(row), parsed.filter(|t| *t == Temporal::at(t.earliest)).map(|t| t.earliest), "{text}");
+        }
+        assert!(column.point(0).is_some() && column.point(1).is_none() && column.begin(1) == column.point(0) && column.begin(4).is_none());
     }
 
     #[test]

@@ -12,6 +12,7 @@ use aqlite::rm::json;
 use aqlite::samples::{Generator, Q1, Q2, Q3, Q4, Q5, Q6, guides, queries, templates};
 use aqlite::template::Template;
 use serde_json::Value;
+use std::cell::Cell;
 use std::collections::HashSet;
 
 fn load(generator: &Generator) -> Batch {
@@ -87,6 +88,59 @@ fn what_a_query_holds_is_bounded() {
             run.push(&batch);
             let fits = bytes > 2048 && !query.contains("SELECT c FROM") || query.contains("MAX");
             assert_eq!(run.finish().map(drop), if fits { Ok(()) } else { Err(QueryError::TooLarge(bytes)) }, "{query}, plain: {plain}");
+        }
+    }
+}
+
+#[test]
+fn a_long_condition_notices_that_it_is_stopped() {
+    let batch = load(&Generator::new(5, 600, 6000));
+    for condition in
+        ["c/context/start_time/value LIKE '*never'", "c/context/start_time/value = c/uid/value", "LENGTH(c/context/start_time/value) > 1000"]
+    {
+        let query = format!("SELECT c/uid/value FROM EHR e CONTAINS COMPOSITION c WHERE {condition}");
+        let plan = prepare(&query, &Parameters::new(), &QueryOptions::default()).unwrap();
+        for stop in [true, false] {
+            let asked = Cell::new(0);
+            let stopped = || {
+                asked.set(asked.get() + 1);
+                stop
+            };
+            let mut run = Run::new(&plan, "2026-01-02T03:04:05.678Z", Budget::default(), &stopped);
+            run.push(&batch);
+            assert_eq!(run.finish().map(|found| found.len()), if stop { Err(QueryError::Stopped) } else { Ok(0) }, "{condition}");
+            assert!(asked.get() > 0, "{condition}");
+        }
+    }
+}
+
+#[test]
+fn who_wants_the_first_rows_gets_those_of_all_rows() {
+    let batch = load(&Generator::new(5, 200, 2000));
+    let go_on = || false;
+    let ask = |query: &str, budget: Budget| {
+        let plan = prepare(query, &Parameters::new(), &QueryOptions::default()).unwrap();
+        let mut run = Run::new(&plan, "2026-01-02T03:04:05.678Z", budget, &go_on);
+        run.push(&batch);
+        let mut out = String::new();
+        run.finish().unwrap().write_rows(&mut out);
+        serde_json::from_str::<Vec<Value>>(&out).unwrap()
+    };
+    let pressure = "OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]";
+    let systolic = "o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude";
+    let queries = [
+        "SELECT c/context/start_time/value FROM EHR e CONTAINS COMPOSITION c".to_owned(),
+        format!("SELECT c/context/start_time/value, {systolic} FROM EHR e CONTAINS COMPOSITION c CONTAINS {pressure} WHERE {systolic} >= 150"),
+        format!("SELECT c/uid/value FROM EHR e CONTAINS COMPOSITION c CONTAINS ({pressure} AND OBSERVATION p[openEHR-EHR-OBSERVATION.pulse.v2])"),
+    ];
+    for query in queries {
+        let all = ask(&query, Budget::default());
+        for limit in [1, 5, 60, 100, 5000] {
+            // Where a slice has more rows than may be held, few of which are wanted, those are found too.
+            for (slice, rows) in [(1, 6000), (64, limit + 60), (64, limit + 10), (1000, 6000)] {
+                let first = ask(&format!("{query} LIMIT {limit} OFFSET 2"), Budget { slice, rows: rows + 2, ..Budget::default() });
+                assert!(first.iter().eq(all.iter().skip(2).take(limit)), "{query} LIMIT {limit}, by {slice}");
+            }
         }
     }
 }

@@ -63,7 +63,7 @@ impl<'p> Watch<'p> {
     }
 
     /// Breaks off when the run is over.
-    fn step(&self) -> ControlFlow<()> {
+    pub fn step(&self) -> ControlFlow<()> {
         self.tried.set(self.tried.get().wrapping_add(1));
         if self.over.get() || (self.tried.get().is_multiple_of(4096) && (self.stopped)()) {
             self.over.set(true);

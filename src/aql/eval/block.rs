@@ -1,13 +1,14 @@
 //! Blocks: rows of one row template, tested, folded and shown column by column.
 
+use super::QueryError;
 use super::anchors::Conjunct;
 use super::condition::Judge;
 use super::node::Node;
-use super::value::holds;
 use crate::aql::facts::{Cells, Filled};
 use crate::aql::query::CompareOp;
 use crate::document::{Batch, Column, Fragment, ItemKind, Table};
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::rc::Rc;
@@ -35,6 +36,7 @@ pub(super) enum Picked<'b> {
 }
 
 /// The fragments that have the parts of a block.
+#[derive(Clone)]
 pub(super) enum Over<'b> {
     /// The fragments of the block are no parts.
     Nothing,
@@ -131,6 +133,14 @@ impl<'b> Picked<'b> {
         }
     }
 
+    /// The rows, for oneself.
+    fn into_rows(self) -> Vec<u32> {
+        match self {
+            Picked::These(rows) => rows,
+            some => some.rows().into_owned(),
+        }
+    }
+
     /// What a column has in these rows.
     pub fn of<'c>(&self, values: &'c [f64]) -> Cow<'c, [f64]> {
         match self {
@@ -164,12 +174,19 @@ fn part_of<'c>(values: &'c [f64], rows: &Range<u32>) -> &'c [f64] {
 }
 
 impl<'b> Block<'b> {
-    /// Keeps the rows for which a conjunct is true.
-    pub fn retain<'p: 'b>(&mut self, conjunct: &Conjunct<'p>, judge: Judge<'p, 'b>, scratch: &mut [Node]) {
+    /// Keeps the rows for which a conjunct is true; `go_on` is asked before each that is judged by itself.
+    pub fn retain<'p: 'b>(
+        &mut self,
+        conjunct: &Conjunct<'p>,
+        judge: Judge<'p, 'b>,
+        scratch: &mut [Node],
+        go_on: &mut dyn FnMut() -> Result<(), QueryError>,
+    ) -> Result<(), QueryError> {
         if let Some((path, op, limit)) = conjunct.number
             && let Some(values) = self.numbers(path)
         {
-            return self.compare(values, op, limit);
+            self.compare(values, op, limit);
+            return Ok(());
         }
         match self.reads(conjunct) {
             Reads::Nothing => {
@@ -178,47 +195,63 @@ impl<'b> Block<'b> {
                 }
             }
             Reads::Words(ids) => {
+                let word = |row: u32| ids.get(row as usize).copied().unwrap_or_default();
                 let mut known: HashMap<u32, bool> = HashMap::new();
-                let mut passes = |i: usize, row: u32| {
-                    let word = ids.get(row as usize).copied().unwrap_or_default();
-                    *known.entry(word).or_insert_with(|| self.is_true(i, conjunct, judge, scratch))
-                };
-                let flags: Vec<bool> = (0..).zip(self.rows.rows().iter()).map(|(i, row)| passes(i, *row)).collect();
-                self.keep(|i, _| flags.get(i).copied().unwrap_or(false));
+                for (i, row) in (0..).zip(self.rows.rows().iter()) {
+                    if let Entry::Vacant(unknown) = known.entry(word(*row)) {
+                        go_on()?;
+                        unknown.insert(self.is_true(i, conjunct, judge, scratch));
+                    }
+                }
+                self.keep(|_, row| known.get(&word(row)) == Some(&true));
             }
             Reads::Anything => {
-                let flags: Vec<bool> = (0..self.rows.len()).map(|i| self.is_true(i, conjunct, judge, scratch)).collect();
+                let mut flags = Vec::with_capacity(self.rows.len());
+                for i in 0..self.rows.len() {
+                    go_on()?;
+                    flags.push(self.is_true(i, conjunct, judge, scratch));
+                }
                 self.keep(|i, _| flags.get(i).copied().unwrap_or(false));
             }
         }
+        Ok(())
     }
 
     /// Keeps the rows whose number compares so.
     fn compare(&mut self, values: &[f64], op: CompareOp, limit: f64) {
-        if let Over::Known { .. } = self.over {
-            let passes = |row: u32| values.get(row as usize).is_some_and(|v| v.partial_cmp(&limit).is_some_and(|o| holds(op, o)));
-            return self.keep(|_, row| passes(row));
+        match op {
+            CompareOp::Eq => self.keep_passing(values, |v| v == limit),
+            CompareOp::Ne => self.keep_passing(values, |v| v != limit && !v.is_nan()),
+            CompareOp::Lt => self.keep_passing(values, |v| v < limit),
+            CompareOp::Le => self.keep_passing(values, |v| v <= limit),
+            CompareOp::Gt => self.keep_passing(values, |v| v > limit),
+            CompareOp::Ge => self.keep_passing(values, |v| v >= limit),
         }
-        self.rows = match op {
-            CompareOp::Eq => self.rows.passing(values, |v| v == limit),
-            CompareOp::Ne => self.rows.passing(values, |v| v != limit && !v.is_nan()),
-            CompareOp::Lt => self.rows.passing(values, |v| v < limit),
-            CompareOp::Le => self.rows.passing(values, |v| v <= limit),
-            CompareOp::Gt => self.rows.passing(values, |v| v > limit),
-            CompareOp::Ge => self.rows.passing(values, |v| v >= limit),
-        };
+    }
+
+    /// Keeps the rows whose value passes a test.
+    fn keep_passing(&mut self, values: &[f64], test: impl Fn(f64) -> bool) {
+        match self.over {
+            Over::Known { .. } => self.keep(|_, row| values.get(row as usize).is_some_and(|value| test(*value))),
+            _ => self.rows = self.rows.passing(values, test),
+        }
     }
 
     /// Keeps rows by their number in the block and their fragment.
     pub fn keep(&mut self, mut wanted: impl FnMut(usize, u32) -> bool) {
-        let rows = self.rows.rows();
-        let flags: Vec<bool> = (0..).zip(rows.iter()).map(|(i, row)| wanted(i, *row)).collect();
-        if let Over::Known { of, .. } = &mut self.over {
-            let mut kept = flags.iter();
-            of.retain(|_| kept.next() == Some(&true));
+        let mut rows = std::mem::replace(&mut self.rows, Picked::These(Vec::new())).into_rows();
+        let mut of = if let Over::Known { of, .. } = &mut self.over { Some(of) } else { None };
+        let mut kept = 0;
+        for i in 0..rows.len() {
+            if rows.get(i).is_some_and(|row| wanted(i, *row)) {
+                rows.swap(i, kept);
+                of.iter_mut().for_each(|of| of.swap(i, kept));
+                kept += 1;
+            }
         }
-        let kept = rows.iter().zip(flags).filter(|(_, kept)| *kept).map(|(row, _)| *row).collect();
-        self.rows = Picked::These(kept);
+        rows.truncate(kept);
+        of.into_iter().for_each(|of| of.truncate(kept));
+        self.rows = Picked::These(rows);
     }
 
     fn is_true<'p: 'b>(&self, i: usize, conjunct: &Conjunct<'p>, judge: Judge<'p, 'b>, scratch: &mut [Node]) -> bool {
@@ -279,19 +312,19 @@ impl<'b> Block<'b> {
         }
     }
 
-    /// Appends what the values of a path sort by among values of their kind; false, and nothing, where a row has none such.
+    /// Appends what the values of a path sort by among values of their kind, or [`NO_RANK`] for one of no kind; false, and nothing,
+    /// where the column has no kind.
     pub fn add_ranks(&self, path: usize, ranks: &mut Vec<i64>) -> bool {
-        let (start, rows) = (ranks.len(), self.rows.rows());
+        let rows = self.rows.rows();
+        let rank = |rank: Option<i64>| rank.unwrap_or(NO_RANK);
         match self.column(path) {
-            Some(Column::Number(numbers)) => ranks.extend(rows.iter().map_while(|row| numbers.values().get(*row as usize)).map(|n| rank_of(*n))),
-            Some(column) => ranks.extend(rows.iter().map_while(|row| column.point(*row))),
-            None => return false,
+            Some(Column::Number(numbers)) => {
+                ranks.extend(rows.iter().map(|row| rank(numbers.values().get(*row as usize).map(|number| rank_of(*number)))));
+            }
+            Some(column @ Column::Moment(_)) => ranks.extend(rows.iter().map(|row| rank(column.begin(*row)))),
+            _ => return false,
         }
-        let all = ranks.len() - start == rows.len();
-        if !all {
-            ranks.truncate(start);
-        }
-        all
+        true
     }
 
     /// True for a path whose values are numbers, false for one of date-times.
@@ -322,6 +355,9 @@ impl<'b> Block<'b> {
         found
     }
 }
+
+/// Says that a value has no rank among others.
+pub(super) const NO_RANK: i64 = i64::MIN;
 
 /// What fills a column.
 pub(super) fn filled(cells: &[Filled], path: usize) -> Option<&Filled> {

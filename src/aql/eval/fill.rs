@@ -9,6 +9,7 @@ use crate::aql::facts::{Cells, Expansion, Survey};
 use crate::aql::query::{ClassExpr, ColumnValue, Expr};
 use crate::aql::result::{Held, Sheet};
 use crate::document::{Batch, Column, Dictionary, Fragment, ItemKind};
+use crate::order;
 use crate::rm::class::Cls;
 use std::rc::Rc;
 
@@ -48,7 +49,7 @@ enum Source<'b> {
 impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     /// The filling for a query that shows paths of one anchor, and of variables above it that give one row each.
     pub fn filling<'o>(&self, anchor: &'p ClassExpr, scope: &Scope<'_>, output: &'o mut Output) -> Option<Filling<'o, 'b>> {
-        let is_simple = output.is_plain(self.plan) && matches!(scope, Scope::Flagged(_)) && !anchor.class.may_contain(anchor.class);
+        let is_simple = output.is_plain(self.plan) && matches!(scope, Scope::Flagged(..)) && !anchor.class.may_contain(anchor.class);
         if !is_simple {
             return None;
         }
@@ -128,40 +129,15 @@ impl<'b> Filling<'_, 'b> {
         constants.iter().for_each(|(at, held)| set(cells, *at, *held));
         for (at, path) in own {
             let node = row.get(*path).copied().unwrap_or(Node::NONE);
-            set(cells, *at, hold_node(*view, node, texts));
+            set(cells, *at, hold_node(*view, node, texts, &mut None));
         }
         above.iter_mut().for_each(|of| of.fill(*view, doc, cells, texts));
     }
 
     /// Puts the rows into document order.
     pub fn finish(mut self) {
-        in_order(&mut self.marks);
+        order::by_upper_half(&mut self.marks);
         self.ready.extend(self.marks.iter().map(|mark| *mark as u32));
-    }
-}
-
-/// Sorts marks by their upper half; those with the same keep their order.
-fn in_order(marks: &mut Vec<u64>) {
-    const DIGIT: u32 = 11;
-    let most = marks.iter().max().map_or(0, |mark| mark >> 32);
-    let mut sorted = vec![0; marks.len()];
-    for shift in (0..32).step_by(DIGIT as usize).take_while(|shift| most >> shift > 0) {
-        let digit = |mark: u64| (mark >> (32 + shift)) as usize % (1 << DIGIT);
-        let mut starts = [0_u32; 1 << DIGIT];
-        for mark in marks.iter() {
-            starts.get_mut(digit(*mark)).into_iter().for_each(|count| *count += 1);
-        }
-        let mut start = 0;
-        for count in &mut starts {
-            start += std::mem::replace(count, start);
-        }
-        for mark in marks.iter() {
-            if let Some(start) = starts.get_mut(digit(*mark)) {
-                sorted.get_mut(*start as usize).into_iter().for_each(|place| *place = *mark);
-                *start += 1;
-            }
-        }
-        std::mem::swap(marks, &mut sorted);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The first rows of an order: those that cannot be among them are left out before they are made.
 
-use super::block::Block;
+use super::block::{Block, NO_RANK};
 use super::output::best_of;
 use crate::aql::query::{ColumnValue, Expr, OrderBy, Query};
 
@@ -12,7 +12,7 @@ pub(super) struct First<'b> {
     wanted: usize,
     /// The blocks, and whether they are of numbers.
     blocks: Vec<(Block<'b>, bool)>,
-    /// What their rows sort by, the best least, block by block.
+    /// What their rows sort by, the best least, block by block; a row without rank is never left out.
     ranks: Vec<i64>,
 }
 
@@ -30,17 +30,18 @@ impl<'b> First<'b> {
         let is_plain = query.select.iter().all(|column| matches!(column.value, ColumnValue::Expr(_)));
         let wanted = best_of(query).filter(|wanted| is_plain && *wanted > 0)?;
         let own = query.paths.get(path)?.variable == variable;
-        own.then(|| First { path, descending: key.descending, wanted, blocks: Vec::new(), ranks: Vec::with_capacity(128) })
+        own.then(|| First { path, descending: key.descending, wanted, blocks: Vec::with_capacity(16), ranks: Vec::new() })
     }
 
-    /// Holds a block back; gives it back where rows of it have no place among their kind.
+    /// Holds a block back; gives it back where its rows have no ranks.
     pub fn hold(&mut self, block: Block<'b>) -> Option<Block<'b>> {
         let start = self.ranks.len();
+        self.ranks.reserve(block.rows.len());
         if !block.add_ranks(self.path, &mut self.ranks) {
             return Some(block);
         }
         if self.descending {
-            self.ranks.iter_mut().skip(start).for_each(|rank| *rank = !*rank);
+            self.ranks.iter_mut().skip(start).filter(|rank| **rank != NO_RANK).for_each(|rank| *rank = !*rank);
         }
         let of_numbers = block.is_of_numbers(self.path);
         self.blocks.push((block, of_numbers));
@@ -60,12 +61,16 @@ impl<'b> First<'b> {
 
     /// The rank of the last row that the window may reach, of numbers or of points in time.
     fn worst(&self, of_numbers: bool) -> i64 {
+        let of_kind = self.blocks.iter().filter(|(_, kind)| *kind == of_numbers).map(|(block, _)| block.rows.len()).sum();
+        if of_kind <= self.wanted {
+            return i64::MAX;
+        }
         let mut start = 0;
-        let mut own = Vec::with_capacity(self.ranks.len());
+        let mut own = Vec::with_capacity(of_kind);
         for (block, kind) in &self.blocks {
             let end = start + block.rows.len();
             if *kind == of_numbers {
-                own.extend_from_slice(self.ranks.get(start..end).unwrap_or_default());
+                own.extend(self.ranks.get(start..end).unwrap_or_default().iter().filter(|rank| **rank != NO_RANK));
             }
             start = end;
         }

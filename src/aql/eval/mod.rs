@@ -36,7 +36,7 @@ use expand::Expander;
 use node::{Node, View};
 use output::Output;
 use std::fmt;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use templates::ByTemplate;
 
 /// What one run may use.
@@ -48,11 +48,13 @@ pub struct Budget {
     pub bytes: usize,
     /// Evaluates document by document, without templates: slower, and the measure of everything faster.
     pub plain: bool,
+    /// Where any first rows are enough, so many documents at least are looked at before it is asked whether there are enough.
+    pub slice: u32,
 }
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { rows: 1_000_000, bytes: 64 << 20, plain: false }
+        Budget { rows: 1_000_000, bytes: 64 << 20, plain: false, slice: 256 }
     }
 }
 
@@ -113,9 +115,16 @@ impl<'p> Run<'p> {
         if self.failure.is_none() {
             self.output.turn_to(View::new(batch));
             let last_ehr = LastEhr::default();
-            let done = match Anchors::of(self.plan).filter(|_| !self.budget.plain && !self.stops_early()) {
-                Some(anchors) => self.by_template(batch, &anchors),
-                None if self.plan.single => self.each_document(batch, &last_ehr),
+            let all = 0..batch.len() as u32;
+            let done = match Anchors::of(self.plan).filter(|_| !self.budget.plain) {
+                Some(anchors) if self.output.missing(self.plan).is_some() && self.plan.scan().ehr.is_none() => {
+                    self.by_slices(batch, &anchors, &last_ehr)
+                }
+                Some(anchors) => match self.by_template(batch, &anchors, None) {
+                    Ok(()) => ControlFlow::Continue(()),
+                    Err(failure) => self.fail(failure),
+                },
+                None if self.plan.single => self.each_document(batch, all, &last_ehr),
                 None => self.each_ehr(batch, &last_ehr),
             };
             self.output.settle(Judge { plan: self.plan, view: View::new(batch), now: self.now });
@@ -147,21 +156,43 @@ impl<'p> Run<'p> {
         }
     }
 
-    /// True for queries that need only their first rows in default order: walking document by document can stop early.
-    fn stops_early(&self) -> bool {
-        self.plan.query.order.is_empty() && self.plan.query.window.is_some()
+    fn by_template(&mut self, batch: &Batch, anchors: &Anchors<'_>, slice: Option<Range<u32>>) -> Result<(), QueryError> {
+        let (plan, now, budget, stopped) = (self.plan, self.now, self.budget, self.stopped);
+        ByTemplate { plan, anchors, batch, now, budget, stopped, slice }.run(&mut self.output)
     }
 
-    fn by_template(&mut self, batch: &Batch, anchors: &Anchors<'_>) -> ControlFlow<()> {
-        let (plan, now, budget, stopped) = (self.plan, self.now, self.budget, self.stopped);
-        match (ByTemplate { plan, anchors, batch, now, budget, stopped }).run(&mut self.output) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(failure) => self.fail(failure),
+    /// For queries that want only their first rows in default order: some documents one by one, then columns of as many as seem
+    /// to have the rows that are missing.
+    fn by_slices(&mut self, batch: &Batch, anchors: &Anchors<'_>, last_ehr: &LastEhr) -> ControlFlow<()> {
+        let all = batch.len() as u32;
+        let mut slice = 0..self.budget.slice.min(all);
+        self.each_document(batch, slice.clone(), last_ehr)?;
+        while slice.end < all && !self.is_full() {
+            slice = slice.end..slice.end.saturating_add(self.next_slice(slice.end)).min(all);
+            let before = self.output.end();
+            match self.by_template(batch, anchors, Some(slice.clone())) {
+                Ok(()) => {}
+                Err(QueryError::Stopped) => return self.fail(QueryError::Stopped),
+                // Of more rows than may be held few may be wanted.
+                Err(_) => {
+                    self.output.back_to(before);
+                    self.each_document(batch, slice.clone(), last_ehr)?;
+                }
+            }
         }
+        ControlFlow::Continue(())
+    }
+
+    /// How many documents more are looked at, when so many gave the rows that there are.
+    fn next_slice(&self, seen: u32) -> u32 {
+        let (missing, found) = (self.output.missing(self.plan).unwrap_or_default(), self.output.len().max(1) as u64);
+        let wanted = missing.saturating_mul(u64::from(seen)) / found;
+        let (least, most) = (self.budget.slice.max(1), seen.saturating_mul(4).max(self.budget.slice.max(1)));
+        u32::try_from(wanted).unwrap_or(u32::MAX).clamp(least, most)
     }
 
     fn is_full(&self) -> bool {
-        self.output.is_full(&self.plan.query, self.plan.single)
+        self.output.is_full(self.plan)
     }
 
     /// The EHR that the query is about, when it is about one: `Some(None)` when the batch does not hold it.
@@ -170,12 +201,13 @@ impl<'p> Run<'p> {
         Some(batch.ehr_number(wanted))
     }
 
-    fn each_document(&mut self, batch: &Batch, last_ehr: &LastEhr) -> ControlFlow<()> {
+    /// The documents with some numbers, or all of the EHR that the query is about.
+    fn each_document(&mut self, batch: &Batch, slice: Range<u32>, last_ehr: &LastEhr) -> ControlFlow<()> {
         match self.only_ehr(batch) {
             Some(None) => ControlFlow::Continue(()),
             Some(Some(ehr)) => batch.docs_of(ehr).iter().filter_map(|d| batch.doc(*d)).try_for_each(|doc| self.document(batch, doc, last_ehr)),
             None => {
-                for (i, doc) in batch.docs().iter().enumerate() {
+                for (i, doc) in batch.docs().get(slice.start as usize..slice.end as usize).unwrap_or_default().iter().enumerate() {
                     if i % 1024 == 0 && (self.stopped)() {
                         return self.fail(QueryError::Stopped);
                     }
@@ -216,13 +248,16 @@ impl<'p> Run<'p> {
         let mut assignment = vec![Node::NONE; plan.query.variables.len()];
         let flow = binder.bind(&plan.query.from, parent, &mut assignment, &mut |a| {
             let judge = Judge { plan, view, now };
-            let order = if plan.single { 0 } else { join_order(batch, a) };
+            let order = if plan.single { (0, 0) } else { join_order(batch, a) };
             let rows = Expander { plan, view, most: self.budget.rows, plain: self.budget.plain }.rows(a);
             if rows.len() > self.budget.rows {
                 return ControlFlow::Break(());
             }
-            for row in rows.iter().filter(|row| judge.keeps(row)) {
-                self.output.take(judge, row, order);
+            for row in rows.iter() {
+                binder.watch.step()?;
+                if judge.keeps(row) {
+                    self.output.take(judge, row, order);
+                }
             }
             if self.budget.check(self.output.len(), self.output.bytes()).is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
@@ -244,7 +279,7 @@ impl<'p> Run<'p> {
 
 /// The default order of a row whose assignment joins documents: the first bound document of the class expressions decides,
 /// unbound ones before it come last. Within one EHR, and where only EHRs are bound, rows come in the right order by themselves.
-fn join_order(batch: &Batch, assignment: &[Node]) -> u128 {
+fn join_order(batch: &Batch, assignment: &[Node]) -> (u64, u64) {
     let ordinal = |node: &Node| {
         let table = batch.table(node.fragment.table)?;
         let is_ehr = table.shape().class() == crate::rm::class::Cls::EHR;
@@ -252,7 +287,7 @@ fn join_order(batch: &Batch, assignment: &[Node]) -> u128 {
         (!is_ehr).then(|| batch.doc(number).map(|d| d.row.ordinal)).flatten()
     };
     match assignment.iter().enumerate().find_map(|(i, node)| ordinal(node).map(|o| (i, o))) {
-        Some((before, ordinal)) => ((before as u128) << 64) | u128::from(ordinal),
-        None => u128::MAX,
+        Some((before, ordinal)) => (before as u64, ordinal),
+        None => (u64::MAX, u64::MAX),
     }
 }

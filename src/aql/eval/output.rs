@@ -9,7 +9,7 @@ use super::value::Value;
 use crate::aql::plan::Plan;
 use crate::aql::query::{ColumnValue, Expr, Literal, OrderBy, OrderKey, Query, Window};
 use crate::aql::result::{Cell, Held, ResultColumn, ResultSet, Sheet};
-use crate::document::{Dictionary, ItemKind, Leaf, Number};
+use crate::document::{Dictionary, Fragment, ItemKind, Leaf, Number};
 use crate::rm::Token;
 use crate::rm::json::Scanner;
 use crate::rm::time::{Axis, Temporal, TemporalKind};
@@ -25,15 +25,15 @@ struct OutRow {
     nodes: u32,
     /// Which of the kept keys it sorts by: counted in rows.
     keys: u32,
-    /// The beginning of the first of them, in its direction: most rows are told apart by it.
-    lead: u128,
+    /// The rank and beginning of the first of them, in its direction: most rows are told apart by it.
+    lead: (u8, u64),
     order: Order,
 }
 
 const UNMADE: u32 = u32::MAX;
 
-/// The default order of a row: its key, where rows do not come in order, then its number in order of arrival.
-pub(super) type Order = (u128, u64);
+/// The default order of a row: two keys, where rows do not come in order, then its number in order of arrival.
+pub(super) type Order = (u64, u64, u64);
 
 /// What a value sorts by: numbers, temporal values by their axis, texts, booleans, objects, and NULL last.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,9 +57,13 @@ struct Group {
 /// Collects rows and gives the result set.
 pub(super) struct Output {
     sheet: Sheet,
+    /// The constant that each column showed last.
+    shown: Vec<Shown>,
     /// The rows of the sheet in their order, where they come in order and are sorted by nothing else.
     ready: Vec<u32>,
     rows: Vec<OutRow>,
+    /// The rows stand in their order.
+    sorted: bool,
     /// What rows sort by, one behind the other.
     keys: Vec<SortKey>,
     /// What rows without cells are made of, one behind the other.
@@ -78,8 +82,10 @@ impl Output {
     pub fn new(query: &Query) -> Output {
         Output {
             sheet: Sheet::new(query.select.len()),
+            shown: vec![None; query.select.len()],
             ready: Vec::new(),
             rows: Vec::new(),
+            sorted: true,
             keys: Vec::new(),
             nodes: Vec::new(),
             groups: Vec::new(),
@@ -99,7 +105,9 @@ impl Output {
     /// Makes room for so many rows more, as far as they are held.
     pub fn reserve(&mut self, plan: &Plan, rows: usize) {
         let wanted = self.wanted(&plan.query);
-        let rows = wanted.map_or(rows, |wanted| rows.min(most_held(wanted)));
+        // The first rows of an order come a few at a time: there is room for them from the first on.
+        let at_once = wanted.filter(|_| self.rows.is_empty()).map_or(0, |wanted| wanted.min(64) + 4);
+        let rows = wanted.map_or(rows, |wanted| rows.min(most_held(wanted)).max(at_once));
         if !self.grouped && !self.is_plain(plan) {
             self.rows.reserve(rows);
             self.keys.reserve(rows * plan.query.order.len());
@@ -108,9 +116,30 @@ impl Output {
     }
 
     /// True when more rows cannot change the answer: they come in final order and the window is full.
-    pub fn is_full(&self, query: &Query, in_order: bool) -> bool {
-        let plain = !self.grouped && !query.distinct && query.order.is_empty() && in_order;
-        plain && matches!(query.window, Some(Window::First { limit, offset }) if self.len() as u64 >= limit.saturating_add(offset))
+    pub fn is_full(&self, plan: &Plan) -> bool {
+        self.missing(plan) == Some(0)
+    }
+
+    /// How many rows more can change the answer, where only the first ones in default order are wanted.
+    pub fn missing(&self, plan: &Plan) -> Option<u64> {
+        match plan.query.window {
+            Some(Window::First { limit, offset }) if self.is_plain(plan) && !plan.query.distinct => {
+                Some(limit.saturating_add(offset).saturating_sub(self.len() as u64))
+            }
+            _ => None,
+        }
+    }
+
+    /// Where the rows of a plain query end, to come back to.
+    pub fn end(&self) -> (usize, usize) {
+        (self.sheet.len(), self.ready.len())
+    }
+
+    /// Forgets the rows of a plain query that came after an end.
+    pub fn back_to(&mut self, (cells, ready): (usize, usize)) {
+        self.ready.truncate(ready);
+        self.shown.fill(None);
+        self.sheet.keep(0..cells as u32);
     }
 
     /// Bytes held, about.
@@ -123,6 +152,7 @@ impl Output {
     /// Makes ready for the rows of a batch.
     pub fn turn_to(&mut self, view: View<'_>) {
         self.sheet.turn_to(view.batch.words());
+        self.shown.fill(None);
     }
 
     /// True for a query whose rows come out as they come in: what it needs of each are its cells.
@@ -136,13 +166,13 @@ impl Output {
     }
 
     /// Takes a row that WHERE kept.
-    pub fn take<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, row: &[Node], order: u128) {
+    pub fn take<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, row: &[Node], (first, then): (u64, u64)) {
         if self.is_plain(judge.plan) {
-            let number = hold_row(&mut self.sheet, judge, row);
+            let number = hold_row(&mut self.sheet, &mut self.shown, judge, row);
             return self.ready.push(number);
         }
         self.taken += 1;
-        self.take_in(judge, row, (order, self.taken));
+        self.take_in(judge, row, (first, then, self.taken));
     }
 
     /// Takes a row that WHERE kept, which stands at a place of its batch.
@@ -166,7 +196,7 @@ impl Output {
                 }
             }
             None => {
-                let number = hold_row(&mut self.sheet, judge, row);
+                let number = hold_row(&mut self.sheet, &mut self.shown, judge, row);
                 self.push(query, (number, 0), keys, order);
             }
         }
@@ -176,7 +206,11 @@ impl Output {
         let start = self.keys.len();
         let number = start.checked_div(query.order.len()).unwrap_or(0) as u32;
         self.keys.extend(keys);
-        let lead = query.order.first().zip(self.keys.get(start)).map_or(0, |(by, key)| if by.descending { !key.lead() } else { key.lead() });
+        let lead = query.order.first().zip(self.keys.get(start)).map_or((0, 0), |(by, key)| match (by.descending, key.lead()) {
+            (true, (rank, value)) => (!rank, !value),
+            (false, lead) => lead,
+        });
+        self.sorted = false;
         self.rows.push(OutRow { cells, nodes, keys: number, lead, order });
     }
 
@@ -210,11 +244,13 @@ impl Output {
         if self.rows.len() > wanted {
             self.shed(judge.plan, wanted);
         }
+        self.sheet.reserve(self.rows.iter().filter(|row| row.cells == UNMADE).count());
         for row in self.rows.iter_mut().filter(|r| r.cells == UNMADE) {
-            row.cells = hold_row(&mut self.sheet, judge, nth(&self.nodes, row.nodes, judge.plan.width));
+            row.cells = hold_row(&mut self.sheet, &mut self.shown, judge, nth(&self.nodes, row.nodes, judge.plan.width));
         }
         self.nodes.clear();
         if self.sheet.len() > self.rows.len().saturating_mul(4).max(1024) {
+            self.shown.fill(None);
             self.sheet.keep(self.rows.iter().map(|row| row.cells));
             self.rows.iter_mut().zip(0..).for_each(|(row, number)| row.cells = number);
         }
@@ -243,6 +279,9 @@ impl Output {
 
     /// Sorts the rows: by ORDER BY (NULL last for ASC, first for DESC), then in default order.
     fn sort(&mut self, query: &Query) {
+        if std::mem::replace(&mut self.sorted, true) {
+            return;
+        }
         // They come in commit order, mostly that of their times: then there is nothing left to do.
         if query.order.first().is_some_and(|key| key.descending) {
             self.rows.reverse();
@@ -382,7 +421,7 @@ fn has_keys(query: &Query) -> bool {
 fn empty_group(query: &Query) -> Group {
     let cells = query.select.iter().map(|c| constant_cell(&c.value)).collect();
     let sums = query.select.iter().map(|_| Tally::default()).collect();
-    Group { cells, keys: query.order.iter().map(|_| SortKey::Null).collect(), order: (0, 0), sums }
+    Group { cells, keys: query.order.iter().map(|_| SortKey::Null).collect(), order: (0, 0, 0), sums }
 }
 
 /// Of a query that wants so many rows, so many are held before the others are left out.
@@ -401,29 +440,38 @@ pub(super) fn best_of(query: &Query) -> Option<usize> {
 }
 
 /// Adds a row to a sheet.
-fn hold_row<'p: 'b, 'b>(sheet: &mut Sheet, judge: Judge<'p, 'b>, row: &[Node]) -> u32 {
+fn hold_row<'p: 'b, 'b>(sheet: &mut Sheet, shown: &mut [Shown], judge: Judge<'p, 'b>, row: &[Node]) -> u32 {
     let select = &judge.plan.query.select;
     let start = sheet.len();
     let (mut rows, own) = sheet.extend(1);
     let mut buffer = String::new();
-    for (cell, column) in rows.next().unwrap_or_default().iter_mut().zip(select) {
+    for ((cell, column), shown) in rows.next().unwrap_or_default().iter_mut().zip(select).zip(shown) {
         *cell = match &column.value {
-            value @ ColumnValue::Expr(Expr::Path(_)) => hold_node(judge.view, node_of(value, row), own),
+            value @ ColumnValue::Expr(Expr::Path(_)) => hold_node(judge.view, node_of(value, row), own, shown),
             value => Held::of(&plain_cell(judge, value, row, &mut buffer), own),
         };
     }
     start as u32
 }
 
-/// What the cell of a node is kept as.
-pub(super) fn hold_node(view: View<'_>, node: Node, own: &mut Dictionary) -> Held {
-    let column = view.batch.tables().get(node.fragment.table as usize).and_then(|table| match table.shape().item(node.item)?.kind {
-        ItemKind::Slot(_, slot) => table.column(slot),
-        _ => None,
-    });
-    match column {
-        Some(column) => Held::slot(column, node.fragment.row, own),
-        None => Held::of(&cell_of(view, node, &mut String::new()), own),
+/// A constant by table and item, and what its cells are kept as.
+pub(super) type Shown = Option<(u32, u32, Held)>;
+
+/// What the cell of a node is kept as; `shown` is the last constant that was.
+pub(super) fn hold_node(view: View<'_>, node: Node, own: &mut Dictionary, shown: &mut Shown) -> Held {
+    let Fragment { table: number, row } = node.fragment;
+    let table = view.batch.tables().get(number as usize);
+    match table.and_then(|table| Some((table, table.shape().item(node.item)?.kind))) {
+        Some((table, ItemKind::Slot(_, slot))) => table.column(slot).map_or(Held::Null, |column| Held::slot(column, row, own)),
+        Some((_, ItemKind::Constant(..))) => match *shown {
+            Some((table, item, held)) if (table, item) == (number, node.item) => held,
+            _ => {
+                let held = Held::of(&cell_of(view, node, &mut String::new()), own);
+                *shown = Some((number, node.item, held));
+                held
+            }
+        },
+        _ => Held::of(&cell_of(view, node, &mut String::new()), own),
     }
 }
 
@@ -555,7 +603,7 @@ impl SortKey {
     }
 
     /// Never more for less: the rank, then the beginning of the value.
-    fn lead(&self) -> u128 {
+    fn lead(&self) -> (u8, u64) {
         let value = match self {
             SortKey::Number(number) => in_order(rank_of(*number)),
             SortKey::Temporal(temporal) => in_order(temporal.earliest),
@@ -567,7 +615,7 @@ impl SortKey {
             SortKey::Boolean(flag) => u64::from(*flag),
             SortKey::Null => 0,
         };
-        (u128::from(self.rank()) << 64) | u128::from(value)
+        (self.rank(), value)
     }
 }
 

@@ -5,59 +5,77 @@ use super::bind::is_current;
 use super::block::Picked;
 use crate::aql::plan::Plan;
 use crate::document::{Batch, Doc, Fragment, Table};
+use crate::order;
 use crate::rm::class::Cls;
 use std::borrow::Cow;
 use std::ops::Range;
 
 /// The fragments that take part.
 pub(super) enum Scope<'b> {
-    /// All of the documents for which a flag stands.
-    Flagged(Cow<'b, [bool]>),
-    /// These, by table.
-    Chosen(Vec<Fragment>),
+    /// All of the documents for which a flag stands, of all or of those with some numbers.
+    Flagged(Cow<'b, [bool]>, Option<Range<u32>>),
+    /// These: the numbers of table and row of each, table by table.
+    Chosen(Vec<u64>),
 }
 
 impl<'b> Scope<'b> {
-    /// The scope of a plan; `passes` says whether a document takes part, where more than its being alive decides.
-    pub fn of(plan: &Plan, anchors: &Anchors<'_>, batch: &'b Batch, passes: Option<&mut dyn FnMut(&Doc) -> bool>) -> Scope<'b> {
-        let Some(ehr) = plan.scan().ehr.as_deref() else {
-            let filtered =
-                |passes: &mut dyn FnMut(&Doc) -> bool| batch.docs().iter().zip(batch.live()).map(|(doc, live)| *live && passes(doc)).collect();
-            return Scope::Flagged(passes.map_or(Cow::Borrowed(batch.live()), |passes| Cow::Owned(filtered(passes))));
+    /// The scope of a plan, of all documents or of those with some numbers; `passes` says whether one takes part, where more than its
+    /// being alive decides.
+    pub fn of(
+        plan: &Plan,
+        anchors: &Anchors<'_>,
+        batch: &'b Batch,
+        slice: Option<Range<u32>>,
+        passes: Option<&mut dyn FnMut(&Doc) -> bool>,
+    ) -> Scope<'b> {
+        let Some(documents) = Scope::documents(plan, batch) else {
+            let is_in = |number: u32| slice.as_ref().is_none_or(|slice| slice.contains(&number));
+            let flagged = (0..).zip(batch.docs()).zip(batch.live());
+            let filtered = |passes: &mut dyn FnMut(&Doc) -> bool| flagged.map(|((i, doc), live)| *live && is_in(i) && passes(doc)).collect();
+            let flags = passes.map_or(Cow::Borrowed(batch.live()), |passes| Cow::Owned(filtered(passes)));
+            return Scope::Flagged(flags, slice);
         };
         let mut passes = passes;
-        let documents = batch.ehr_number(ehr).map_or(&[][..], |number| batch.docs_of(number));
         let mut chosen = Chosen { anchors, batch, fragments: Vec::with_capacity(documents.len()), classes: Vec::new() };
         for doc in documents.iter().filter_map(|d| batch.doc(*d)) {
             if is_current(doc) && passes.as_mut().is_none_or(|passes| passes(doc)) {
-                doc.data.into_iter().for_each(|data| chosen.take(data));
+                doc.data.into_iter().for_each(|data| chosen.take(data, doc.row.kind.class()));
             }
         }
-        chosen.fragments.sort_unstable_by_key(|f| (u64::from(f.table) << 32) | u64::from(f.row));
+        order::by_upper_half(&mut chosen.fragments);
         Scope::Chosen(chosen.fragments)
+    }
+
+    /// The documents of the EHR that a plan is about, when it is about one.
+    pub fn documents(plan: &Plan, batch: &'b Batch) -> Option<&'b [u32]> {
+        let ehr = plan.scan().ehr.as_deref()?;
+        Some(batch.ehr_number(ehr).map_or(&[], |number| batch.docs_of(number)))
     }
 
     /// The rows of a table that take part, in the order of their documents, of those in a range.
     pub fn rows<'t>(&self, number: u32, table: &'t Table, range: Range<u32>) -> Picked<'t> {
+        let range = match self {
+            Scope::Flagged(_, Some(slice)) => rows_of(slice, table.docs(), range),
+            _ => range,
+        };
         match self {
-            Scope::Flagged(Cow::Borrowed(_)) => Picked::but(range, table.hidden()),
-            Scope::Flagged(flags) => {
+            Scope::Flagged(Cow::Borrowed(_), _) => Picked::but(range, table.hidden()),
+            Scope::Flagged(flags, _) => {
                 let docs = table.docs().get(range.start as usize..range.end as usize).unwrap_or_default();
                 let flagged = |(row, doc): (u32, &u32)| (flags.get(*doc as usize) == Some(&true)).then_some(row);
                 Picked::These(range.zip(docs).filter_map(flagged).collect())
             }
             Scope::Chosen(fragments) => {
-                let from = fragments.partition_point(|f| f.table < number);
+                let from = fragments.partition_point(|f| table_of(*f) < number);
                 let rest = fragments.get(from..).unwrap_or_default();
-                let own = rest.iter().take_while(|f| f.table == number).count();
-                Picked::These(rest.iter().take(own).map(|f| f.row).collect())
+                Picked::These(rest.iter().take_while(|f| table_of(**f) == number).map(|f| *f as u32).collect())
             }
         }
     }
 
     /// Leaves the documents that are named only.
     pub fn narrow(&mut self, documents: impl Iterator<Item = u32>) {
-        if let Scope::Flagged(flags) = self {
+        if let Scope::Flagged(flags, _) = self {
             let mut left = vec![false; flags.len()];
             for document in documents {
                 left.get_mut(document as usize).into_iter().for_each(|flag| *flag = true);
@@ -67,26 +85,37 @@ impl<'b> Scope<'b> {
     }
 }
 
+/// The rows of a range whose documents are in a slice.
+fn rows_of(slice: &Range<u32>, docs: &[u32], range: Range<u32>) -> Range<u32> {
+    let own = docs.get(range.start as usize..range.end as usize).unwrap_or_default();
+    let at = |document: u32| range.start + own.partition_point(|other| *other < document) as u32;
+    at(slice.start)..at(slice.end)
+}
+
+/// The number of the table of a chosen fragment.
+pub(super) fn table_of(fragment: u64) -> u32 {
+    (fragment >> 32) as u32
+}
+
 /// Finds the fragments of documents that an anchor may bind.
 struct Chosen<'a, 'b> {
     anchors: &'a Anchors<'a>,
     batch: &'b Batch,
-    fragments: Vec<Fragment>,
+    fragments: Vec<u64>,
     /// Of the classes met so far: whether an anchor may be one, and whether one may be below.
     classes: Vec<(Cls, bool, bool)>,
 }
 
 impl Chosen<'_, '_> {
-    fn take(&mut self, fragment: Fragment) {
-        let Some(shape) = self.batch.table(fragment.table).map(Table::shape) else { return };
-        let (is_anchor, may_hold) = self.may_be(shape.class());
+    fn take(&mut self, fragment: Fragment, class: Cls) {
+        let (is_anchor, may_hold) = self.may_be(class);
         if is_anchor {
-            self.fragments.push(fragment);
+            self.fragments.push((u64::from(fragment.table) << 32) | u64::from(fragment.row));
         }
-        if may_hold {
-            for run in 0..shape.parts().len() as u32 {
-                self.batch.parts(fragment, run).iter().for_each(|part| self.take(*part));
-            }
+        let Some(table) = self.batch.table(fragment.table).filter(|_| may_hold) else { return };
+        for part in (0..table.shape().parts().len() as u32).flat_map(|run| self.batch.parts(fragment, run)) {
+            let class = self.batch.table(part.table).map_or(Cls::ANY, |table| table.shape().class());
+            self.take(*part, class);
         }
     }
 

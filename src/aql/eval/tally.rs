@@ -135,7 +135,7 @@ impl Tally {
 
 /// The order of a row by its place in a batch.
 pub(super) fn order_at(start: u64, (place, order): (u32, u64)) -> Order {
-    (u128::from(start.saturating_add(u64::from(place))) << 64 | u128::from(order), 0)
+    (start.saturating_add(u64::from(place)), order, 0)
 }
 
 /// The least of some numbers; infinite where there is none.

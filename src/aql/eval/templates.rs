@@ -15,7 +15,7 @@ use super::first::First;
 use super::node::{Node, View};
 use super::output::Output;
 use super::predicate::Tester;
-use super::scope::Scope;
+use super::scope::{Scope, table_of};
 use super::survey::over_run;
 use super::{Budget, QueryError};
 use crate::aql::facts::{Cells, Expansion, OverRun, Surveyed};
@@ -41,6 +41,8 @@ pub(super) struct ByTemplate<'p, 'b> {
     pub now: &'p str,
     pub budget: Budget,
     pub stopped: &'p dyn Fn() -> bool,
+    /// Only the documents with these numbers, of a population.
+    pub slice: Option<Range<u32>>,
 }
 
 /// Where the rows of an anchor go.
@@ -192,13 +194,18 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 let (cells, rows) = (Rc::clone(&over.without), Picked::These(rows));
                 self.give(&mut search, Block { table, number, cells, rows, order: 0, over: Over::Nothing }, sink)?;
             }
-            survey.others.iter().try_for_each(|number| self.search_table(&mut search, *number, sink))?;
+            for number in &survey.others {
+                let rows = self.batch.table(*number).map(|table| scope.rows(*number, table, 0..table.len() as u32));
+                rows.map_or(Ok(()), |rows| self.search_table(&mut search, *number, rows, sink))?;
+            }
             return self.search_rest(search, sink);
         };
         let may_pass = self.may_pass(anchor);
-        for number in chosen.chunk_by(|a, b| a.table == b.table).filter_map(|same| Some(same.first()?.table)) {
+        for same in chosen.chunk_by(|a, b| table_of(*a) == table_of(*b)) {
+            let number = same.first().map_or(u32::MAX, |fragment| table_of(*fragment));
             if self.batch.table(number).is_some_and(&may_pass) {
-                self.search_table(&mut search, number, sink)?;
+                let rows = Picked::These(same.iter().map(|fragment| *fragment as u32).collect());
+                self.search_table(&mut search, number, rows, sink)?;
             }
         }
         self.search_rest(search, sink)
@@ -215,46 +222,63 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     fn search_same(&self, search: &mut Search<'_, 'p, 'b>, surveyed: &Surveyed, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
         let number = surveyed.table;
         let Some(table) = self.batch.table(number) else { return Ok(()) };
-        let nothing: [Cells; 1] = [Rc::new([])];
+        let nothing: Cells;
         let templates = match surveyed.expansion.as_deref() {
             Some(Expansion::Rows(templates)) => templates.as_slice(),
-            _ => &nothing,
+            _ => {
+                nothing = Rc::new([]);
+                std::slice::from_ref(&nothing)
+            }
         };
         let end = table.len() as u32;
         for start in (0..end).step_by(PIECE as usize) {
             let rows = search.scope.rows(number, table, start..end.min(start + PIECE));
-            for (order, cells) in (0..).zip(templates) {
-                let over = if surveyed.of_run { Over::Found(self.batch) } else { Over::Nothing };
-                self.give(search, Block { table, number, cells: Rc::clone(cells), rows: rows.clone(), order, over }, sink)?;
-            }
+            let over = if surveyed.of_run { Over::Found(self.batch) } else { Over::Nothing };
+            self.give_each(search, templates, (number, rows, over), sink)?;
         }
         Ok(())
     }
 
-    fn search_table(&self, search: &mut Search<'_, 'p, 'b>, number: u32, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
+    /// Gives a block for each row of a template.
+    fn give_each(
+        &self,
+        search: &mut Search<'_, 'p, 'b>,
+        templates: &[Cells],
+        (number, rows, over): (u32, Picked<'b>, Over<'b>),
+        sink: &mut Sink<'_, 'b>,
+    ) -> Result<(), QueryError> {
+        let (Some(table), Some((last, others))) = (self.batch.table(number), templates.split_last()) else { return Ok(()) };
+        for (order, cells) in (0..).zip(others) {
+            self.give(search, Block { table, number, cells: Rc::clone(cells), rows: rows.clone(), order, over: over.clone() }, sink)?;
+        }
+        self.give(search, Block { table, number, cells: Rc::clone(last), rows, order: others.len() as u32, over }, sink)
+    }
+
+    /// Gives what passes of some fragments of a table.
+    fn search_table(&self, search: &mut Search<'_, 'p, 'b>, number: u32, mut rows: Picked<'b>, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
         let Some(table) = self.batch.table(number) else { return Ok(()) };
         let root = |row: u32| Node::root(Fragment { table: number, row });
         let tester = Tester { plan: self.plan, view: self.view() };
         let passes = |row: u32| search.anchor.predicate.as_ref().is_none_or(|p| tester.holds(p, root(row)));
+        self.go_on(&mut search.done, rows.len())?;
         let known = self.root_passes(search.anchor, number, table);
         if known == Some(false) {
             return Ok(());
         }
-        let mut rows = search.scope.rows(number, table, 0..table.len() as u32);
         if known.is_none() {
-            rows = Picked::These(rows.rows().iter().copied().filter(|row| passes(*row)).collect());
+            let mut passing = Vec::new();
+            for row in rows.rows().iter() {
+                self.go_on(&mut search.done, 0)?;
+                passing.extend(passes(*row).then_some(*row));
+            }
+            rows = Picked::These(passing);
         }
         let Some(trie) = search.trie else {
             return self.give(search, Block { table, number, cells: Rc::new([]), rows, order: 0, over: Over::Nothing }, sink);
         };
         let expansion = self.expander(self.view()).expansion(trie, root(0));
         match expansion.as_deref() {
-            Some(Expansion::Rows(templates)) => {
-                for (order, cells) in (0..).zip(templates) {
-                    self.give(search, Block { table, number, cells: Rc::clone(cells), rows: rows.clone(), order, over: Over::Nothing }, sink)?;
-                }
-                Ok(())
-            }
+            Some(Expansion::Rows(templates)) => self.give_each(search, templates, (number, rows, Over::Nothing), sink),
             Some(Expansion::Run(over)) => {
                 let (without, walked) = self.collect_parts(search, trie, over, number, &rows);
                 walked.into_iter().try_for_each(|row| self.walk(search, trie, root(row), table, sink))?;
@@ -291,6 +315,9 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     }
 
     fn search_parts(&self, search: &mut Search<'_, 'p, 'b>, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
+        if search.steps.is_empty() {
+            return Ok(());
+        }
         let wholes = std::mem::take(&mut search.wholes);
         let wholes: Rc<[Whole<'b>]> = wholes
             .iter()
@@ -300,21 +327,19 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             })
             .collect();
         for Parts { table: number, expansion, rows, of } in std::mem::take(&mut search.steps).into_iter().flat_map(|step| step.parts) {
-            let (Some(table), Expansion::Rows(templates)) = (self.batch.table(number), &*expansion) else { continue };
-            for (order, cells) in (0..).zip(templates) {
-                let over = Over::Known { wholes: Rc::clone(&wholes), of: of.clone() };
-                self.give(search, Block { table, number, cells: Rc::clone(cells), rows: Picked::These(rows.clone()), order, over }, sink)?;
-            }
+            let Expansion::Rows(templates) = &*expansion else { continue };
+            let over = Over::Known { wholes: Rc::clone(&wholes), of };
+            self.give_each(search, templates, (number, Picked::These(rows), over), sink)?;
         }
         Ok(())
     }
 
     /// Gives what passes of a block; later, where only the first rows are wanted.
     fn give(&self, search: &mut Search<'_, 'p, 'b>, mut block: Block<'b>, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
-        self.go_on(search, block.rows.len())?;
-        let judge = self.judge();
-        for conjunct in search.conjuncts {
-            block.retain(conjunct, judge, &mut search.scratch);
+        self.go_on(&mut search.done, block.rows.len())?;
+        let Search { conjuncts, scratch, done, .. } = &mut *search;
+        for conjunct in *conjuncts {
+            block.retain(conjunct, self.judge(), scratch, &mut || self.go_on(done, 0))?;
         }
         let block = if let Some(first) = &mut search.first { first.hold(block) } else { Some(block) };
         block.map_or(Ok(()), |block| self.pass(search, &block, sink))
@@ -355,22 +380,23 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     }
 
     /// Asks the host now and then whether to go on.
-    fn go_on(&self, search: &mut Search<'_, 'p, 'b>, rows: usize) -> Result<(), QueryError> {
-        search.done += rows + 16;
-        if search.done < PIECE as usize {
+    fn go_on(&self, done: &mut usize, rows: usize) -> Result<(), QueryError> {
+        *done += rows + 16;
+        if *done < PIECE as usize {
             return Ok(());
         }
-        search.done = 0;
+        *done = 0;
         if (self.stopped)() { Err(QueryError::Stopped) } else { Ok(()) }
     }
 
     /// Gives what passes of one fragment's rows.
     fn walk(&self, search: &mut Search<'_, 'p, 'b>, trie: &'p Trie, root: Node, table: &Table, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
-        self.go_on(search, 16)?;
+        self.go_on(&mut search.done, 0)?;
         let judge = self.judge();
         let at = |values: &[u32]| values.get(root.fragment.row as usize).copied().unwrap_or(u32::MAX);
         let (place, doc) = (at(table.places()), at(table.docs()));
         for (order, row) in (0..).zip(self.walked(trie, root)?.iter()) {
+            self.go_on(&mut search.done, 0)?;
             let passes = |c: &Conjunct<'p>| judge.truth(c.condition, row, &mut c.exists.clone()) == Some(true);
             if search.conjuncts.iter().all(passes) {
                 match sink {
@@ -402,7 +428,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     /// Joins within each document: every choice of one fragment an anchor, in document order, gives the product of the rows
     /// of all variables.
     fn join(&self, hits: &[Hits], rest_is_true: bool, output: &mut Output) -> Result<(), QueryError> {
-        let mut join = Join { hits, rest_is_true, above: self.above(), doc: None, row: vec![Node::NONE; self.plan.width], choices: 0 };
+        let mut join = Join { hits, rest_is_true, above: self.above(), doc: None, row: vec![Node::NONE; self.plan.width], done: 0 };
         if let [only] = hits {
             let mut at = 0;
             output.reserve(self.plan, only.rows.len());
@@ -413,14 +439,17 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             }
             return Ok(());
         }
-        let Some(first) = hits.first() else { return Ok(()) };
-        let mut at = 0;
+        let Some(fewest) = hits.iter().min_by_key(|hits| hits.rows.len()) else { return Ok(()) };
         let mut starts = vec![0; hits.len()];
-        while let Some((.., doc, _)) = first.rows.get(at) {
-            let fragments: Vec<Vec<Range<usize>>> = hits.iter().zip(&mut starts).map(|(h, start)| h.fragments_of(*doc, start)).collect();
-            at = fragments.first().and_then(|f| f.last()).map_or(usize::MAX, |last| last.end);
-            for choice in 0..fragments.iter().map(Vec::len).product() {
-                self.choose(&mut join, *doc, &chosen(&fragments, choice), output)?;
+        let mut fragments = vec![Vec::new(); hits.len()];
+        let mut choice = Vec::with_capacity(hits.len());
+        for (.., doc, _) in fewest.rows.chunk_by(|a, b| a.2 == b.2).filter_map(<[Hit]>::first) {
+            for ((hits, start), fragments) in hits.iter().zip(&mut starts).zip(&mut fragments) {
+                hits.fragments_of(*doc, start, fragments);
+            }
+            for number in 0..fragments.iter().map(Vec::len).product() {
+                choose_from(&fragments, number, &mut choice);
+                self.choose(&mut join, *doc, &choice, output)?;
             }
         }
         Ok(())
@@ -428,10 +457,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
 
     /// Gives the rows of a choice of one fragment an anchor.
     fn choose(&self, join: &mut Join<'_, 'p>, doc: u32, chosen: &[Range<usize>], output: &mut Output) -> Result<(), QueryError> {
-        join.choices += 1;
-        if join.choices.is_multiple_of(4096) && (self.stopped)() {
-            return Err(QueryError::Stopped);
-        }
+        self.go_on(&mut join.done, 0)?;
         if join.doc != Some(doc) {
             self.whole_rows(doc, &mut join.above)?;
             join.doc = Some(doc);
@@ -439,12 +465,13 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let judge = self.judge();
         if join.one_row(chosen) {
             if join.rest_is_true || judge.keeps(&join.row) {
-                output.take(judge, &join.row, 0);
+                output.take(judge, &join.row, (0, 0));
             }
         } else {
             for row in self.rows(join.hits, chosen, &join.above)? {
+                self.go_on(&mut join.done, 0)?;
                 if join.rest_is_true || judge.keeps(&row) {
-                    output.take(judge, &row, 0);
+                    output.take(judge, &row, (0, 0));
                 }
             }
         }
@@ -510,7 +537,15 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             ehr_passes && all(&of_doc)
         };
         let decides = !of_ehr.is_empty() || !of_doc.is_empty();
-        Scope::of(self.plan, self.anchors, self.batch, if decides { Some(&mut passes) } else { None })
+        if of_doc.is_empty()
+            && decides
+            && let Some(documents) = Scope::documents(self.plan, self.batch)
+        {
+            // All are of one EHR, which is asked once.
+            let passes = documents.first().and_then(|document| self.batch.doc(*document)).is_some_and(passes);
+            return if passes { Scope::of(self.plan, self.anchors, self.batch, None, None) } else { Scope::Chosen(Vec::new()) };
+        }
+        Scope::of(self.plan, self.anchors, self.batch, self.slice.clone(), if decides { Some(&mut passes) } else { None })
     }
 
     /// Whether a document passes what a class expression above the anchors asks; asked once an EHR, once a shape where it decides.
@@ -629,7 +664,8 @@ struct Join<'h, 'p> {
     /// The document that `above` tells about.
     doc: Option<u32>,
     row: Vec<Node>,
-    choices: usize,
+    /// What was done since the host was last asked whether to go on, in rows.
+    done: usize,
 }
 
 impl Join<'_, '_> {
@@ -653,19 +689,14 @@ impl Join<'_, '_> {
 }
 
 /// One fragment an anchor: the choice with this number, the last anchor varying fastest.
-fn chosen(fragments: &[Vec<Range<usize>>], choice: usize) -> Vec<Range<usize>> {
-    let mut rest = choice;
-    let mut chosen: Vec<Range<usize>> = fragments
-        .iter()
-        .rev()
-        .filter_map(|of_anchor| {
-            let index = rest % of_anchor.len().max(1);
-            rest /= of_anchor.len().max(1);
-            of_anchor.get(index).cloned()
-        })
-        .collect();
-    chosen.reverse();
-    chosen
+fn choose_from(fragments: &[Vec<Range<usize>>], number: usize, choice: &mut Vec<Range<usize>>) {
+    let mut rest = number;
+    choice.clear();
+    for of_anchor in fragments.iter().rev() {
+        choice.extend(of_anchor.get(rest % of_anchor.len().max(1)).cloned());
+        rest /= of_anchor.len().max(1);
+    }
+    choice.reverse();
 }
 
 impl Hits {
@@ -696,20 +727,16 @@ impl Hits {
         at..at + rest.iter().take_while(|hit| Some(hit.0) == place).count().max(1)
     }
 
-    /// The rows of each fragment in a document; documents are asked for in order, `start` tells how far the last one went.
-    fn fragments_of(&self, doc: u32, start: &mut usize) -> Vec<Range<usize>> {
+    /// Finds the rows of each fragment in a document; documents are asked for in order, `start` tells how far the last one went.
+    fn fragments_of(&self, doc: u32, start: &mut usize, fragments: &mut Vec<Range<usize>>) {
         let rest = self.rows.get(*start..).unwrap_or_default();
         *start += rest.iter().take_while(|(.., d, _)| *d < doc).count();
-        let of_document = self.rows.get(*start..).unwrap_or_default().iter().take_while(|(.., d, _)| *d == doc).count();
-        let mut at = *start;
-        *start += of_document;
-        let lengths = self.rows.get(at..*start).unwrap_or_default().chunk_by(|a, b| a.0 == b.0).map(<[_]>::len);
-        lengths
-            .map(|length| {
-                at += length;
-                at - length..at
-            })
-            .collect()
+        fragments.clear();
+        while self.rows.get(*start).is_some_and(|(.., d, _)| *d == doc) {
+            let range = self.fragment_at(*start);
+            *start = range.end;
+            fragments.push(range);
+        }
     }
 }
 
