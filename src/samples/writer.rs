@@ -1,7 +1,8 @@
-//! Writes the canonical JSON of a sample composition as text, attributes in canonical order; names come from the templates.
+//! Makes the document of a sample composition, attributes in canonical order; names come from the templates.
 
 use super::facts::{Analyte, Body, DAY_EVENT, Decimal, Element, Event, Facts, LABORATORY, Moment, Observation, Panel, Problem, Value};
-use crate::rm::json::escape_into;
+use crate::rm::class::{Attr, Cls};
+use crate::rm::tree::{Kind, NodeId, Tree};
 use crate::template::Template;
 use std::collections::HashMap;
 
@@ -13,25 +14,25 @@ const SPECIMEN: &str = "openEHR-EHR-CLUSTER.specimen.v1";
 const ANALYTE: &str = "openEHR-EHR-CLUSTER.laboratory_test_analyte.v1";
 const PROBLEM: &str = "openEHR-EHR-EVALUATION.problem_diagnosis.v1";
 
-/// The texts of the templates in one language: JSON text (escaped) by archetype and code.
+/// The texts of the templates in one language by archetype and code.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names(HashMap<(String, String), String>);
+pub(super) struct Names(HashMap<String, HashMap<String, String>>);
 
 impl Names {
     pub(super) fn of(templates: &[Template], language: &str) -> Names {
-        let mut names = HashMap::new();
-        for template in templates {
-            for root in &template.roots {
-                for language in [template.language.as_str(), language] {
-                    for (code, term) in root.terms.get(language).into_iter().flatten() {
-                        let mut text = String::new();
-                        escape_into(&mut text, &term.text);
-                        names.insert((root.archetype_id.clone(), code.clone()), text);
-                    }
-                }
+        let mut names: HashMap<String, HashMap<String, String>> = HashMap::new();
+        for (template, root) in templates.iter().flat_map(|template| template.roots.iter().map(move |root| (template, root))) {
+            let own = names.entry(root.archetype_id.clone()).or_default();
+            // What a language does not say is said in that of the template.
+            for language in [template.language.as_str(), language] {
+                own.extend(root.terms.get(language).into_iter().flatten().map(|(code, term)| (code.clone(), term.text.clone())));
             }
         }
         Names(names)
+    }
+
+    fn get(&self, archetype: &str, code: &str) -> Option<&str> {
+        self.0.get(archetype)?.get(code).map(String::as_str)
     }
 }
 
@@ -44,51 +45,63 @@ pub(super) fn template_of(body: &Body) -> (&'static str, &'static str) {
     }
 }
 
-/// Writes one composition.
-pub(super) fn write(facts: &Facts, names: &Names) -> String {
+/// Makes one composition.
+pub(super) fn write(facts: &Facts, names: &Names) -> Tree {
     let (template, archetype) = template_of(&facts.body);
-    let mut w = Writer { out: String::with_capacity(8 << 10), names, language: facts.language, archetype };
+    let mut w = Writer { tree: Tree::with_capacity(8 << 10), places: Vec::new(), attribute: None, names, language: facts.language, archetype };
     w.composition(facts, template);
-    w.out
+    w.tree
 }
 
 struct Writer<'n> {
-    out: String,
+    tree: Tree,
+    /// The objects and lists that are open.
+    places: Vec<Place>,
+    /// The attribute whose value comes next.
+    attribute: Option<Attr>,
     names: &'n Names,
     language: usize,
     /// The archetype whose codes are meant.
     archetype: &'static str,
 }
 
+#[derive(Clone, Copy)]
+struct Place {
+    id: NodeId,
+    cls: Cls,
+    /// Of a list: the attribute that its elements carry.
+    elements: Option<Attr>,
+}
+
 impl Writer<'_> {
     fn composition(&mut self, facts: &Facts, template: &str) {
         let (language, territory) = LANGUAGES.get(facts.language).copied().unwrap_or_default();
-        self.root("COMPOSITION", self.archetype, Some(template));
-        self.code("language", "ISO_639-1", language);
-        self.code("territory", "ISO_3166-1", territory);
+        self.root(Cls::COMPOSITION, self.archetype, Some(template));
+        self.code(Attr::LANGUAGE, "ISO_639-1", language);
+        self.code(Attr::TERRITORY, "ISO_3166-1", territory);
         let (category, rubric) = if matches!(facts.body, Body::Problems(_)) { ("431", "persistent") } else { ("433", "event") };
-        self.attribute("category");
+        self.attribute(Attr::CATEGORY);
         self.coded("openehr", category, rubric);
-        self.attribute("composer");
-        self.open("PARTY_IDENTIFIED");
-        self.text("name", facts.composer);
+        self.attribute(Attr::COMPOSER);
+        self.open(Cls::PARTY_IDENTIFIED);
+        self.leaf(Attr::NAME, facts.composer);
         self.close();
-        self.attribute("context");
-        self.open("EVENT_CONTEXT");
-        self.time("start_time", facts.start);
-        self.attribute("setting");
+        self.attribute(Attr::CONTEXT);
+        self.open(Cls::EVENT_CONTEXT);
+        self.time(Attr::START_TIME, facts.start);
+        self.attribute(Attr::SETTING);
         self.coded("openehr", "228", "primary medical care");
         if let Body::Laboratory { number, status, .. } = &facts.body {
-            self.attribute("other_context");
-            self.node("ITEM_TREE", "at0001");
-            self.list("items", |w| {
+            self.attribute(Attr::OTHER_CONTEXT);
+            self.node(Cls::ITEM_TREE, "at0001");
+            self.list(Attr::ITEMS, |w| {
                 w.element("at0002", &Value::Text(number.clone()));
                 w.element("at0005", &Value::Text((*status).to_owned()));
             });
             self.close();
         }
         self.close();
-        self.list("content", |w| match &facts.body {
+        self.list(Attr::CONTENT, |w| match &facts.body {
             Body::Vitals(observations) => observations.iter().for_each(|o| w.observation(o)),
             Body::Laboratory { panels, .. } => panels.iter().for_each(|p| w.panel(p)),
             Body::Problems(problems) => problems.iter().for_each(|p| w.problem(p)),
@@ -96,41 +109,41 @@ impl Writer<'_> {
         self.close();
     }
 
-    fn entry(&mut self, class: &str, archetype: &'static str) {
+    fn entry(&mut self, class: Cls, archetype: &'static str) {
         self.archetype = archetype;
         self.root(class, archetype, None);
         let (language, _) = LANGUAGES.get(self.language).copied().unwrap_or_default();
-        self.code("language", "ISO_639-1", language);
-        self.code("encoding", "IANA_character-sets", "UTF-8");
-        self.attribute("subject");
-        self.open("PARTY_SELF");
+        self.code(Attr::LANGUAGE, "ISO_639-1", language);
+        self.code(Attr::ENCODING, "IANA_character-sets", "UTF-8");
+        self.attribute(Attr::SUBJECT);
+        self.open(Cls::PARTY_SELF);
         self.close();
     }
 
     fn observation(&mut self, observation: &Observation) {
         let frame = observation.frame;
-        self.entry("OBSERVATION", frame.archetype);
+        self.entry(Cls::OBSERVATION, frame.archetype);
         if !observation.protocol.is_empty() || observation.device.is_some() {
-            self.attribute("protocol");
-            self.node("ITEM_TREE", frame.protocol);
-            self.list("items", |w| {
+            self.attribute(Attr::PROTOCOL);
+            self.node(Cls::ITEM_TREE, frame.protocol);
+            self.list(Attr::ITEMS, |w| {
                 w.elements(&observation.protocol);
                 if let Some(device) = &observation.device {
                     w.archetype = DEVICE;
-                    w.root("CLUSTER", DEVICE, None);
-                    w.list("items", |w| w.elements(device));
+                    w.root(Cls::CLUSTER, DEVICE, None);
+                    w.list(Attr::ITEMS, |w| w.elements(device));
                     w.close();
                     w.archetype = frame.archetype;
                 }
             });
             self.close();
         }
-        self.attribute("data");
-        self.node("HISTORY", frame.history);
+        self.attribute(Attr::DATA);
+        self.node(Cls::HISTORY, frame.history);
         if let Some(first) = observation.events.first() {
-            self.time("origin", first.time);
+            self.time(Attr::ORIGIN, first.time);
         }
-        self.list("events", |w| observation.events.iter().for_each(|e| w.event(observation, e)));
+        self.list(Attr::EVENTS, |w| observation.events.iter().for_each(|e| w.event(observation, e)));
         self.close();
         self.close();
     }
@@ -138,54 +151,52 @@ impl Writer<'_> {
     fn event(&mut self, observation: &Observation, event: &Event) {
         let frame = observation.frame;
         if event.is_day {
-            self.node("INTERVAL_EVENT", DAY_EVENT);
+            self.node(Cls::INTERVAL_EVENT, DAY_EVENT);
         } else {
-            self.node("POINT_EVENT", frame.event);
+            self.node(Cls::POINT_EVENT, frame.event);
         }
-        self.time("time", event.time);
-        self.attribute("data");
-        self.node("ITEM_TREE", frame.tree);
-        self.list("items", |w| w.elements(&event.data));
+        self.time(Attr::TIME, event.time);
+        self.attribute(Attr::DATA);
+        self.node(Cls::ITEM_TREE, frame.tree);
+        self.list(Attr::ITEMS, |w| w.elements(&event.data));
         self.close();
         if !event.state.is_empty() {
-            self.attribute("state");
-            self.node("ITEM_TREE", frame.state);
-            self.list("items", |w| w.elements(&event.state));
+            self.attribute(Attr::STATE);
+            self.node(Cls::ITEM_TREE, frame.state);
+            self.list(Attr::ITEMS, |w| w.elements(&event.state));
             self.close();
         }
         if event.is_day {
-            self.attribute("width");
-            self.open("DV_DURATION");
-            self.text("value", "PT24H");
-            self.close();
-            self.attribute("math_function");
+            self.attribute(Attr::WIDTH);
+            self.of_value(Cls::DV_DURATION, "PT24H");
+            self.attribute(Attr::MATH_FUNCTION);
             self.coded("openehr", "146", "mean");
         }
         self.close();
     }
 
     fn panel(&mut self, panel: &Panel) {
-        self.entry("OBSERVATION", LABORATORY.archetype);
+        self.entry(Cls::OBSERVATION, LABORATORY.archetype);
         if !panel.protocol.is_empty() {
-            self.attribute("protocol");
-            self.node("ITEM_TREE", LABORATORY.protocol);
-            self.list("items", |w| w.elements(&panel.protocol));
+            self.attribute(Attr::PROTOCOL);
+            self.node(Cls::ITEM_TREE, LABORATORY.protocol);
+            self.list(Attr::ITEMS, |w| w.elements(&panel.protocol));
             self.close();
         }
-        self.attribute("data");
-        self.node("HISTORY", LABORATORY.history);
-        self.time("origin", panel.time);
-        self.list("events", |w| {
-            w.node("POINT_EVENT", LABORATORY.event);
-            w.time("time", panel.time);
-            w.attribute("data");
-            w.node("ITEM_TREE", LABORATORY.tree);
-            w.list("items", |w| {
+        self.attribute(Attr::DATA);
+        self.node(Cls::HISTORY, LABORATORY.history);
+        self.time(Attr::ORIGIN, panel.time);
+        self.list(Attr::EVENTS, |w| {
+            w.node(Cls::POINT_EVENT, LABORATORY.event);
+            w.time(Attr::TIME, panel.time);
+            w.attribute(Attr::DATA);
+            w.node(Cls::ITEM_TREE, LABORATORY.tree);
+            w.list(Attr::ITEMS, |w| {
                 w.elements(&panel.elements);
                 if !panel.specimen.is_empty() {
                     w.archetype = SPECIMEN;
-                    w.root("CLUSTER", SPECIMEN, None);
-                    w.list("items", |w| w.elements(&panel.specimen));
+                    w.root(Cls::CLUSTER, SPECIMEN, None);
+                    w.list(Attr::ITEMS, |w| w.elements(&panel.specimen));
                     w.close();
                 }
                 panel.analytes.iter().for_each(|a| w.analyte(a));
@@ -201,8 +212,8 @@ impl Writer<'_> {
 
     fn analyte(&mut self, analyte: &Analyte) {
         self.archetype = ANALYTE;
-        self.root("CLUSTER", ANALYTE, None);
-        self.list("items", |w| {
+        self.root(Cls::CLUSTER, ANALYTE, None);
+        self.list(Attr::ITEMS, |w| {
             w.elements(&analyte.elements);
             analyte.details.iter().for_each(|d| w.analyte(d));
         });
@@ -210,16 +221,16 @@ impl Writer<'_> {
     }
 
     fn problem(&mut self, problem: &Problem) {
-        self.entry("EVALUATION", PROBLEM);
+        self.entry(Cls::EVALUATION, PROBLEM);
         if !problem.protocol.is_empty() {
-            self.attribute("protocol");
-            self.node("ITEM_TREE", "at0032");
-            self.list("items", |w| w.elements(&problem.protocol));
+            self.attribute(Attr::PROTOCOL);
+            self.node(Cls::ITEM_TREE, "at0032");
+            self.list(Attr::ITEMS, |w| w.elements(&problem.protocol));
             self.close();
         }
-        self.attribute("data");
-        self.node("ITEM_TREE", "at0001");
-        self.list("items", |w| w.elements(&problem.data));
+        self.attribute(Attr::DATA);
+        self.node(Cls::ITEM_TREE, "at0001");
+        self.list(Attr::ITEMS, |w| w.elements(&problem.data));
         self.close();
         self.close();
     }
@@ -229,9 +240,9 @@ impl Writer<'_> {
     }
 
     fn element(&mut self, code: &str, value: &Value) {
-        self.node("ELEMENT", code);
+        self.node(Cls::ELEMENT, code);
         if let Value::Missing(flavour) = value {
-            self.attribute("null_flavour");
+            self.attribute(Attr::NULL_FLAVOUR);
             let rubric = match *flavour {
                 "271" => "no information",
                 "253" => "unknown",
@@ -240,7 +251,7 @@ impl Writer<'_> {
             };
             self.coded("openehr", flavour, rubric);
         } else {
-            self.attribute("value");
+            self.attribute(Attr::VALUE);
             self.value(value);
         }
         self.close();
@@ -250,149 +261,148 @@ impl Writer<'_> {
         match value {
             Value::Quantity(number, unit) => self.quantity(*number, unit),
             Value::Range(low, high, unit) => {
-                self.open("DV_INTERVAL");
-                self.attribute("lower");
+                self.open(Cls::DV_INTERVAL);
+                self.attribute(Attr::LOWER);
                 self.quantity(*low, unit);
-                self.attribute("upper");
+                self.attribute(Attr::UPPER);
                 self.quantity(*high, unit);
-                self.out.push_str(",\"lower_included\":true,\"upper_included\":true,\"lower_unbounded\":false,\"upper_unbounded\":false");
+                self.leaf(Attr::LOWER_INCLUDED, "true");
+                self.leaf(Attr::UPPER_INCLUDED, "true");
+                self.leaf(Attr::LOWER_UNBOUNDED, "false");
+                self.leaf(Attr::UPPER_UNBOUNDED, "false");
                 self.close();
             }
             Value::Percent(share) => {
-                self.open("DV_PROPORTION");
-                self.attribute("numerator");
-                share.write(&mut self.out);
-                self.out.push_str(",\"denominator\":100,\"type\":2");
+                self.open(Cls::DV_PROPORTION);
+                self.number(Attr::NUMERATOR, *share);
+                self.leaf(Attr::DENOMINATOR, "100");
+                self.leaf(Attr::TYPE, "2");
                 self.close();
             }
             Value::Count(count) => {
-                self.open("DV_COUNT");
-                self.attribute("magnitude");
-                self.out.push_str(&count.to_string());
+                self.open(Cls::DV_COUNT);
+                self.leaf(Attr::MAGNITUDE, &count.to_string());
                 self.close();
             }
-            Value::Flag(flag) => {
-                self.open("DV_BOOLEAN");
-                self.attribute("value");
-                self.out.push_str(if *flag { "true" } else { "false" });
-                self.close();
-            }
+            Value::Flag(flag) => self.of_value(Cls::DV_BOOLEAN, if *flag { "true" } else { "false" }),
             Value::Code(terminology, code) => {
                 let names = self.names;
-                let rubric = names.0.get(&(self.archetype.to_owned(), (*code).to_owned())).map_or("", String::as_str);
-                self.coded(terminology, code, rubric);
+                self.coded(terminology, code, names.get(self.archetype, code).unwrap_or_default());
             }
-            Value::Text(text) => {
-                self.open("DV_TEXT");
-                self.text("value", text);
-                self.close();
-            }
+            Value::Text(text) => self.of_value(Cls::DV_TEXT, text),
             Value::Time(moment) => self.moment(*moment),
             Value::Missing(_) => {}
         }
     }
 
     fn quantity(&mut self, number: Decimal, unit: &str) {
-        self.open("DV_QUANTITY");
-        self.attribute("magnitude");
-        number.write(&mut self.out);
-        self.text("units", unit);
+        self.open(Cls::DV_QUANTITY);
+        self.number(Attr::MAGNITUDE, number);
+        self.leaf(Attr::UNITS, unit);
         self.close();
     }
 
-    /// `rubric` is JSON text already.
     fn coded(&mut self, terminology: &str, code: &str, rubric: &str) {
-        self.open("DV_CODED_TEXT");
-        self.attribute("value");
-        self.raw(rubric);
-        self.code("defining_code", terminology, code);
+        self.open(Cls::DV_CODED_TEXT);
+        self.leaf(Attr::VALUE, rubric);
+        self.code(Attr::DEFINING_CODE, terminology, code);
         self.close();
     }
 
-    fn code(&mut self, attribute: &str, terminology: &str, code: &str) {
+    fn code(&mut self, attribute: Attr, terminology: &str, code: &str) {
         self.attribute(attribute);
-        self.out.push_str("{\"_type\":\"CODE_PHRASE\",\"terminology_id\":{\"_type\":\"TERMINOLOGY_ID\",\"value\":\"");
-        self.out.push_str(terminology);
-        self.out.push_str("\"},\"code_string\":\"");
-        self.out.push_str(code);
-        self.out.push_str("\"}");
+        self.open(Cls::CODE_PHRASE);
+        self.identifier(Attr::TERMINOLOGY_ID, Cls::TERMINOLOGY_ID, terminology);
+        self.leaf(Attr::CODE_STRING, code);
+        self.close();
     }
 
-    fn time(&mut self, attribute: &str, moment: Moment) {
+    fn time(&mut self, attribute: Attr, moment: Moment) {
         self.attribute(attribute);
         self.moment(moment);
     }
 
     fn moment(&mut self, moment: Moment) {
-        self.open("DV_DATE_TIME");
-        self.out.push_str(",\"value\":\"");
-        moment.write(&mut self.out);
-        self.out.push_str("\"}");
+        self.of_value(Cls::DV_DATE_TIME, &moment.text());
     }
 
     /// Opens the root of an archetype: with its id, name and details.
-    fn root(&mut self, class: &str, archetype: &str, template: Option<&str>) {
+    fn root(&mut self, class: Cls, archetype: &str, template: Option<&str>) {
         self.named(class, archetype, "at0000");
-        self.out.push_str(",\"archetype_details\":{\"_type\":\"ARCHETYPED\",\"archetype_id\":{\"_type\":\"ARCHETYPE_ID\",\"value\":\"");
-        self.out.push_str(archetype);
+        self.attribute(Attr::ARCHETYPE_DETAILS);
+        self.open(Cls::ARCHETYPED);
+        self.identifier(Attr::ARCHETYPE_ID, Cls::ARCHETYPE_ID, archetype);
         if let Some(template) = template {
-            self.out.push_str("\"},\"template_id\":{\"_type\":\"TEMPLATE_ID\",\"value\":\"");
-            self.out.push_str(template);
+            self.identifier(Attr::TEMPLATE_ID, Cls::TEMPLATE_ID, template);
         }
-        self.out.push_str("\"},\"rm_version\":\"1.1.0\"}");
+        self.leaf(Attr::RM_VERSION, "1.1.0");
+        self.close();
     }
 
-    fn node(&mut self, class: &str, code: &str) {
+    fn node(&mut self, class: Cls, code: &str) {
         self.named(class, code, code);
     }
 
-    fn named(&mut self, class: &str, id: &str, code: &str) {
+    fn named(&mut self, class: Cls, id: &str, code: &str) {
         self.open(class);
-        self.out.push_str(",\"archetype_node_id\":\"");
-        self.out.push_str(id);
-        self.out.push_str("\",\"name\":{\"_type\":\"DV_TEXT\",\"value\":");
+        self.leaf(Attr::ARCHETYPE_NODE_ID, id);
+        self.attribute(Attr::NAME);
         let names = self.names;
-        self.raw(names.0.get(&(self.archetype.to_owned(), code.to_owned())).map_or(code, String::as_str));
-        self.out.push('}');
+        self.of_value(Cls::DV_TEXT, names.get(self.archetype, code).unwrap_or(code));
     }
 
-    fn list(&mut self, attribute: &str, items: impl FnOnce(&mut Self)) {
+    fn identifier(&mut self, attribute: Attr, class: Cls, value: &str) {
         self.attribute(attribute);
-        self.out.push('[');
+        self.of_value(class, value);
+    }
+
+    /// An object that has a value and nothing else.
+    fn of_value(&mut self, class: Cls, value: &str) {
+        self.open(class);
+        self.leaf(Attr::VALUE, value);
+        self.close();
+    }
+
+    fn list(&mut self, attribute: Attr, items: impl FnOnce(&mut Self)) {
+        let Some(place) = self.places.last().copied() else { return };
+        let cls = place.cls.attr(attribute).map_or(Cls::ANY, |def| def.ty);
+        let id = self.tree.push_list(place.id, attribute, cls);
+        self.places.push(Place { id, cls, elements: Some(attribute) });
         items(self);
-        self.out.push(']');
+        self.close();
     }
 
-    fn text(&mut self, attribute: &str, text: &str) {
-        self.attribute(attribute);
-        self.out.push('"');
-        escape_into(&mut self.out, text);
-        self.out.push('"');
+    /// An attribute of a primitive type.
+    fn leaf(&mut self, attribute: Attr, text: &str) {
+        let Some(place) = self.places.last().copied() else { return };
+        let cls = place.cls.attr(attribute).map_or(Cls::STRING, |def| def.ty);
+        let kind = match cls {
+            Cls::BOOLEAN => Kind::Boolean,
+            Cls::REAL | Cls::INTEGER | Cls::INTEGER64 => Kind::Number,
+            _ => Kind::Text,
+        };
+        self.tree.push_leaf(Some(place.id), Some(attribute), cls, kind, text);
     }
 
-    fn raw(&mut self, text: &str) {
-        self.out.push('"');
-        self.out.push_str(text);
-        self.out.push('"');
+    fn number(&mut self, attribute: Attr, number: Decimal) {
+        let mut text = String::new();
+        number.write(&mut text);
+        self.leaf(attribute, &text);
     }
 
-    fn attribute(&mut self, name: &str) {
-        self.out.push_str(",\"");
-        self.out.push_str(name);
-        self.out.push_str("\":");
+    fn attribute(&mut self, attribute: Attr) {
+        self.attribute = Some(attribute);
     }
 
     /// Opens an object: the root, the value of an attribute, or a member of a list.
-    fn open(&mut self, class: &str) {
-        if self.out.ends_with('}') {
-            self.out.push(',');
-        }
-        self.out.push_str("{\"_type\":\"");
-        self.out.push_str(class);
-        self.out.push('"');
+    fn open(&mut self, cls: Cls) {
+        let place = self.places.last().copied();
+        let attribute = place.and_then(|place| place.elements).or_else(|| self.attribute.take());
+        let id = self.tree.push_object(place.map(|place| place.id), attribute, cls);
+        self.places.push(Place { id, cls, elements: None });
     }
 
     fn close(&mut self) {
-        self.out.push('}');
+        self.places.pop();
     }
 }

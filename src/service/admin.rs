@@ -17,18 +17,20 @@
 //! model or its template finds wrong in it is told (`findings` of the answer, the first hundred) but does not refuse it,
 //! as long as its classes and attributes are those of the model and its template is known.
 
-use super::Service;
-use super::call::Call;
+use super::auth::Trail;
+use super::call::{Arrived, Call};
 use super::commit::{Change, ChangeSet};
 use super::committal::{Audit, CREATION, DELETED, MODIFICATION, change_type};
 use super::content::{Checked, check_plain, malformed, read_text};
 use super::contribution::kind_of;
 use super::controlled::Controlled;
 use super::error::Failure;
-use super::http::Response;
+use super::http::{Request, Response};
 use super::ids::{Target, VersionUid, is_uuid};
 use super::negotiate::{Format, is_ndjson, json_body};
+use super::route::{self, Matched};
 use super::versioned::missing;
+use super::{Moment, Service};
 use crate::diag::Finding;
 use crate::document::ObjectKind;
 use crate::rm::class::Cls;
@@ -40,6 +42,16 @@ use serde_json::{Value, json};
 /// How many findings a load tells.
 const FINDINGS: usize = 100;
 
+/// A document to be loaded: the first version of a COMPOSITION, or the EHR_STATUS that makes an EHR.
+pub struct Loaded {
+    /// The EHR.
+    pub ehr_id: String,
+    /// The uid of the version: `<uuid>::<system id>::1`.
+    pub version_uid: String,
+    /// The document.
+    pub data: Tree,
+}
+
 impl<R: Repository> Service<R> {
     /// POST /admin/load
     pub(super) async fn admin_load(&self, call: &Call<'_>) -> Result<Response, Failure> {
@@ -50,12 +62,33 @@ impl<R: Repository> Service<R> {
             json_body(call.request)?;
             vec![text]
         };
-        let (mut pending, mut found): (Option<ChangeSet>, Vec<Value>) = (None, Vec::new());
-        for (index, line) in lines.iter().enumerate() {
-            let at_line = |f: Failure| f.within(&format!("line {}", index + 1));
-            let (next, findings) = self.load_line(call, line).await.map_err(at_line)?;
+        self.load_records(call, &mut lines.into_iter().map(Record::read)).await
+    }
+
+    /// What `POST /v1/admin/load` does with a line for each of these documents, which a host has as trees.
+    pub async fn load(&self, documents: Vec<Loaded>, moment: &mut dyn Moment) -> Response {
+        let request = Request::new("POST", "/v1/admin/load");
+        let trail = Trail::default();
+        let answer = match route::find(&request) {
+            Ok(Matched::Operation(found)) => {
+                let arrived = Arrived { request: &request, config: &self.config, trail: &trail, now: moment.now() };
+                let call = Call::new(arrived, found, &self.everyone, moment);
+                self.load_records(&call, &mut documents.into_iter().map(|document| Ok(Record::from(document)))).await
+            }
+            Ok(_) => Err(Failure::missing("nothing is loaded here")),
+            Err(failure) => Err(failure),
+        };
+        answer.unwrap_or_else(|failure| failure.into_response(&request))
+    }
+
+    async fn load_records(&self, call: &Call<'_>, records: &mut dyn Iterator<Item = Result<Record, Failure>>) -> Result<Response, Failure> {
+        let (mut pending, mut found, mut loaded): (Option<ChangeSet>, Vec<Value>, usize) = (None, Vec::new(), 0);
+        for record in records {
+            loaded += 1;
+            let at_line = |f: Failure| f.within(&format!("line {loaded}"));
+            let (next, findings) = self.load_record(call, record.map_err(at_line)?).await.map_err(at_line)?;
             let room = FINDINGS.saturating_sub(found.len());
-            found.extend(findings.iter().take(room).map(|f| json!({ "line": index + 1, "finding": f.one_line() })));
+            found.extend(findings.iter().take(room).map(|f| json!({ "line": loaded, "finding": f.one_line() })));
             pending = match pending {
                 Some(mut set) if belongs(&set, &next) => {
                     set.changes.extend(next.changes);
@@ -71,7 +104,7 @@ impl<R: Repository> Service<R> {
         if let Some(set) = pending {
             self.commit(call, set).await?;
         }
-        Ok(Response::json(200, json!({ "loaded": lines.len(), "findings": found })))
+        Ok(Response::json(200, json!({ "loaded": loaded, "findings": found })))
     }
 
     /// POST /admin/reset
@@ -125,8 +158,7 @@ impl<R: Repository> Service<R> {
         if removed { Ok(Response::new(204)) } else { Err(Failure::missing("there is no definition with this name and version")) }
     }
 
-    async fn load_line(&self, call: &Call<'_>, line: &str) -> Result<(ChangeSet, Vec<Finding>), Failure> {
-        let record = Record::read(line)?;
+    async fn load_record(&self, call: &Call<'_>, record: Record) -> Result<(ChangeSet, Vec<Finding>), Failure> {
         let uid = VersionUid::read(&record.version_uid, "version_uid")?;
         if !is_uuid(&record.ehr_id) {
             return Err(Failure::bad("`ehr_id` is not a UUID"));
@@ -184,6 +216,12 @@ struct Record {
     contribution_uid: Option<String>,
     audit: Option<Tree>,
     data: Option<Tree>,
+}
+
+impl From<Loaded> for Record {
+    fn from(loaded: Loaded) -> Record {
+        Record { ehr_id: loaded.ehr_id, version_uid: loaded.version_uid, data: Some(loaded.data), ..Record::default() }
+    }
 }
 
 impl Record {

@@ -79,6 +79,7 @@ mod transfer;
 mod value_set;
 mod versioned;
 
+pub use admin::Loaded;
 pub use bulk::pieces;
 pub use http::{Request, Response};
 pub use openapi::openapi;

@@ -134,10 +134,9 @@ impl Repository {
     /// # Errors
     /// When the repository refuses one of them, for instance because it is there already.
     pub fn load_samples(&mut self, samples: &mut Samples, compositions: usize) -> Result<bool, JsError> {
-        // Loading under fixed identifiers is administration, which is not open to the requests of pages.
         make_room(compositions * OF_COMPOSITION);
         let before = self.service.config().clone();
-        self.configure(Config { admin: true, trusts_compositions: true, ..before.clone() });
+        self.configure(Config { trusts_compositions: true, ..before.clone() });
         let loaded = samples.0.step(&self.service, compositions);
         self.configure(before);
         loaded.map_err(|why| JsError::new(&why))

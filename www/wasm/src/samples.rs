@@ -1,7 +1,11 @@
 //! Sample patients, loaded under their own identifiers: those of an EHR, a version and a contribution follow from the seed.
 
+use aqlite::diag::Finding;
+use aqlite::rm::class::Cls;
+use aqlite::rm::json as rm_json;
+use aqlite::rm::tree::Tree;
 use aqlite::samples::{EhrSample, Generator};
-use aqlite::service::{Moment, Replayed, Request, Service};
+use aqlite::service::{Loaded, Moment, Replayed, Request, Response, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::block_on;
 use serde_json::json;
@@ -63,15 +67,14 @@ impl Loading {
 
     fn load_ehr(&mut self, service: &Service<Memory>) -> Result<(), String> {
         let ehr = self.generator.ehr(self.ehr);
-        let mut lines = status(&ehr, &self.uuid());
-        for index in self.generator.compositions_of(self.ehr) {
-            let sample = self.generator.composition(index);
-            let uid = &sample.uid;
-            lines += &format!("\n{{\"ehr_id\":\"{}\",\"version_uid\":\"{uid}::{SYSTEM}::1\",\"data\":{}}}", ehr.ehr_id, sample.json);
-            self.done += 1;
-        }
+        let version = |uid: &str, data| Loaded { ehr_id: ehr.ehr_id.clone(), version_uid: format!("{uid}::{SYSTEM}::1"), data };
+        let mut documents = vec![version(&self.uuid(), status(&ehr)?)];
+        let compositions = self.generator.compositions_of(self.ehr);
+        self.done += compositions.len();
+        documents.extend(compositions.map(|index| version(&self.generator.uid(index), self.generator.document(index))));
         self.ehr += 1;
-        self.send(service, Request::new("POST", "/v1/admin/load").with_body("application/x-ndjson", lines))
+        let answer = block_on(service.load(documents, &mut self.moment())).map_err(|waits| waits.to_string())?;
+        self.take("the load of an EHR", &answer)
     }
 
     /// The moment of the next request.
@@ -86,16 +89,21 @@ impl Loading {
 
     fn send(&mut self, service: &Service<Memory>, request: Request) -> Result<(), String> {
         let answer = block_on(service.handle(&request, &mut self.moment())).map_err(|waits| waits.to_string())?;
+        self.take(&format!("{} {}", request.method, request.path), &answer)
+    }
+
+    /// Takes note of the answer to a request.
+    fn take(&mut self, what: &str, answer: &Response) -> Result<(), String> {
         self.number += 1;
         if answer.status < 300 {
             return Ok(());
         }
-        Err(format!("{} {} was answered with {}: {}", request.method, request.path, answer.status, String::from_utf8_lossy(&answer.body)))
+        Err(format!("{what} was answered with {}: {}", answer.status, String::from_utf8_lossy(&answer.body)))
     }
 }
 
-/// The line that creates an EHR.
-fn status(ehr: &EhrSample, uid: &str) -> String {
+/// The EHR_STATUS that an EHR is made with.
+fn status(ehr: &EhrSample) -> Result<Tree, String> {
     let data = json!({
         "_type": "EHR_STATUS",
         "name": { "_type": "DV_TEXT", "value": "EHR status" },
@@ -110,5 +118,5 @@ fn status(ehr: &EhrSample, uid: &str) -> String {
         "is_queryable": ehr.is_queryable,
         "is_modifiable": true,
     });
-    json!({ "ehr_id": ehr.ehr_id, "version_uid": format!("{uid}::{SYSTEM}::1"), "data": data }).to_string()
+    rm_json::read(&data.to_string(), Cls::EHR_STATUS).map_err(|found| found.iter().map(Finding::one_line).collect())
 }
