@@ -143,7 +143,7 @@ impl<'b> View<'b> {
     /// The latest EHR_STATUS of the EHR whose object this is.
     fn status_of(self, table: &Table, node: Node) -> Option<Node> {
         let ehr = *table.docs().get(node.fragment.row as usize)?;
-        let mut statuses = self.docs_of(ehr).filter(|d| d.row.kind == ObjectKind::EhrStatus && d.row.latest);
+        let mut statuses = self.docs_of(ehr).filter(|d| d.row.kind == ObjectKind::EhrStatus && d.row.latest && !d.row.deleted);
         statuses.next().and_then(|d| d.data).map(Node::root)
     }
 
