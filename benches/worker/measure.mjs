@@ -33,7 +33,7 @@ async function start() {
     compatibilityDate: "2026-04-01",
     host: "127.0.0.1",
     port: 0,
-    bindings: { AUTH: "none", SYSTEM_ID: "aqlite.bench", LIMIT_GUIDE_EHRS: "1000000", LIMIT_QUERY_MS: "600000" },
+    bindings: { AUTH: "none", SYSTEM_ID: "aqlite.bench" },
     d1Databases: { DB: "00000000-0000-0000-0000-000000000000", EMPTY: "empty" },
     d1Persist: join(state, "v3/d1"),
     kvNamespaces: ["BLOBS"],
@@ -208,17 +208,19 @@ async function queries(ehr) {
   await inTurns({ query_empty: () => expect(200, "GET", "/empty/read"), query });
 }
 
-/** Each guide on all EHRs in one request; the slowest is told. */
+/** Each guide on all EHRs in one request, a line each; the slowest is told. */
 async function population(ids) {
   let slowest = Infinity;
+  const lines = ids.map((id) => JSON.stringify(id)).join("\n");
   for (const name of readdirSync(join(folder, "guides"))) {
     const guide_id = name.replace(/\.json$/, "");
     let answer;
     const time = await seconds(async () => {
-      answer = await send("POST", `${V1}/gdl/query`, JSON.stringify({ guide_id, ehr_ids: ids }));
+      answer = await expect(200, "POST", `${V1}/gdl/query?guide_id=${guide_id}`, lines, "application/x-ndjson");
     });
-    note(`${guide_id} on ${ids.length} EHRs: ${answer.status} in ${time.toFixed(2)} s ${answer.status === 200 ? "" : answer.text.slice(0, 300)}`);
-    slowest = answer.status === 200 ? Math.min(slowest, ids.length / time) : 0;
+    const good = answer.text.match(/"status":200}$/gm)?.length ?? 0;
+    note(`${guide_id} on ${good} of ${ids.length} EHRs in ${time.toFixed(2)} s`);
+    slowest = good === ids.length ? Math.min(slowest, ids.length / time) : 0;
   }
   tell("population.ehrs", ids.length);
   tell("population.rate", slowest.toFixed(0));

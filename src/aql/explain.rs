@@ -224,7 +224,7 @@ fn planned(plan: &Plan) -> Part {
     let flag = |set: bool, label: &str| set.then(|| Part::leaf(label));
     let kinds: Vec<&str> = scan.kinds.iter().map(|kind| kind.class().name()).collect();
     let mut asked = vec![
-        Part::leaf(format!("EHR: {}", scan.ehr.as_deref().unwrap_or("all that are queryable"))),
+        Part::leaf(format!("EHR: {}", scan.ehrs.as_ref().map_or_else(|| String::from("all that are queryable"), |ehrs| ehrs.join(", ")))),
         Part::leaf(format!("documents: {}", kinds.join(", "))),
     ];
     asked.extend(flag(scan.all_versions, "all versions, deletions too"));

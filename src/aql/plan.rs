@@ -103,6 +103,13 @@ impl Plan {
     pub fn scan(&self) -> &Scan {
         &self.scan
     }
+
+    /// The same, asked of these EHRs only, queryable or not; for queries that name none.
+    #[must_use]
+    pub fn among(mut self, ehrs: &[String]) -> Plan {
+        self.scan = Scan { ehrs: Some(ehrs.to_vec()), unqueryable: true, ..self.scan };
+        self
+    }
 }
 
 /// The references of an EHR, which are not stored with it but follow from what it holds. An EHR_ACCESS is never held.
@@ -218,7 +225,7 @@ fn scan(query: &Query, ehr: Option<&str>, single: bool) -> Scan {
     let ehr = ehr.map(str::to_owned).or_else(|| named_ehr(query));
     Scan {
         unqueryable: ehr.is_some(),
-        ehr,
+        ehrs: ehr.map(|ehr| vec![ehr]),
         kinds: kinds(query, single),
         all_versions,
         whole_ehrs: !single,

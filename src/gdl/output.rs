@@ -50,7 +50,7 @@ pub struct ExecutionDetails {
 /// Figures of the queries.
 #[derive(Clone, Debug, Serialize)]
 pub struct QueryExecutionDetails {
-    /// How many were executed: one may serve many EHRs.
+    /// How many there are: one for each EHR and binding that is read.
     pub number_of_queries: usize,
     /// Milliseconds in all of them.
     pub query_time: f64,
@@ -155,8 +155,8 @@ pub struct QueryRun {
     pub value: Vec<(String, Value)>,
 }
 
-/// Puts the answer together: `number_of_queries` were executed for all EHRs together; `execution_time` in milliseconds.
-pub fn response(guide: &CompiledGuide, runs: Vec<EhrRun>, number_of_queries: usize, execution_time: f64) -> Response {
+/// Puts the answer together; `execution_time` in milliseconds.
+pub fn response(guide: &CompiledGuide, runs: Vec<EhrRun>, execution_time: f64) -> Response {
     let (mut results, mut queries, mut rules) = (Vec::new(), Vec::new(), Vec::new());
     let (mut cards, mut notes, mut trace) = (Vec::new(), Vec::new(), Vec::new());
     for EhrRun { ehr_id, run, queries: executed } in runs {
@@ -175,7 +175,7 @@ pub fn response(guide: &CompiledGuide, runs: Vec<EhrRun>, number_of_queries: usi
     }
     let (number_of_in_arguments, number_of_out_arguments) = arguments(guide);
     let query_time = queries.iter().map(|q| q.query_time).sum();
-    let details = QueryExecutionDetails { number_of_queries, query_time, queries };
+    let details = QueryExecutionDetails { number_of_queries: queries.len(), query_time, queries };
     let execution_details = ExecutionDetails {
         guide_id: guide.guide().id.clone(),
         execution_time,

@@ -5,6 +5,7 @@ use super::compile::{BindingPlan, CompiledGuide, Head, Predicate};
 use super::eval::{Machine, Place};
 use super::fill;
 use super::guide::{Link, SuggestedAction};
+use super::stored::value_at;
 use super::time::{Clock, Moment};
 use super::trace::{self, Note, Trace};
 use super::value::Value;
@@ -229,13 +230,21 @@ impl CompiledGuide {
     pub fn feed(&self, instances: &mut Vec<Vec<Instance>>, earlier: &[Output], now: Moment) {
         instances.resize_with(self.bindings.len(), Vec::new);
         for output in earlier {
-            let mut values: Vec<(String, Value)> = output.values.iter().map(|v| (v.path.to_string(), v.value.clone())).collect();
+            let mut values: Vec<(String, Value)> = output.values.iter().flat_map(|value| self.parts_of(&output.model_id, value)).collect();
             values.insert(0, (super::gdl1::time_path(&output.model_id).to_owned(), Value::Moment(now)));
             let data = DataInstance { model_id: output.model_id.to_string(), values };
             for (own, new) in instances.iter_mut().zip(self.instances_of(&[data])) {
                 own.extend(new.into_iter().map(|instance| Instance { time: Some(now), ..instance }));
             }
         }
+    }
+
+    /// What this guide reads of a value that an earlier one made: the value, or of a resource what stands at the paths that are bound.
+    fn parts_of(&self, model_id: &str, value: &OutputValue) -> Vec<(String, Value)> {
+        let Value::Object(resource) = &value.value else { return vec![(value.path.to_string(), value.value.clone())] };
+        let own = self.guide.bindings.iter().zip(&self.bindings).filter(|(binding, _)| binding.model_id == model_id);
+        let columns = own.flat_map(|(_, plan)| &plan.columns);
+        columns.filter_map(|column| Some((column.path.clone(), value_at(resource, &column.path)?))).collect()
     }
 
     /// Which instances of a binding its predicates keep, as indexes: what a run would read.

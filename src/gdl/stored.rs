@@ -1,6 +1,6 @@
 //! From what is stored to the values that guides compute with.
 
-use super::time::Moment;
+use super::time::{Moment, Precision};
 use super::value::{Coded, Ordinal, Proportion, Quantity, Value, integer};
 use crate::aql::Found;
 use crate::document::Leaf;
@@ -8,6 +8,7 @@ use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::tree::{Kind, NodeRef};
 use hashbrown::HashSet;
+use serde_json::Value as Json;
 use std::sync::Arc;
 
 /// The zone of times in the data that name none, as in AQL.
@@ -167,6 +168,31 @@ pub fn value_of_json(cell: &str) -> Value {
             _ => Value::Null,
         },
     }
+}
+
+/// What stands at a path of a resource, such as `/code/coding[0]`: a code with its system is a coded text, a text that is a date or a
+/// date-time a point in time.
+pub(crate) fn value_at(resource: &Json, path: &str) -> Option<Value> {
+    let mut at = resource;
+    for step in path.split('/').filter(|step| !step.is_empty()) {
+        let (name, index) = step.trim_end_matches(']').split_once('[').unwrap_or((step, ""));
+        at = at.get(name)?;
+        if !index.is_empty() {
+            at = at.get(index.parse::<usize>().ok()?)?;
+        }
+    }
+    let text = |name: &str| at.get(name).and_then(Json::as_str);
+    Some(match at {
+        Json::String(text) => {
+            let is_date = |moment: &Moment| text.get(4..5) == Some("-") && moment.precision != Precision::Time;
+            Moment::parse(text, UTC).filter(is_date).map_or_else(|| Value::text(text), Value::Moment)
+        }
+        Json::Object(_) => match text("code") {
+            Some(code) => Value::coded(text("system").unwrap_or_default(), code, text("display").unwrap_or_default()),
+            None => Value::Object(Arc::new(at.clone())),
+        },
+        other => value_of_json(&other.to_string()),
+    })
 }
 
 #[cfg(test)]

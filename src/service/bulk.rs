@@ -12,7 +12,7 @@
 //! `Idempotency-Key` a line has the same contribution uid whenever it is sent with this key at this place, so a load that
 //! broke off can be sent again; `first` says at which place its first line stands.
 //!
-//! A host may cut a long body between lines and hand over the pieces one after another ([`pieces`]), with `first` moved on.
+//! A host may cut a long body between lines and hand over the pieces one after another ([`piece`]), with `first` moved on.
 
 use super::Service;
 use super::auth::Subject;
@@ -28,6 +28,7 @@ use super::http::{Request, Response};
 use super::ids::{VersionUid, is_uuid};
 use super::negotiate::{Format, is_ndjson};
 use super::owner::Owner;
+use super::time::iso;
 use crate::document::digest_of_text;
 use crate::rm::class::Cls;
 use crate::rm::json::members;
@@ -42,15 +43,25 @@ const BYTES: usize = 2_000_000;
 /// The media type of the answers.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 
-/// Whether a host may hand over the body of a request in pieces, cut between lines: the answers then follow each other.
+/// Bytes of a piece of a body that is written, and of a list of EHRs: those of a thousand.
+const PIECES: [usize; 2] = [4_000_000, 39_000];
+
+/// How many bytes a host may hand over at a time of the body of a request, cut between lines: the answers then follow each other.
+/// Guides are run on all pieces at one moment, `now` (microseconds since 1970) unless the request names another.
 #[must_use]
-pub fn pieces(request: &Request) -> bool {
+pub fn piece(request: &mut Request, now: i64) -> Option<usize> {
     let path = request.path.trim_end_matches('/');
-    request.method == "POST"
-        && (path.ends_with("/ehr/bulk")
-            || path.ends_with("/ehrs/bulk")
-            || path.ends_with("/admin/import")
-            || (path.ends_with("/gdl/query") && is_ndjson(request)))
+    let [written, listed] = PIECES;
+    match request.method == "POST" {
+        true if ["/ehr/bulk", "/ehrs/bulk", "/admin/import"].iter().any(|end| path.ends_with(end)) => Some(written),
+        true if path.ends_with("/gdl/query") && is_ndjson(request) => {
+            if request.query_value("now").is_none() {
+                request.query.push((String::from("now"), iso(now)));
+            }
+            Some(listed)
+        }
+        _ => None,
+    }
 }
 
 /// A line that is ready to be committed.

@@ -9,7 +9,7 @@ use super::auth::{Reach, Subject};
 use super::call::Call;
 use super::content::malformed;
 use super::error::Failure;
-use super::execution::{Asked, Earlier};
+use super::execution::Stage;
 use super::gdl::KIND;
 use super::http::Response;
 use super::negotiate::{choose, json_body};
@@ -19,6 +19,7 @@ use crate::gdl::cards::cards;
 use crate::rm::json::members;
 use crate::store::repository::Repository;
 use serde_json::{Value, json};
+use std::rc::Rc;
 
 const HOOK: &str = "patient-view";
 
@@ -50,19 +51,23 @@ impl<R: Repository> Service<R> {
         let guide = self.guide(call.param(0)).await?;
         let request = Invocation::read(call.text()?)?;
         let own = match call.caller.reach(call.need, Subject::Named(&guide.guide().id))? {
-            Reach::One(own) => Some(own),
+            Reach::One(own) => Some([own]),
             _ => None,
         };
-        let ehr_id = self.ehr_of_patient(call, &request, own.as_deref()).await?;
+        let whose = own.as_ref().map_or(Whose::Everybody, |own| Whose::Of(own));
+        let ehr_id = self.ehr_of_patient(call, &request, whose).await?;
         call.allowed_on(&guide.guide().id, &ehr_id).map_err(|_| no_ehr())?;
-        let asked = Asked::of(call, &guide)?;
-        let (runs, _) = self.run_guide(call, &guide, &asked, &[ehr_id], &Earlier::new()).await?;
-        let cards = runs.first().map(|r| cards(&guide, &r.run, asked.language(), &mut || call.new_uuid())).unwrap_or_default();
+        let stage = Stage::of(call, Rc::clone(&guide))?;
+        let language = stage.language().to_owned();
+        call.trail.touches(&ehr_id);
+        let ran = self.run_stages(call, &[stage], &[ehr_id], false).await?;
+        let run = ran.stages.first().and_then(|runs| runs.first());
+        let cards = run.map(|run| cards(&guide, &run.run, &language, &mut || call.new_uuid())).unwrap_or_default();
         Ok(Response::json(200, json!({ "cards": cards })))
     }
 
-    /// The EHR of the patient; `own` is the one of a caller who has leave for no other.
-    async fn ehr_of_patient(&self, call: &Call<'_>, request: &Invocation, own: Option<&str>) -> Result<String, Failure> {
+    /// The EHR of the patient, among those that the caller has leave for.
+    async fn ehr_of_patient(&self, call: &Call<'_>, request: &Invocation, whose: Whose<'_>) -> Result<String, Failure> {
         let named = call.request.query_value("subject_namespace").map(|namespace| (request.patient.as_str(), namespace));
         let identifiers = request.identifiers.iter().map(|(id, namespace)| (id.as_str(), namespace.as_str()));
         for (id, namespace) in identifiers.chain(named) {
@@ -77,7 +82,7 @@ impl<R: Repository> Service<R> {
         let parameters = Parameters::from([(String::from("patient"), Parameter::Text(request.patient.clone()))]);
         let mut found = Vec::new();
         let mut take = |_: usize, row: &[Found<'_>]| found.extend(row.first().and_then(|id| id.text()).map(str::to_owned));
-        self.each_row(call, &[q], &parameters, own.map_or(Whose::Everybody, Whose::Of), &mut take).await.map_err(|(_, failure)| failure)?;
+        self.each_row(call, &[q], &parameters, whose, &mut take).await.map_err(|(_, failure)| failure)?;
         match found.as_slice() {
             [] => Err(no_ehr()),
             [id] => Ok(id.clone()),

@@ -4,31 +4,26 @@
 //! of all before it beside the record. The answer is a list, with the answer of each guide in order.
 
 use super::Service;
+use super::bulk::NDJSON;
 use super::call::Call;
 use super::content::malformed;
 use super::error::Failure;
 use super::http::Response;
 use super::negotiate::{choose, is_ndjson, json_body};
+use super::owner::no_ehr;
 use super::query::Whose;
-use crate::aql::{Found, Parameter, Parameters, TerminologyError};
+use crate::aql::{Found, Parameters, TerminologyError};
 use crate::gdl::output::{EhrRun, QueryRun, Response as Answer, response};
-use crate::gdl::stored::Reader;
 use crate::gdl::time::{Clock, Moment, Precision, Zone};
 use crate::gdl::value::Value;
 use crate::gdl::{BindingQuery, CompiledGuide, Instance, Options, Output, Population, RunInput, Subsumptions};
 use crate::rm::json::members;
 use crate::store::repository::Repository;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::rc::Rc;
 
-/// Asks for the EHRs that queries find.
-const MEMBERS: &str = "SELECT e/ehr_id/value FROM EHR e";
-/// Up to so many EHRs are asked one by one.
-const ONE_BY_ONE: usize = 4;
 /// How many guides may run one after the other.
 const CHAIN: usize = 20;
-
-/// The results of earlier guides, by EHR.
-pub(super) type Earlier = HashMap<String, Vec<Output>>;
 
 /// What a client asks for.
 struct Order {
@@ -54,10 +49,7 @@ impl Order {
             (None, Some(guides)) if guides.is_empty() => {
                 return Err(Failure::bad("`guide_ids` is empty: name the guides in the order in which they run"));
             }
-            (None, Some(guides)) if guides.len() > CHAIN => {
-                return Err(Failure::bad(format!("`guide_ids` names {} guides, at most {CHAIN} are allowed in one call", guides.len())));
-            }
-            (None, Some(guides)) => guides,
+            (None, Some(guides)) => within_chain("guide_ids", guides)?,
             (Some(guide), None) => vec![guide],
             (Some(_), Some(_)) => return Err(Failure::bad("`guide_id` and `guide_ids` exclude each other: name one guide, or a list")),
             (None, None) => return Err(Failure::bad("`guide_id` is missing")),
@@ -66,22 +58,36 @@ impl Order {
     }
 }
 
+/// The guides, where they are not too many for one call.
+pub(super) fn within_chain(name: &str, guides: Vec<String>) -> Result<Vec<String>, Failure> {
+    match guides.len() {
+        0..=CHAIN => Ok(guides),
+        many => Err(Failure::bad(format!("`{name}` names {many} guides, at most {CHAIN} are allowed in one call"))),
+    }
+}
+
 fn texts(name: &str, json: &str) -> Result<Vec<String>, Failure> {
     serde_json::from_str(json).map_err(|_| Failure::bad(format!("`{name}` is not a list of texts")))
 }
 
-/// What a guide reads of one EHR.
-pub(super) struct Read {
-    ehr_id: String,
-    instances: Vec<Vec<Instance>>,
-    /// The queries, each as executed and the milliseconds that it took.
-    queries: Vec<(BindingQuery, String, f64)>,
+/// A guide and how it is to be run.
+pub(super) struct Stage<'c> {
+    guide: Rc<CompiledGuide>,
+    asked: Asked<'c>,
 }
 
-impl Read {
-    pub fn values(&self) -> impl Iterator<Item = &Value> {
-        self.instances.iter().flatten().flat_map(|instance| &instance.values)
-    }
+/// What stages made of EHRs.
+pub(super) struct Ran {
+    /// For each stage its runs, in the order of the EHRs that are there.
+    pub stages: Vec<Vec<EhrRun>>,
+    /// Milliseconds of each stage; reading counts for the first.
+    times: Vec<f64>,
+}
+
+/// What a stage reads of an EHR.
+struct Read<'i> {
+    ehr_id: &'i str,
+    instances: Vec<Vec<Instance>>,
 }
 
 impl<R: Repository> Service<R> {
@@ -105,7 +111,9 @@ impl<R: Repository> Service<R> {
             0 => return Err(Failure::bad("`ehr_ids` is missing or empty: name the EHRs on whose data the guide is executed")),
             many if many > self.config.limits.guide_ehrs => {
                 let most = self.config.limits.guide_ehrs;
-                return Err(Failure::bad(format!("`ehr_ids` names {many} EHRs, at most {most} are allowed in one call")));
+                return Err(Failure::bad(format!(
+                    "`ehr_ids` names {many} EHRs, at most {most} are allowed in one call; send more as lines ({NDJSON})"
+                )));
             }
             _ => {}
         }
@@ -114,118 +122,67 @@ impl<R: Repository> Service<R> {
     }
 
     async fn execute(&self, call: &Call<'_>, guide_ids: &[String], ehr_ids: &[String]) -> Result<Vec<Answer>, Failure> {
-        let mut guides = Vec::with_capacity(guide_ids.len());
-        for id in guide_ids {
-            guides.push(self.guide(id).await.map_err(|failure| failure.within(&format!("guide {}", shortened(id))))?);
-        }
-        let (mut earlier, mut answers) = (Earlier::new(), Vec::with_capacity(guides.len()));
-        let mut started = call.now;
-        for guide in guides {
-            let asked = Asked::of(call, &guide)?;
-            let (runs, queries) = self.run_guide(call, &guide, &asked, ehr_ids, &earlier).await?;
-            for run in &runs {
-                earlier.entry(run.ehr_id.clone()).or_default().extend(run.run.outputs.iter().cloned());
-            }
-            let ended = call.clock();
-            answers.push(response(&guide, runs, queries, millis(ended - started)));
-            started = ended;
-        }
-        Ok(answers)
-    }
-
-    /// Runs a guide on EHRs, each once, in the order given; and tells how many queries that took. Few EHRs are asked one by
-    /// one; for many, the query of each binding is asked once for all.
-    pub(super) async fn run_guide(
-        &self,
-        call: &Call<'_>,
-        guide: &CompiledGuide,
-        asked: &Asked<'_>,
-        ehr_ids: &[String],
-        earlier: &Earlier,
-    ) -> Result<(Vec<EhrRun>, usize), Failure> {
+        let stages = self.stages(call, guide_ids).await?;
         let mut ids: Vec<String> = ehr_ids.iter().map(|id| id.to_ascii_lowercase()).collect();
         let mut seen = HashSet::new();
         ids.retain(|id| seen.insert(id.clone()));
-        for id in &ids {
-            call.trail.touches(id);
-            call.allowed_on(guide.guide().id.as_str(), id)?;
+        ids.iter().try_for_each(|id| touch(call, &stages, id))?;
+        let Ran { stages: runs, times } = self.run_stages(call, &stages, &ids, true).await?;
+        let first = runs.first().map(Vec::as_slice).unwrap_or_default();
+        if let Some(id) = (0..).zip(&ids).find_map(|(i, id)| first.get(i).is_none_or(|run| run.ehr_id != *id).then_some(id)) {
+            let whose = named(stages.first().map_or("", Stage::id), id);
+            return Err(no_ehr().within(&whose));
         }
-        let (mut population, mut queries) = (None, 0);
-        if ids.len() > ONE_BY_ONE {
-            let found = self.population(call, guide, asked).await?;
-            queries += found.times.len();
-            population = Some(found);
-        }
-        let share = millis(1) / ids.len() as f64;
-        let mut reads = Vec::with_capacity(ids.len());
-        for id in ids {
-            let known = population.as_mut().filter(|p| p.members.contains(&id));
-            let mut read = match known {
-                Some(population) => Read { queries: population.queries(share), ..population.read(id) },
-                None => {
-                    queries += guide.queries().len();
-                    self.read_of(call, guide, asked, &id).await.map_err(|failure| failure.within(&named(guide, &id)))?
-                }
-            };
-            guide.feed(&mut read.instances, earlier.get(&read.ehr_id).map_or(&[], Vec::as_slice), asked.clock().now);
-            reads.push(read);
-        }
-        let terms = self.terms(guide, reads.iter().flat_map(Read::values)).await?;
-        Ok((reads.into_iter().map(|read| asked.run(guide, &terms, read)).collect(), queries))
+        let answers = stages.iter().zip(runs).zip(times);
+        Ok(answers.map(|((stage, runs), time)| response(&stage.guide, runs, time)).collect())
     }
 
-    /// Asks the queries of the bindings once for every EHR.
-    pub(super) async fn population<'g>(&self, call: &Call<'_>, guide: &'g CompiledGuide, asked: &'g Asked<'_>) -> Result<Asking<'g>, Failure> {
-        let mut population = Population::new(guide, asked.clock(), asked.options);
-        let started = call.clock();
-        let queries: Vec<String> = population.queries().iter().map(|query| query.population_aql.clone()).collect();
-        let texts: Vec<&str> = queries.iter().map(String::as_str).chain([MEMBERS]).collect();
-        let mut members = HashSet::new();
-        let parameters = Parameters::new();
-        let mut take = |query: usize, row: &[Found<'_>]| {
-            if query < queries.len() {
-                population.add(query, row);
-            } else {
-                members.extend(row.first().and_then(|id| id.text()).map(str::to_owned));
-            }
-        };
-        self.each_row(call, &texts, &parameters, Whose::Named, &mut take)
-            .await
-            .map_err(|(index, failure)| in_binding(guide.queries().get(index), failure).within(&format!("guide {}", guide.guide().id)))?;
-        let time = (call.clock() - started) / i64::try_from(queries.len().max(1)).unwrap_or(1);
-        Ok(Asking { members, times: vec![time; queries.len()], population })
+    /// The guides of a call.
+    pub(super) async fn stages<'c, 'a: 'c>(&self, call: &'c Call<'a>, guide_ids: &[String]) -> Result<Vec<Stage<'c>>, Failure> {
+        let mut stages = Vec::with_capacity(guide_ids.len());
+        for id in guide_ids {
+            let guide = self.guide(id).await.map_err(|failure| failure.within(&format!("guide {}", shortened(id))))?;
+            stages.push(Stage::of(call, guide)?);
+        }
+        Ok(stages)
     }
 
-    /// What a guide reads of one EHR.
-    pub(super) async fn read_of(&self, call: &Call<'_>, guide: &CompiledGuide, asked: &Asked<'_>, ehr_id: &str) -> Result<Read, Failure> {
-        let ehr = self.ehr_with_id(ehr_id).await?;
-        let queries = guide.queries_at(asked.clock());
+    /// Runs guides one after the other on EHRs, each of which is named once; those that are not there have no runs. What all guides
+    /// read is read in one scan. `told` says whether the runs tell their queries.
+    pub(super) async fn run_stages(&self, call: &Call<'_>, stages: &[Stage<'_>], ids: &[String], told: bool) -> Result<Ran, Failure> {
         let started = call.clock();
-        let texts: Vec<&str> = queries.iter().map(|query| query.aql.as_str()).collect();
-        let parameters = Parameters::from([(String::from("ehr_id"), Parameter::Text(ehr.ehr_id.clone()))]);
-        let (mut rows, mut reader) = (vec![Vec::new(); queries.len()], Reader::default());
+        let mut populations: Vec<Population<'_>> = stages.iter().map(|s| Population::new(&s.guide, s.asked.clock(), s.asked.options)).collect();
+        let owners: Vec<(usize, usize)> = (0..).zip(&populations).flat_map(|(i, p)| (0..p.queries().len()).map(move |query| (i, query))).collect();
+        let texts: Vec<String> = populations.iter().flat_map(|p| p.queries()).map(|query| query.population_aql.clone()).collect();
         let mut take = |query: usize, row: &[Found<'_>]| {
-            if let Some(rows) = rows.get_mut(query) {
-                rows.push(row.iter().map(|value| reader.value(*value)).collect());
-            }
+            let Some((stage, query)) = owners.get(query) else { return };
+            populations.get_mut(*stage).into_iter().for_each(|population| population.add(*query, row));
         };
-        self.each_row(call, &texts, &parameters, Whose::Of(&ehr.ehr_id), &mut take)
-            .await
-            .map_err(|(index, failure)| in_binding(queries.get(index), failure))?;
-        let time = millis(call.clock() - started) / queries.len().max(1) as f64;
-        let mut read = Read { instances: vec![Vec::new(); guide.guide().bindings.len()], queries: Vec::new(), ehr_id: ehr.ehr_id };
-        for (query, rows) in queries.into_iter().zip(rows) {
-            if let Some(place) = read.instances.get_mut(query.binding) {
-                *place = query.instances(rows, asked.now);
+        let queries: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let missing = self.each_row(call, &queries, &Parameters::new(), Whose::Of(ids), &mut take).await;
+        let missing: HashSet<String> = missing.map_err(|(at, failure)| in_binding(stages, owners.get(at), failure))?.into_iter().collect();
+        let found: Vec<&str> = ids.iter().filter(|id| !missing.contains(*id)).map(String::as_str).collect();
+        let each = millis(call.clock() - started) / (texts.len() * found.len()).max(1) as f64;
+        let mut earlier: Vec<Vec<Output>> = vec![Vec::new(); found.len()];
+        let (mut begun, mut ran) = (started, Ran { stages: Vec::with_capacity(stages.len()), times: Vec::new() });
+        for (stage, mut population) in stages.iter().zip(populations) {
+            let reads: Vec<Read<'_>> = found.iter().zip(&earlier).map(|(id, earlier)| stage.read(&mut population, id, earlier)).collect();
+            let terms = self.terms(&stage.guide, reads.iter().flat_map(Read::values)).await?;
+            let queries = if told { population.queries() } else { &[] };
+            let runs: Vec<EhrRun> = reads.into_iter().map(|read| stage.run(&terms, read, queries, each)).collect();
+            if ran.stages.len() + 1 < stages.len() {
+                earlier.iter_mut().zip(&runs).for_each(|(earlier, run)| earlier.extend(run.run.outputs.iter().cloned()));
             }
-            let aql = query.aql.replace("$ehr_id", &format!("'{}'", read.ehr_id));
-            read.queries.push((query, aql, time));
+            let now = call.clock();
+            ran.times.push(millis(now - begun));
+            ran.stages.push(runs);
+            begun = now;
         }
-        Ok(read)
+        Ok(ran)
     }
 
     /// What terminologies say of the codes in data, as far as the guide asks by `is_a`.
-    pub(super) async fn terms(&self, guide: &CompiledGuide, values: impl Iterator<Item = &Value>) -> Result<Subsumptions, Failure> {
+    async fn terms(&self, guide: &CompiledGuide, values: impl Iterator<Item = &Value>) -> Result<Subsumptions, Failure> {
         self.falls_under(guide.subsumptions(values)).await?.map_err(|error| {
             let (status, why) = match error {
                 TerminologyError::Late(why) => (504, why),
@@ -242,15 +199,21 @@ fn written(answer: &impl serde::Serialize) -> Result<Response, Failure> {
     Ok(Response::new(200).with_body("application/json", body))
 }
 
-fn in_binding(query: Option<&BindingQuery>, failure: Failure) -> Failure {
-    match query {
-        Some(query) => failure.within(&format!("binding {}", query.id)),
-        None => failure,
-    }
+/// The failure of a query, which is known by its stage and its place there.
+fn in_binding(stages: &[Stage<'_>], at: Option<&(usize, usize)>, failure: Failure) -> Failure {
+    let Some((guide, query)) = at.and_then(|(stage, query)| Some((&stages.get(*stage)?.guide, *query))) else { return failure };
+    let binding = guide.queries().get(query).map_or_else(String::new, |query| format!(", binding {}", query.id));
+    failure.within(&format!("guide {}{binding}", guide.guide().id))
+}
+
+/// Notes that an EHR is read, and makes sure that the caller may.
+pub(super) fn touch(call: &Call<'_>, stages: &[Stage<'_>], ehr_id: &str) -> Result<(), Failure> {
+    call.trail.touches(ehr_id);
+    stages.iter().try_for_each(|stage| call.allowed_on(stage.id(), ehr_id))
 }
 
 /// How a guide is to be run.
-pub(super) struct Asked<'c> {
+struct Asked<'c> {
     now: Moment,
     zone: Option<Box<dyn Zone + 'c>>,
     language: String,
@@ -270,11 +233,6 @@ impl Zone for OfHost<'_, '_> {
 }
 
 impl<'c> Asked<'c> {
-    /// The language of texts.
-    pub(super) fn language(&self) -> &str {
-        &self.language
-    }
-
     /// The time of evaluation in its zone.
     fn clock(&self) -> Clock<'_> {
         self.zone.as_ref().map_or(Clock::from(self.now), |zone| Clock::in_zone(self.now, zone.as_ref()))
@@ -283,7 +241,7 @@ impl<'c> Asked<'c> {
     /// The parameters of a request: `trace=true`, `language=de`, `now=2024-02-29T12:00:00+01:00`, `zone=Europe/Stockholm`. Without them: no
     /// trace, the first language of Accept-Language that the guide has, the clock, the offset of `now`. A `now` without offset is one of
     /// the zone.
-    pub(super) fn of<'a: 'c>(call: &'c Call<'a>, guide: &CompiledGuide) -> Result<Asked<'c>, Failure> {
+    fn of<'a: 'c>(call: &'c Call<'a>, guide: &CompiledGuide) -> Result<Asked<'c>, Failure> {
         let zone = zone_of(call)?;
         let now = now_of(call, zone.as_deref())?;
         let guide = guide.guide();
@@ -294,18 +252,48 @@ impl<'c> Asked<'c> {
         let options = Options { trace: call.request.query_value("trace") == Some("true"), ..Options::default() };
         Ok(Asked { now, zone, language: language.unwrap_or(&guide.original_language).to_owned(), options })
     }
+}
 
-    /// Runs a guide on what it reads of an EHR.
-    pub(super) fn run(&self, guide: &CompiledGuide, terms: &Subsumptions, read: Read) -> EhrRun {
-        let Read { ehr_id, instances, queries } = read;
-        let input =
-            RunInput { instances: &instances, clock: self.clock(), language: &self.language, options: self.options, terminology: Some(terms) };
-        let queries = queries.into_iter().map(|(query, aql, time)| {
-            let selected = guide.select(query.binding, &input).last().copied();
+impl<'c> Stage<'c> {
+    /// A guide as the request wants it run.
+    pub fn of<'a: 'c>(call: &'c Call<'a>, guide: Rc<CompiledGuide>) -> Result<Stage<'c>, Failure> {
+        Ok(Stage { asked: Asked::of(call, &guide)?, guide })
+    }
+
+    /// The id of the guide.
+    pub fn id(&self) -> &str {
+        &self.guide.guide().id
+    }
+
+    /// The language of texts.
+    pub fn language(&self) -> &str {
+        &self.asked.language
+    }
+
+    /// What the guide reads of an EHR: the record, and the results of the guides before it.
+    fn read<'i>(&self, population: &mut Population<'_>, ehr_id: &'i str, earlier: &[Output]) -> Read<'i> {
+        let mut instances = population.instances(ehr_id);
+        self.guide.feed(&mut instances, earlier, self.asked.now);
+        Read { ehr_id, instances }
+    }
+
+    /// Runs the guide; tells the values that queries gave, of which each took so many milliseconds.
+    fn run(&self, terms: &Subsumptions, read: Read<'_>, queries: &[BindingQuery], time: f64) -> EhrRun {
+        let Read { ehr_id, instances } = read;
+        let Asked { language, options, .. } = &self.asked;
+        let input = RunInput { instances: &instances, clock: self.asked.clock(), language, options: *options, terminology: Some(terms) };
+        let told = |query: &BindingQuery| {
+            let selected = self.guide.select(query.binding, &input).last().copied();
             let value = query.values_of(selected.and_then(|i| instances.get(query.binding)?.get(i)));
-            QueryRun { id: query.id, aql, time, value }
-        });
-        EhrRun { ehr_id, queries: queries.collect(), run: guide.run(&input) }
+            QueryRun { id: query.id.clone(), aql: query.aql.replace("$ehr_id", &format!("'{ehr_id}'")), time, value }
+        };
+        EhrRun { ehr_id: ehr_id.to_owned(), queries: queries.iter().map(told).collect(), run: self.guide.run(&input) }
+    }
+}
+
+impl Read<'_> {
+    fn values(&self) -> impl Iterator<Item = &Value> {
+        self.instances.iter().flatten().flat_map(|instance| &instance.values)
     }
 }
 
@@ -327,35 +315,8 @@ fn now_of(call: &Call<'_>, zone: Option<&dyn Zone>) -> Result<Moment, Failure> {
     Ok(zone.and_then(|zone| read(zone.offset(now.millis))).unwrap_or(now))
 }
 
-/// A population that was asked for.
-pub(super) struct Asking<'g> {
-    /// The EHRs that queries find.
-    pub members: HashSet<String>,
-    population: Population<'g>,
-    /// Microseconds that each query took.
-    times: Vec<i64>,
-}
-
-impl Asking<'_> {
-    /// Every value that was found.
-    pub fn values(&self) -> impl Iterator<Item = &Value> {
-        self.population.values()
-    }
-
-    /// What the guide reads of one EHR.
-    pub fn read(&mut self, ehr_id: String) -> Read {
-        Read { instances: self.population.instances(&ehr_id), queries: Vec::new(), ehr_id }
-    }
-
-    /// The queries as executed for one of the EHRs; `share` is its part of a microsecond, in milliseconds.
-    fn queries(&self, share: f64) -> Vec<(BindingQuery, String, f64)> {
-        let queries = self.population.queries().iter().zip(&self.times);
-        queries.map(|(query, time)| (query.clone(), query.population_aql.clone(), *time as f64 * share)).collect()
-    }
-}
-
-fn named(guide: &CompiledGuide, ehr_id: &str) -> String {
-    format!("guide {}, EHR {}", guide.guide().id, shortened(ehr_id))
+fn named(guide_id: &str, ehr_id: &str) -> String {
+    format!("guide {guide_id}, EHR {}", shortened(ehr_id))
 }
 
 fn shortened(id: &str) -> String {

@@ -81,6 +81,7 @@ mod versioned;
 
 pub use admin::Loaded;
 pub use bulk::pieces;
+pub use bulk::piece;
 pub use http::{Request, Response};
 pub use openapi::openapi;
 pub use replayed::Replayed;

@@ -45,7 +45,8 @@ impl Owner {
     }
 }
 
-fn missing() -> Failure {
+/// The answer where a request names an EHR that is not there.
+pub(crate) fn no_ehr() -> Failure {
     Failure::missing("there is no EHR with this ehr_id")
 }
 
@@ -64,7 +65,7 @@ impl<R: Repository> Service<R> {
             return self.owner(call).await;
         };
         let (ehr, templates) = self.repository.grounds(&call.param(0).to_ascii_lowercase(), template).await.map_err(Failure::of_store)?;
-        let owner = ehr.map(Owner::Ehr).ok_or_else(missing)?;
+        let owner = ehr.map(Owner::Ehr).ok_or_else(no_ehr)?;
         let latest = self.latest_of(template, &templates).await?;
         call.templates.borrow_mut().insert(template.to_owned(), latest);
         Ok(owner)
@@ -73,9 +74,9 @@ impl<R: Repository> Service<R> {
     /// The EHR with an id; 404 where there is none, or where it cannot be one.
     pub(crate) async fn ehr_with_id(&self, ehr_id: &str) -> Result<Ehr, Failure> {
         if !is_uuid(ehr_id) {
-            return Err(missing());
+            return Err(no_ehr());
         }
-        self.repository.ehr(&ehr_id.to_ascii_lowercase()).await.map_err(Failure::of_store)?.ok_or_else(missing)
+        self.repository.ehr(&ehr_id.to_ascii_lowercase()).await.map_err(Failure::of_store)?.ok_or_else(no_ehr)
     }
 
     /// The object of a kind of which an EHR has one at a time: the last, since a deleted directory may be followed by a new one.

@@ -1,63 +1,87 @@
-//! A guide on a population: a line an EHR, an answer a line.
+//! Guides on a population: a line an EHR, an answer a line.
 //!
-//! `POST {base}/gdl/query?guide_id=…` takes newline-delimited JSON, each line the id of an EHR in quotes. The queries of the guide
-//! are asked once for all lines, and each EHR's answer is written before the next is run, so that the memory needed does
-//! not grow with the answers. `now`, `language` and `trace` are those of the other executions.
+//! `POST {base}/gdl/query?guide_id=…` takes newline-delimited JSON, each line the id of an EHR in quotes. So many lines are read and run
+//! at a time, so that what is held does not grow with the population. `guide_id` may stand more than once: the guides then run one
+//! after the other. `now`, `zone`, `language` and `trace` are those of the other executions.
 //!
 //! | member | meaning |
 //! |---|---|
 //! | `line`, `status` | which line is answered, and how it went: 200, or what is wrong with this line alone |
-//! | `_ehr_id`, `rules_executed`, `results`, `_cards`, `_notes`, `_trace` | of this EHR, as in the answer of the specification |
+//! | `_ehr_id` | its EHR |
+//! | `rules_executed`, `results`, `_cards`, `_notes`, `_trace` | as in the answer of the specification |
+//! | `guides` | of several guides: for each its `guide_id` and the members of the row above |
 
 use super::Service;
 use super::bulk::{Lines, NDJSON, numbered};
 use super::call::Call;
 use super::error::Failure;
-use super::execution::{Asked, Asking};
+use super::execution::{Stage, touch, within_chain};
 use super::http::Response;
-use crate::gdl::output::{EhrRun, line};
-use crate::gdl::{CompiledGuide, Subsumptions};
+use super::owner::no_ehr;
+use crate::gdl::output::line;
+use crate::order;
 use crate::store::repository::Repository;
-use std::collections::HashSet;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+
+/// So many lines are read and run together.
+const TOGETHER: usize = 1000;
 
 impl<R: Repository> Service<R> {
     /// POST /gdl/query with lines
     pub(super) async fn guide_run_on_lines(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let guide_id = call.request.query_value("guide_id").ok_or_else(|| Failure::bad("the parameter `guide_id` is missing"))?;
-        call.allowed(guide_id)?;
-        let guide = self.guide(guide_id).await?;
-        let asked = Asked::of(call, &guide)?;
-        let mut asking = self.population(call, &guide, &asked).await?;
-        let terms = self.terms(&guide, asking.values()).await?;
-        let (mut lines, mut seen) = (Lines::default(), HashSet::new());
-        for (number, text) in numbered(call)? {
-            match self.guide_line(call, &guide, &asked, (&mut asking, &terms), (text, &mut seen)).await {
-                Ok(run) => lines.answer(number, 200, line(run)),
-                Err(failure) => lines.refuse(number, &failure),
-            }
+        let ids = call.request.query.iter().filter(|(key, _)| key == "guide_id");
+        let guides = within_chain("guide_id", ids.map(|(_, id)| id.clone()).collect())?;
+        if guides.is_empty() {
+            return Err(Failure::bad("the parameter `guide_id` is missing"));
+        }
+        guides.iter().try_for_each(|guide| call.allowed(guide))?;
+        let stages = self.stages(call, &guides).await?;
+        let (all, mut lines) = (numbered(call)?.collect::<Vec<_>>(), Lines::default());
+        for some in all.chunks(TOGETHER) {
+            self.guide_lines(call, &stages, some, &mut lines).await?;
         }
         Ok(Response::new(200).with_body(NDJSON, lines.into_text()))
     }
 
-    async fn guide_line(
-        &self,
-        call: &Call<'_>,
-        guide: &CompiledGuide,
-        asked: &Asked<'_>,
-        (asking, terms): (&mut Asking<'_>, &Subsumptions),
-        (text, seen): (&str, &mut HashSet<String>),
-    ) -> Result<EhrRun, Failure> {
-        let id = serde_json::from_str::<String>(text).map_err(|_| Failure::bad("the line is not the id of an EHR in quotes"))?.to_ascii_lowercase();
-        if !seen.insert(id.clone()) {
-            return Err(Failure::bad("a line before names the same EHR"));
+    async fn guide_lines(&self, call: &Call<'_>, stages: &[Stage<'_>], some: &[(u64, &str)], lines: &mut Lines) -> Result<(), Failure> {
+        let read = |text: &str| {
+            let id = serde_json::from_str::<String>(text).map_err(|_| Failure::bad("the line is not the id of an EHR in quotes"))?;
+            let id = id.to_ascii_lowercase();
+            touch(call, stages, &id).map(|()| id)
+        };
+        let asked: Vec<(u64, Result<String, Failure>)> = some.iter().map(|(number, text)| (*number, read(text))).collect();
+        let ids = order::distinct(asked.iter().filter_map(|(_, id)| id.as_ref().ok().cloned()));
+        let parts = self.parts(call, stages, &ids).await?;
+        for (number, id) in asked {
+            match id.and_then(|id| parts.get(&id).map(|parts| whole(&id, parts)).ok_or_else(no_ehr)) {
+                Ok(answer) => lines.answer(number, 200, answer),
+                Err(failure) => lines.refuse(number, &failure),
+            }
         }
-        call.trail.touches(&id);
-        call.allowed_on(guide.guide().id.as_str(), &id)?;
-        if asking.members.contains(&id) {
-            return Ok(asked.run(guide, terms, asking.read(id)));
+        Ok(())
+    }
+
+    /// What each guide made of each of the EHRs that is there.
+    async fn parts(&self, call: &Call<'_>, stages: &[Stage<'_>], ids: &[String]) -> Result<HashMap<String, Vec<Value>>, Failure> {
+        let ran = self.run_stages(call, stages, ids, false).await?;
+        let mut parts: HashMap<String, Vec<Value>> = HashMap::new();
+        for (stage, runs) in stages.iter().zip(ran.stages) {
+            for run in runs {
+                let (ehr_id, mut part) = (run.ehr_id.clone(), line(run));
+                if stages.len() > 1 {
+                    part.as_object_mut().map(|members| members.insert(String::from("guide_id"), stage.id().into()));
+                }
+                parts.entry(ehr_id).or_default().push(part);
+            }
         }
-        let read = self.read_of(call, guide, asked, &id).await?;
-        let terms = self.terms(guide, read.values()).await?;
-        Ok(asked.run(guide, &terms, read))
+        Ok(parts)
+    }
+}
+
+fn whole(ehr_id: &str, parts: &[Value]) -> Value {
+    match parts {
+        [only] => only.clone(),
+        parts => json!({ "_ehr_id": ehr_id, "guides": parts }),
     }
 }

@@ -16,6 +16,7 @@ use crate::aql::{self, Budget, CheckOptions, Found, Parameter, Parameters, Plan,
 use crate::document::Batch;
 use crate::rm::class::{Attr, Cls};
 use crate::store::repository::{Definition, Repository};
+use crate::store::scan::Scan;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -38,12 +39,10 @@ pub(crate) struct Answer {
 /// Whose data the service's own queries are asked about.
 #[derive(Clone, Copy)]
 pub(crate) enum Whose<'a> {
-    /// This EHR's.
-    Of(&'a str),
+    /// That of these EHRs, each named once.
+    Of(&'a [String]),
     /// That of all EHRs that queries find.
     Everybody,
-    /// That of all EHRs, as the repository can tell it: rows count for those that the caller named, and those queries may pass over.
-    Named,
 }
 
 impl<R: Repository> Service<R> {
@@ -135,7 +134,7 @@ impl<R: Repository> Service<R> {
     }
 
     /// Runs queries of the service's own, such as those of a guide, over one scan; hands over each row with the number of its query.
-    /// A failure says which of them failed.
+    /// Gives those of the named EHRs that are not there; a failure says which query failed.
     pub(crate) async fn each_row(
         &self,
         call: &Call<'_>,
@@ -143,28 +142,33 @@ impl<R: Repository> Service<R> {
         parameters: &Parameters,
         whose: Whose<'_>,
         visit: &mut dyn FnMut(usize, &[Found<'_>]),
-    ) -> Result<(), (usize, Failure)> {
-        let ehr = if let Whose::Of(ehr) = whose { Some(ehr) } else { None };
-        let plans = queries.iter().enumerate().map(|(i, q)| self.own_plan(q, parameters, ehr).map_err(|failure| (i, failure)));
+    ) -> Result<Vec<String>, (usize, Failure)> {
+        let named = if let Whose::Of(ehrs) = whose { Some(ehrs.to_vec()) } else { None };
+        let plans = queries.iter().enumerate().map(|(i, q)| self.own_plan(q, parameters, named.as_deref()).map_err(|failure| (i, failure)));
         let plans = plans.collect::<Result<Vec<Plan>, (usize, Failure)>>()?;
-        let Some(mut scan) = plans.iter().map(|plan| plan.scan().clone()).reduce(|all, one| all.with(&one)) else { return Ok(()) };
-        scan.unqueryable |= matches!(whose, Whose::Named);
+        let mut missing = named.clone().unwrap_or_default();
+        let nothing =
+            Scan { kinds: Vec::new(), whole_ehrs: false, empty_ehrs: named.is_some(), unqueryable: named.is_some(), ehrs: named, ..Scan::default() };
+        let scan = plans.iter().fold(nothing, |all, plan| all.with(plan.scan()));
         let now = iso(call.now);
         let stopped = self.deadline(call);
         let mut runs: Vec<Run<'_>> = plans.iter().map(|plan| Run::new(plan, &now, Budget::default(), &stopped)).collect();
         let mut sink = |batch: &Batch| {
-            runs.iter_mut().enumerate().filter_map(|(i, run)| run.push_each(batch, &mut |row| visit(i, row)).then_some(())).count() > 0
+            missing.retain(|id| batch.ehr_number(id).is_none());
+            let goes_on = |(i, run): (usize, &mut Run<'_>)| run.push_each(batch, &mut |row| visit(i, row));
+            runs.is_empty() || runs.iter_mut().enumerate().map(goes_on).fold(false, |any, one| any | one)
         };
         self.repository.scan(&scan, &mut sink).await.map_err(|error| (0, Failure::of_store(error)))?;
-        let finished = runs.into_iter().enumerate().map(|(i, run)| run.finish().map(drop).map_err(|error| (i, self.given_up(&error))));
-        finished.collect()
+        runs.into_iter().enumerate().try_for_each(|(i, run)| run.finish().map(drop).map_err(|error| (i, self.given_up(&error))))?;
+        Ok(missing)
     }
 
-    fn own_plan(&self, q: &str, parameters: &Parameters, ehr: Option<&str>) -> Result<Plan, Failure> {
+    fn own_plan(&self, q: &str, parameters: &Parameters, ehrs: Option<&[String]>) -> Result<Plan, Failure> {
         let (ast, diagnostics) = aql::parse(q);
         let ast = ast.ok_or_else(|| Failure::in_text(400, "query", q, &diagnostics))?;
         let query = aql::check(&ast, parameters, &CheckOptions::default()).map_err(|d| Failure::in_text(400, "query", q, &d))?;
-        aql::plan(query, ehr, self.config.exact_archetypes).map_err(|d| Failure::in_text(400, "query", q, &d))
+        let plan = aql::plan(query, None, self.config.exact_archetypes).map_err(|d| Failure::in_text(400, "query", q, &d))?;
+        Ok(if let Some(ehrs) = ehrs { plan.among(ehrs) } else { plan })
     }
 
     /// Tells whether the time of a query is over.
@@ -251,7 +255,7 @@ impl<R: Repository> Service<R> {
         let mut run = Run::new(&plan, &now, Budget::default(), &stopped);
         let mut of_ehr = None;
         let mut sink = |batch: &Batch| {
-            of_ehr = plan.scan().ehr.clone().filter(|ehr| batch.ehr_number(ehr).is_some());
+            of_ehr = plan.scan().ehr().filter(|ehr| batch.ehr_number(ehr).is_some()).map(str::to_owned);
             run.push(batch)
         };
         let revision = self.repository.scan(plan.scan(), &mut sink).await.map_err(Failure::of_store)?;

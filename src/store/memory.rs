@@ -624,11 +624,13 @@ impl Repository for Memory {
 
     async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<u64, StoreError> {
         let state = self.state.borrow();
-        let found = scan.ehr.as_deref().map(|ehr_id| (ehr_id, state.ehr(ehr_id).is_some_and(|ehr| ehr.is_queryable || scan.unqueryable)));
-        match found {
-            Some((_, false)) => true,
+        match scan.ehrs_in(&state.batch) {
+            Some(found) if found.is_empty() => true,
             // What follows from all versions of an EHR would be made for all EHRs of the standing batch.
-            Some((ehr_id, true)) if scan.whole_ehrs && scan.all_versions => state.batch_of(ehr_id).is_none_or(|batch| sink(&batch)),
+            Some(found) if scan.whole_ehrs && scan.all_versions => {
+                let rows = found.iter().filter_map(|ehr| state.batch.ehr(*ehr));
+                rows.filter_map(|row| state.batch_of(&row.ehr_id)).all(|batch| sink(&batch))
+            }
             _ => sink(&state.batch),
         };
         Ok(state.revision)

@@ -1,14 +1,14 @@
 //! What a query needs from a repository, as data: the planner writes it, the repository may use it to read less.
 
-use crate::document::ObjectKind;
+use crate::document::{Batch, ObjectKind};
 
 /// A request for batches of documents.
 ///
 /// Every field only narrows: a repository that ignores one and sends more gives the same rows, later.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scan {
-    /// Only this EHR.
-    pub ehr: Option<String>,
+    /// Only these EHRs, each named once. Documents of several come EHR by EHR, else in commit order.
+    pub ehrs: Option<Vec<String>>,
     /// The kinds of documents that the query can touch; empty: only the EHRs themselves are asked for.
     pub kinds: Vec<ObjectKind>,
     /// Old and deleted versions are asked for too; else only the latest, not deleted ones.
@@ -17,14 +17,31 @@ pub struct Scan {
     pub whole_ehrs: bool,
     /// EHRs without a matching document are asked for too.
     pub empty_ehrs: bool,
-    /// EHRs that are not queryable are asked for too, and told as if they were. Without `ehr` a repository may leave them out.
+    /// EHRs that are not queryable are asked for too, and told as if they were. Without `ehrs` a repository may leave them out.
     pub unqueryable: bool,
     /// A document can only give a row if its shapes hold one archetype of each group: pruning for compositions.
     pub archetypes: Vec<ArchetypeGroup>,
 }
 
 impl Scan {
-    /// What both ask for, of the same EHR or of all: whoever asked for less may be sent more.
+    /// The EHR, where only one is asked for.
+    pub fn ehr(&self) -> Option<&str> {
+        match self.ehrs.as_deref() {
+            Some([only]) => Some(only),
+            _ => None,
+        }
+    }
+
+    /// The numbers that the EHRs asked for have in a batch, ascending; `None` where all are asked for.
+    pub fn ehrs_in(&self, batch: &Batch) -> Option<Vec<u32>> {
+        let asked = |ehr: &u32| self.unqueryable || batch.ehr(*ehr).is_some_and(|row| row.is_queryable);
+        let mut numbers: Vec<u32> = self.ehrs.as_ref()?.iter().filter_map(|id| batch.ehr_number(id)).filter(asked).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        Some(numbers)
+    }
+
+    /// What both ask for, of the same EHRs or of all: whoever asked for less may be sent more.
     #[must_use]
     pub fn with(mut self, other: &Scan) -> Scan {
         let composition = ObjectKind::Composition;
@@ -58,7 +75,7 @@ pub struct ArchetypeGroup(pub Vec<String>);
 impl Default for Scan {
     fn default() -> Scan {
         Scan {
-            ehr: None,
+            ehrs: None,
             kinds: vec![ObjectKind::Composition, ObjectKind::EhrStatus, ObjectKind::Folder],
             all_versions: false,
             whole_ehrs: true,

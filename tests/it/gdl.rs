@@ -1,6 +1,6 @@
 //! Guides by example: `tests/cases/gdl/expressions.txt`, `guides.txt` and the guides with templates and cards beside them.
 
-use aqlite::aql::{Budget, Cell, Found, Parameter, QueryOptions, ResultSet, prepare};
+use aqlite::aql::{Budget, Cell, Found, Parameter, Plan, QueryOptions, ResultSet, prepare};
 use aqlite::document::{Batch, DocRow, EhrRow, NothingKnown, ObjectKind, Shapes, pack};
 use aqlite::gdl::fixture::{self, agrees, text_form};
 use aqlite::gdl::stored::{Reader, value_of_json};
@@ -281,6 +281,86 @@ fn a_chain_of_guides_passes_results_on() {
 }
 
 #[test]
+fn a_resource_that_a_guide_made_is_read_by_the_next() {
+    let resource = |id: &str, start: &str, code: &str| {
+        let coding = json!([{"system": "ATC", "code": code, "display": "a drug"}]);
+        json!({"id": id, "model_id": "Plan", "object": {"id": id, "start": start, "count": 3, "open": true, "for": {"coding": coding}}})
+    };
+    let first = compiled(&json!({"id": "first", "definition": {
+        "data_bindings": {},
+        "templates": {"first": resource("first", "{$currentDateTime}", "C10AA01"), "second": resource("second", "2013-04-20", "C09AA05")},
+        "rules": {"r": {"priority": 1, "when": [], "then": ["use_template($first)", "use_template($second)"]}}}}));
+    let bound = |predicates: Json| {
+        json!({"model_id": "Plan", "type": "INPUT", "predicates": predicates, "elements": {
+            "start": {"path": "/start"}, "count": {"path": "/count"}, "open": {"path": "/open"}, "drug": {"path": "/for/coding[0]"}}})
+    };
+    let chosen = |predicates: Json| {
+        let out = json!({"model_id": "Out", "type": "OUTPUT", "elements": {
+            "when": {"path": "/a"}, "many": {"path": "/b"}, "is": {"path": "/c"}, "what": {"path": "/d"}}});
+        let next = compiled(&json!({"id": "next", "ontology": ontology(), "definition": {
+            "data_bindings": {"in": bound(predicates), "out": out},
+            "rules": {"r": {"priority": 1, "when": ["$start!=null"], "then": ["$when=$start", "$many=$count", "$is=$open", "$what=$drug"]}}}}));
+        let mut instances = next.instances_of(&[]);
+        next.feed(&mut instances, &run(&first, &[], NOW).outputs, Moment::parse(NOW, 0).unwrap());
+        let run = run(&next, &instances, NOW);
+        ["when", "many", "is", "what"].map(|code| run.value(&next, code).map_or("nothing".to_owned(), text_form))
+    };
+    let second = ["2013-04-20", "3", "true", "ATC::C09AA05|a drug|"];
+    assert_eq!(chosen(json!([])), second, "the last is read");
+    assert_eq!(chosen(json!(["/id=='second'"])), second);
+    assert_eq!(chosen(json!(["/for/coding[0] is_a local::gt2001|ACE inhibitor|"])), second);
+    assert_eq!(chosen(json!(["max(/start)"]))[3], "ATC::C10AA01|a drug|");
+    assert_eq!(chosen(json!(["min(/start)"])), second);
+    assert_eq!(chosen(json!(["/id=='third'"])), ["nothing"; 4]);
+}
+
+#[test]
+fn the_instances_that_predicates_left_are_returned_on_request() {
+    let input = json!({"model_id": "openEHR-EHR-OBSERVATION.in.v1", "type": "INPUT", "predicates": ["/data[at0001]/items[a]>70,kg"],
+        "elements": {"a": {"path": "/data[at0001]/items[a]"}}});
+    let guide = compiled(&json!({"id": "input", "definition": {"data_bindings": {"in": input},
+        "rules": {"r": {"priority": 1, "when": ["$a!=null"], "then": []}}}}));
+    let weights = ["80.5,kg", "65,kg", "71,kg"].map(|weight| instance("openEHR-EHR-OBSERVATION.in.v1", &[("/data[at0001]/items[a]", weight)]));
+    let returned = |include_input: bool| {
+        let options = Options { include_input, ..Options::default() };
+        let (instances, clock) = (guide.instances_of(&weights), Moment::parse(NOW, 0).unwrap().into());
+        let run = guide.run(&RunInput { instances: &instances, clock, language: "en", options, terminology: None });
+        run.outputs.iter().map(|o| format!("{} {}", o.id, text_form(&o.values[0].value))).collect::<Vec<_>>()
+    };
+    assert_eq!(returned(true), ["in 80.5,kg", "in 71,kg"]);
+    assert!(returned(false).is_empty());
+}
+
+/// What no published fixture shows stands in cases of our own.
+#[test]
+fn what_no_published_fixture_shows_has_two_hundred_cases() {
+    let read = |name: &str| std::fs::read_to_string(format!("tests/cases/gdl/{name}")).unwrap();
+    let count = |text: &str, titles: &[&str], is_case: fn(&str) -> bool| -> usize {
+        let sections = text.split("\n# -- ").filter(|section| section.lines().next().is_some_and(|title| titles.contains(&title)));
+        let found: Vec<usize> = sections.map(|section| section.lines().filter(|line| is_case(line)).count()).collect();
+        assert_eq!(found.len(), titles.len(), "{titles:?}");
+        found.iter().sum()
+    };
+    let expressions = count(
+        &read("expressions.txt"),
+        &[
+            "unknown",
+            "the tables of three values",
+            "points in time",
+            "leap years, the ends of months, changes of the clock",
+            "codes",
+            "what falls under a term",
+            "lists of one",
+            "the greater and the lesser",
+        ],
+        |line| line.contains("=>"),
+    );
+    let guides = count(&read("guides.txt"), &["many instances", "create", "the calendar"], |line| line.starts_with("case:"));
+    let templates = read("templates.txt").matches("\ncase:").count();
+    assert!(expressions + guides + templates >= 200, "{expressions} expressions, {guides} guides, {templates} templates and cards");
+}
+
+#[test]
 fn bindings_become_queries_and_rows_instances() {
     let (_, guide) = file("chain_advice.gdl");
     let queries = guide.queries();
@@ -312,7 +392,7 @@ fn bindings_become_queries_and_rows_instances() {
     assert_eq!(trace["rules"][0]["conditions"][0]["variables"][0], json!({"variable": "gt0005", "name": "Score", "value": "9"}));
     let queries =
         vec![output::QueryRun { id: "gt0004".into(), aql: queries[0].aql.clone(), time: 1.0, value: vec![("gt0005".into(), Value::Count(9))] }];
-    let response = output::response(&guide, vec![output::EhrRun { ehr_id: "e1".into(), run, queries }], 1, 2.0);
+    let response = output::response(&guide, vec![output::EhrRun { ehr_id: "e1".into(), run, queries }], 2.0);
     let response = serde_json::to_value(&response).unwrap();
     let details = &response["execution_details"];
     assert_eq!(details["rules_executed"], json!(["gt0008"]));
@@ -456,17 +536,33 @@ fn each(aql: &str, ehr_id: Option<&str>, batch: &Batch, visit: &mut dyn FnMut(&[
 }
 
 fn asked(aql: &str, ehr_id: Option<&str>, push: &mut dyn FnMut(&mut aqlite::aql::Run<'_>)) -> ResultSet {
+    run_plan(&plan(aql, ehr_id), push)
+}
+
+fn plan(aql: &str, ehr_id: Option<&str>) -> Plan {
     let parameters = ehr_id.map(|id| ("ehr_id".to_owned(), Parameter::Text(id.to_owned()))).into_iter().collect();
-    let plan =
-        prepare(aql, &parameters, &QueryOptions { ehr: ehr_id, ..QueryOptions::default() }).unwrap_or_else(|p| panic!("{}", p[0].one_line(aql)));
+    prepare(aql, &parameters, &QueryOptions { ehr: ehr_id, ..QueryOptions::default() }).unwrap_or_else(|p| panic!("{}", p[0].one_line(aql)))
+}
+
+fn run_plan(plan: &Plan, push: &mut dyn FnMut(&mut aqlite::aql::Run<'_>)) -> ResultSet {
     let go_on = || false;
-    let mut run = aqlite::aql::Run::new(&plan, "2030-01-01T00:00:00Z", Budget::default(), &go_on);
+    let mut run = aqlite::aql::Run::new(plan, "2030-01-01T00:00:00Z", Budget::default(), &go_on);
     push(&mut run);
     run.finish().unwrap()
 }
 
+/// What a guide reads of these EHRs, queryable or not, in one pass.
+fn population_of<'g>(guide: &'g CompiledGuide, ehrs: &[String], batch: &Batch, now: Moment) -> gdl::Population<'g> {
+    let mut population = gdl::Population::new(guide, now, Options { trace: true, ..Options::default() });
+    let queries: Vec<String> = population.queries().iter().map(|query| query.population_aql.clone()).collect();
+    for (index, query) in queries.iter().enumerate() {
+        run_plan(&plan(query, None).among(ehrs), &mut |run| assert!(run.push_each(batch, &mut |row| population.add(index, row))));
+    }
+    population
+}
+
 /// From generated compositions through the queries of a guide to its results, beside the independent truth; all EHRs in
-/// one pass give what each gives alone.
+/// one pass, and some, give what each gives alone.
 #[test]
 fn a_guide_runs_on_generated_records() {
     let generator = Generator::new(11, 40, 600);
@@ -480,6 +576,10 @@ fn a_guide_runs_on_generated_records() {
         for (index, query) in queries.iter().enumerate() {
             each(&query.population_aql, None, &batch, &mut |row| population.add(index, row));
         }
+        let ids: Vec<String> = (0..generator.ehrs()).map(|ehr| generator.ehr(ehr).ehr_id).collect();
+        let some = [1, 3, 17].map(|step| ids.iter().step_by(step).cloned().collect::<Vec<String>>());
+        let mut named = some.each_ref().map(|ehrs| population_of(&guide, ehrs, &batch, now));
+        named.iter().zip(&some).for_each(|(population, ehrs)| assert!(population.ehr_ids().iter().all(|id| ehrs.contains(id))));
         for ehr in 0..generator.ehrs() {
             let id = generator.ehr(ehr).ehr_id;
             let mut instances = vec![Vec::new(); guide.guide().bindings.len()];
@@ -488,6 +588,9 @@ fn a_guide_runs_on_generated_records() {
             }
             if generator.ehr(ehr).is_queryable {
                 assert_eq!(population.instances(&id), instances, "{id}");
+            }
+            for (population, _) in named.iter_mut().zip(&some).filter(|(_, ehrs)| ehrs.contains(&id)) {
+                assert_eq!(population.instances(&id), instances, "{id} among others");
             }
             let run = run(&guide, &instances, "2030-01-01T00:00:00Z");
             fired += run.fired.len();

@@ -32,7 +32,7 @@ fn two_writers_share_one_truth() {
     done(two.commit(Draft { archetype: PULSE, ..Draft::composition("b", 1) }.commit()));
     for reader in [one, two, database.repository()] {
         assert!(done(reader.version(EHR, "a", Which::Latest)).expect("latest").packed.to_json().contains("of one"));
-        assert_eq!(found(&reader, &Scan { ehr: Some(EHR.into()), ..compositions() }), ["a::2", "b::1"]);
+        assert_eq!(found(&reader, &Scan { ehrs: Some(vec![EHR.into()]), ..compositions() }), ["a::2", "b::1"]);
         assert_eq!(found(&reader, &compositions()), ["a::2", "b::1"]);
     }
 }
@@ -43,7 +43,7 @@ fn a_warm_repository_needs_one_round_trip() {
     let store = database.repository();
     done(store.commit(creation(EHR, None)));
     done(store.commit(Draft::composition("a", 1).commit()));
-    let scan = Scan { ehr: Some(EHR.into()), archetypes: holding(PRESSURE), ..compositions() };
+    let scan = Scan { ehrs: Some(vec![EHR.into()]), archetypes: holding(PRESSURE), ..compositions() };
     assert_eq!(found(&store, &scan), ["a::1"]);
     database.trips();
     assert_eq!(found(&store, &scan), ["a::1"]);
@@ -112,13 +112,14 @@ fn pruning_leaves_out_only_what_cannot_match() {
     let (store, memory) = (database.repository(), Memory::new());
     let archetypes = fill(&[&|commit| done(store.commit(commit)), &|commit| done(memory.commit(commit))]);
     let reader = database.repository();
-    let flags = (0..8).map(|bits| (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0));
-    for (all_versions, whole_ehrs, one) in flags {
-        let ehr = one.then(|| "00000007-0000-4000-8000-000000000000".to_owned());
-        let whole = Scan { all_versions, whole_ehrs, ehr, ..compositions() };
+    let named = |numbers: &[u32]| numbers.iter().map(|n| format!("{n:08}-0000-4000-8000-000000000000")).collect::<Vec<String>>();
+    let cases = (0..12).map(|case| (case & 1 != 0, case & 2 != 0, [None, Some(named(&[7])), Some(named(&[12, 99, 3, 7]))][case >> 2].clone()));
+    for (all_versions, whole_ehrs, ehrs) in cases {
+        let by_ehr = whole_ehrs || ehrs.as_ref().is_some_and(|ehrs| ehrs.len() > 1);
+        let whole = Scan { all_versions, whole_ehrs, ehrs, ..compositions() };
         let everything = found(&reader, &whole);
         let expected = found(&memory, &whole);
-        match whole_ehrs {
+        match by_ehr {
             false => assert_eq!(everything, expected),
             true => assert_eq!(everything.iter().collect::<BTreeSet<_>>(), expected.iter().collect::<BTreeSet<_>>()),
         }
@@ -241,7 +242,7 @@ fn population_queries_use_the_index_of_profiles() {
     found(&store, &Scan { archetypes: holding(CUFF), ..compositions() });
     let plan = database.last_plan();
     assert!(plan.contains("USING INDEX version_by_profile (profile=? AND rowid>? AND rowid<?)"), "{plan}");
-    found(&store, &Scan { ehr: Some(EHR.into()), ..compositions() });
+    found(&store, &Scan { ehrs: Some(vec![EHR.into()]), ..compositions() });
     let plan = database.last_plan();
     assert!(plan.contains("USING INDEX version_by_ehr (ehr=?"), "{plan}");
 }

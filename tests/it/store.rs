@@ -274,7 +274,7 @@ fn a_deleted_object_keeps_its_past<R: Repository>(store: &R) {
     done(store.commit(Draft { deletes: true, ..Draft::composition("a", 2) }.commit()));
     assert!(done(store.version(EHR, "a", Which::Latest)).expect("latest").is_deletion());
     assert!(!done(store.version(EHR, "a", Which::At(&time(1)))).expect("first").is_deletion());
-    assert_eq!(found(store, &Scan { ehr: Some(EHR.into()), kinds: vec![ObjectKind::Composition], ..Scan::default() }), Vec::<String>::new());
+    assert_eq!(found(store, &Scan { ehrs: Some(vec![EHR.into()]), kinds: vec![ObjectKind::Composition], ..Scan::default() }), Vec::<String>::new());
 }
 
 fn a_stale_writer_changes_nothing<R: Repository>(store: &R) {
@@ -369,7 +369,7 @@ fn a_status_changes_the_flags_of_its_ehr<R: Repository>(store: &R) {
     done(store.commit(creation(OTHER, Some("p1"))));
     assert_eq!(done(store.ehr_by_subject("p9", "hospital")).map(|e| e.ehr_id), Some(EHR.into()));
     assert_eq!(found(store, &Scan { kinds: vec![ObjectKind::EhrStatus], ..Scan::default() }), [format!("status-{OTHER}::1")]);
-    let one = Scan { ehr: Some(EHR.into()), kinds: vec![ObjectKind::EhrStatus], ..Scan::default() };
+    let one = Scan { ehrs: Some(vec![EHR.into()]), kinds: vec![ObjectKind::EhrStatus], ..Scan::default() };
     assert!(found(store, &one).is_empty());
     assert_eq!(found(store, &Scan { unqueryable: true, ..one }), [format!("status-{EHR}::2")]);
 }
@@ -492,7 +492,7 @@ pub fn found<R: Repository>(store: &R, scan: &Scan) -> Vec<String> {
     let mut found = Vec::new();
     done(store.scan(scan, &mut |batch| {
         let wanted = |doc: &aqlite::document::Doc| {
-            let ehr = batch.ehr(doc.ehr).filter(|e| scan.ehr.as_ref().is_none_or(|id| e.ehr_id == *id));
+            let ehr = batch.ehr(doc.ehr).filter(|e| scan.ehrs.as_ref().is_none_or(|ids| ids.contains(&e.ehr_id)));
             ehr.is_some_and(|e| e.is_queryable || scan.unqueryable)
                 && scan.kinds.contains(&doc.row.kind)
                 && (scan.all_versions || (doc.row.latest && !doc.row.deleted))
@@ -508,7 +508,7 @@ pub fn found<R: Repository>(store: &R, scan: &Scan) -> Vec<String> {
 fn ehrs<R: Repository>(store: &R, scan: &Scan) -> Vec<String> {
     let mut found = Vec::new();
     done(store.scan(scan, &mut |batch: &Batch| {
-        let wanted = batch.ehrs().filter(|(_, e)| scan.ehr.as_ref().is_none_or(|id| e.ehr_id == *id));
+        let wanted = batch.ehrs().filter(|(_, e)| scan.ehrs.as_ref().is_none_or(|ids| ids.contains(&e.ehr_id)));
         found.extend(wanted.map(|(_, e)| e.ehr_id.clone()));
         true
     }));
@@ -526,10 +526,10 @@ fn a_scan_sends_what_is_asked_for<R: Repository>(store: &R) {
     let base = Scan { kinds: vec![ObjectKind::Composition], whole_ehrs: false, empty_ehrs: false, ..Scan::default() };
     assert_eq!(found(store, &base), ["b::1", "a::2"]);
     assert_eq!(found(store, &Scan { all_versions: true, ..base.clone() }), ["a::1", "b::1", "c::1", "a::2", "c::2"]);
-    let one = Scan { ehr: Some(EHR.into()), ..base.clone() };
+    let one = Scan { ehrs: Some(vec![EHR.into()]), ..base.clone() };
     assert_eq!(found(store, &one), ["a::2"]);
     assert_eq!(found(store, &Scan { all_versions: true, ..one.clone() }), ["a::1", "c::1", "a::2", "c::2"]);
-    assert_eq!(found(store, &Scan { ehr: Some("unknown".into()), ..base.clone() }), Vec::<String>::new());
+    assert_eq!(found(store, &Scan { ehrs: Some(vec!["unknown".into()]), ..base.clone() }), Vec::<String>::new());
     assert_eq!(ehrs(store, &Scan { kinds: Vec::new(), empty_ehrs: true, ..base.clone() }), [EHR, OTHER]);
     assert_eq!(ehrs(store, &Scan { kinds: Vec::new(), empty_ehrs: true, ..one }), [EHR]);
     let mut grouped = found(store, &Scan { whole_ehrs: true, ..base });

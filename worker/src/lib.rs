@@ -67,8 +67,8 @@ async fn fetch(request: web_sys::Request, env: Env, _context: Context) -> Result
             response
         }
     };
-    if service::pieces(&read) && request.body().is_some() {
-        if let Ok(response) = pieces::answer(read.clone(), request, limit, ask).await {
+    if let Some(size) = service::piece(&mut read, Runtime.now()).filter(|_| request.body().is_some()) {
+        if let Ok(response) = pieces::answer(read.clone(), request, (size, limit), ask).await {
             return Ok(response);
         }
     } else if let Ok(body) = http::body(request, read.header("Content-Length"), limit).await {

@@ -5,8 +5,8 @@ use futures_util::{StreamExt, stream};
 use std::future::Future;
 use worker::{ByteStream, Request, Response, Result, web_sys};
 
-/// Bytes of a piece, about.
-const PIECE: usize = 4_000_000;
+/// Bytes that are read ahead of what is answered.
+const AHEAD: usize = 4_000_000;
 
 /// A body on its way.
 struct Pieces {
@@ -16,36 +16,42 @@ struct Pieces {
     /// The number of the line that the buffer begins with.
     line: u64,
     ended: bool,
+    /// Bytes of a piece at most, unless a line is longer.
+    size: usize,
+    /// Bytes of a line at most.
+    limit: usize,
 }
 
 impl Pieces {
-    /// Whole lines of at most `limit` bytes together, and the number of the first of them; nothing at the end. A longer line is
-    /// refused by its length.
-    async fn next(&mut self, limit: usize) -> Result<Option<(u64, Vec<u8>)>> {
-        let is_short = |buffer: &[u8]| buffer.len() < PIECE.min(limit) || (!buffer.contains(&b'\n') && buffer.len() <= limit);
+    /// Whole lines, and the number of the first of them; nothing at the end. A line that is too long is refused by its length.
+    async fn next(&mut self) -> Result<Option<(u64, Vec<u8>)>> {
+        let (size, limit) = (self.size, self.limit);
+        let is_short = |buffer: &[u8]| buffer.len() <= AHEAD.min(limit) || (!buffer.contains(&b'\n') && buffer.len() <= limit);
         while !self.ended && is_short(&self.buffer) {
             match self.chunks.next().await {
                 Some(chunk) => self.buffer.extend_from_slice(&chunk?),
                 None => self.ended = true,
             }
         }
-        let (all, last) = (self.buffer.len(), self.buffer.iter().take(limit).rposition(|b| *b == b'\n'));
-        let rest = self.buffer.split_off(if self.ended && all <= limit { all } else { last.map_or(all, |at| at + 1) });
+        let (all, is_end) = (self.buffer.len(), |b: &u8| *b == b'\n');
+        let last = || self.buffer.iter().take(size).rposition(is_end).or_else(|| self.buffer.iter().position(is_end));
+        let end = if self.ended && all <= size { all } else { last().map_or(all, |at| at + 1) };
+        let rest = self.buffer.split_off(end);
         let (piece, first) = (std::mem::replace(&mut self.buffer, rest), self.line);
         self.line += piece.iter().filter(|b| **b == b'\n').count() as u64;
         Ok((!piece.is_empty()).then_some((first, piece)))
     }
 }
 
-/// Answers a request piece by piece; the first answer decides about the status.
-pub async fn answer<A, F>(head: service::Request, request: web_sys::Request, limit: usize, mut ask: A) -> Result<web_sys::Response>
+/// Answers a request piece by piece, of `size` bytes each; the first answer decides about the status.
+pub async fn answer<A, F>(head: service::Request, request: web_sys::Request, (size, limit): (usize, usize), mut ask: A) -> Result<web_sys::Response>
 where
     A: FnMut(service::Request) -> F + 'static,
     F: Future<Output = service::Response>,
 {
     let line = head.query_value("first").and_then(|first| first.parse().ok()).unwrap_or(1);
-    let mut pieces = Pieces { chunks: Request::from(request).stream()?, buffer: Vec::new(), line, ended: false };
-    let (_, body) = pieces.next(limit).await?.unwrap_or_default();
+    let mut pieces = Pieces { chunks: Request::from(request).stream()?, buffer: Vec::new(), line, ended: false, size: size.min(limit), limit };
+    let (_, body) = pieces.next().await?.unwrap_or_default();
     let first = ask(service::Request { body, ..head.clone() }).await;
     if first.status != 200 || (pieces.ended && pieces.buffer.is_empty()) {
         return super::http::write(first);
@@ -53,7 +59,7 @@ where
     let (headers, begun) = (super::http::headers(&first)?, first.body);
     let rest = stream::try_unfold(Some((pieces, ask, head)), move |state| async move {
         let Some((mut pieces, mut ask, head)) = state else { return Ok(None) };
-        let Some((line, body)) = pieces.next(limit).await? else { return Ok::<_, worker::Error>(None) };
+        let Some((line, body)) = pieces.next().await? else { return Ok::<_, worker::Error>(None) };
         let mut piece = service::Request { body, ..head.clone() };
         piece.query.retain(|(key, _)| key != "first");
         piece.query.push((String::from("first"), line.to_string()));

@@ -117,7 +117,7 @@ impl<'p> Run<'p> {
             let last_ehr = LastEhr::default();
             let all = 0..batch.len() as u32;
             let done = match Anchors::of(self.plan).filter(|_| !self.budget.plain) {
-                Some(anchors) if self.output.missing(self.plan).is_some() && self.plan.scan().ehr.is_none() => {
+                Some(anchors) if self.output.missing(self.plan).is_some() && self.plan.scan().ehrs.is_none() => {
                     self.by_slices(batch, &anchors, &last_ehr)
                 }
                 Some(anchors) => match self.by_template(batch, &anchors, None) {
@@ -195,29 +195,25 @@ impl<'p> Run<'p> {
         self.output.is_full(self.plan)
     }
 
-    /// The EHR that the query is about, when it is about one: `Some(None)` when the batch does not hold it.
-    fn only_ehr(&self, batch: &Batch) -> Option<Option<u32>> {
-        let wanted = self.plan.scan().ehr.as_deref()?;
-        Some(batch.ehr_number(wanted))
-    }
-
     /// The documents with some numbers, or all of the EHR that the query is about.
     fn each_document(&mut self, batch: &Batch, slice: Range<u32>, last_ehr: &LastEhr) -> ControlFlow<()> {
-        match self.only_ehr(batch) {
-            Some(None) => ControlFlow::Continue(()),
-            Some(Some(ehr)) => batch.docs_of(ehr).iter().filter_map(|d| batch.doc(*d)).try_for_each(|doc| self.document(batch, doc, last_ehr)),
-            None => {
-                for (i, doc) in batch.docs().get(slice.start as usize..slice.end as usize).unwrap_or_default().iter().enumerate() {
-                    if i % 1024 == 0 && (self.stopped)() {
-                        return self.fail(QueryError::Stopped);
-                    }
-                    if batch.ehr(doc.ehr).is_some_and(|e| e.is_queryable) {
-                        self.document(batch, doc, last_ehr)?;
-                    }
-                }
-                ControlFlow::Continue(())
+        let ehrs = self.plan.scan().ehrs_in(batch);
+        if let Some([only]) = ehrs.as_deref() {
+            return batch.docs_of(*only).iter().filter_map(|d| batch.doc(*d)).try_for_each(|doc| self.document(batch, doc, last_ehr));
+        }
+        let takes_part = |ehr: u32| match &ehrs {
+            Some(ehrs) => ehrs.binary_search(&ehr).is_ok(),
+            None => batch.ehr(ehr).is_some_and(|row| row.is_queryable),
+        };
+        for (i, doc) in batch.docs().get(slice.start as usize..slice.end as usize).unwrap_or_default().iter().enumerate() {
+            if i % 1024 == 0 && (self.stopped)() {
+                return self.fail(QueryError::Stopped);
+            }
+            if takes_part(doc.ehr) {
+                self.document(batch, doc, last_ehr)?;
             }
         }
+        ControlFlow::Continue(())
     }
 
     fn document(&mut self, batch: &Batch, doc: &Doc, last_ehr: &LastEhr) -> ControlFlow<()> {
@@ -230,15 +226,14 @@ impl<'p> Run<'p> {
     }
 
     fn each_ehr(&mut self, batch: &Batch, last_ehr: &LastEhr) -> ControlFlow<()> {
-        match self.only_ehr(batch) {
-            Some(ehr) => ehr.map_or(ControlFlow::Continue(()), |ehr| self.bind(batch, ehr, Parent::Ehr(ehr), last_ehr)),
-            None => batch.ehrs().filter(|(_, row)| row.is_queryable).try_for_each(|(ehr, _)| {
-                if (self.stopped)() {
-                    return self.fail(QueryError::Stopped);
-                }
-                self.bind(batch, ehr, Parent::Ehr(ehr), last_ehr)
-            }),
-        }
+        let queryable = || batch.ehrs().filter(|(_, row)| row.is_queryable).map(|(ehr, _)| ehr).collect();
+        let ehrs: Vec<u32> = self.plan.scan().ehrs_in(batch).unwrap_or_else(queryable);
+        ehrs.into_iter().try_for_each(|ehr| {
+            if (self.stopped)() {
+                return self.fail(QueryError::Stopped);
+            }
+            self.bind(batch, ehr, Parent::Ehr(ehr), last_ehr)
+        })
     }
 
     fn bind(&mut self, batch: &Batch, ehr: u32, parent: Parent<'_>, last_ehr: &LastEhr) -> ControlFlow<()> {

@@ -1,4 +1,4 @@
-//! Which fragments of a batch a run by templates looks at: those of all living documents, or those of one EHR.
+//! Which fragments of a batch a run by templates looks at: those of all living documents, or those of some EHRs.
 
 use super::anchors::Anchors;
 use super::bind::is_current;
@@ -31,6 +31,12 @@ impl<'b> Scope<'b> {
         let Some(documents) = Scope::documents(plan, batch) else {
             let is_in = |number: u32| slice.as_ref().is_none_or(|slice| slice.contains(&number));
             let flagged = (0..).zip(batch.docs()).zip(batch.live());
+            if let Some(ehrs) = plan.scan().ehrs_in(batch) {
+                let mut passes = passes;
+                let mut named =
+                    |doc: &Doc| is_current(doc) && ehrs.binary_search(&doc.ehr).is_ok() && passes.as_mut().is_none_or(|passes| passes(doc));
+                return Scope::Flagged(flagged.map(|((i, doc), _)| is_in(i) && named(doc)).collect(), slice);
+            }
             let filtered = |passes: &mut dyn FnMut(&Doc) -> bool| flagged.map(|((i, doc), live)| *live && is_in(i) && passes(doc)).collect();
             let flags = passes.map_or(Cow::Borrowed(batch.live()), |passes| Cow::Owned(filtered(passes)));
             return Scope::Flagged(flags, slice);
@@ -48,7 +54,7 @@ impl<'b> Scope<'b> {
 
     /// The documents of the EHR that a plan is about, when it is about one.
     pub fn documents(plan: &Plan, batch: &'b Batch) -> Option<&'b [u32]> {
-        let ehr = plan.scan().ehr.as_deref()?;
+        let ehr = plan.scan().ehr()?;
         Some(batch.ehr_number(ehr).map_or(&[], |number| batch.docs_of(number)))
     }
 

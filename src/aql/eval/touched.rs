@@ -67,7 +67,8 @@ impl Touched {
         self.ehrs += batch.ehrs().count();
         self.documents += batch.len();
         let wanted = |kind, latest: bool, deleted: bool| scan.kinds.contains(&kind) && (scan.all_versions || (latest && !deleted));
-        let of_ehr = |doc: &Doc| scan.ehr.as_deref().is_none_or(|ehr| batch.ehr_number(ehr) == Some(doc.ehr));
+        let ehrs = scan.ehrs_in(batch);
+        let of_ehr = |doc: &Doc| ehrs.as_ref().is_none_or(|ehrs| ehrs.contains(&doc.ehr));
         self.scanned += batch.docs().iter().filter(|d| wanted(d.row.kind, d.row.latest, d.row.deleted) && of_ehr(d)).count();
         self.shapes += batch.tables().len();
         let mut classes = Vec::new();

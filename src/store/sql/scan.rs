@@ -24,7 +24,8 @@ const BOUNDS: &str = "SELECT (SELECT coalesce(max(id), 0) FROM version) AS versi
     (SELECT value FROM meta WHERE name = 'revision') AS revision";
 
 /// `?1` matching profiles, `?2` the last judged one, `?3` all versions, `?4` behind this id, `?5` up to this id, `?6` the newest
-/// version of the scan, `?7` most rows, `?8` whether EHRs may be unqueryable; for one EHR `?9` its id.
+/// version of the scan, `?7` most rows, `?8` whether EHRs may be unqueryable; for named EHRs `?9` the id of
+/// the one, or the ids of some.
 macro_rules! page {
     ($from:literal, $condition:literal, $rest:literal) => {
         concat!(
@@ -44,6 +45,12 @@ const OF_EHR: &str = page!(
     "ehr e LEFT JOIN version v ON v.ehr = e.id AND v.id > ?4 AND v.id <= ?5",
     "(v.profile > ?2 OR v.profile IN (SELECT value FROM json_each(?1)))",
     " WHERE e.ehr_id = ?9 AND e.id > 0 AND (e.is_queryable OR ?8) ORDER BY v.id LIMIT ?7"
+);
+/// Some EHRs with their documents.
+const OF_EHRS: &str = page!(
+    "json_each(?9) s CROSS JOIN ehr e LEFT JOIN version v ON v.ehr = e.id AND v.id <= ?6",
+    "v.profile IN (SELECT value FROM json_each(?1))",
+    " WHERE e.ehr_id = s.value AND e.id > 0 AND (e.is_queryable OR ?8) ORDER BY e.id, v.id LIMIT ?7"
 );
 /// EHRs of a range of ids with their documents.
 const BY_EHR: &str = page!(
@@ -91,9 +98,9 @@ struct Stored {
 
 impl<S: Sql> SqlRepository<S> {
     pub(super) async fn send(&self, scan: &Scan, sink: Sink<'_>) -> Result<u64, StoreError> {
-        match &scan.ehr {
+        match scan.ehr() {
             Some(ehr_id) => self.send_ehr(scan, ehr_id, sink).await,
-            None => self.send_population(scan, sink).await,
+            None => self.send_many(scan, sink).await,
         }
     }
 
@@ -125,22 +132,29 @@ impl<S: Sql> SqlRepository<S> {
         }
     }
 
-    async fn send_population(&self, scan: &Scan, sink: Sink<'_>) -> Result<u64, StoreError> {
+    /// Those EHRs that the scan names, else all: by EHR where that is asked for, else by document.
+    async fn send_many(&self, scan: &Scan, sink: Sink<'_>) -> Result<u64, StoreError> {
         let mut answers = self.batch(vec![self.catalogue.ask_news(), Statement::new(BOUNDS)]).await?.into_iter();
         self.catalogue.take_news(answers.next().unwrap_or_default())?;
         let bounds = Bounds::of(answers.next().unwrap_or_default())?;
         let matching = self.catalogue.matching(scan);
-        let by_ehr = scan.whole_ehrs || scan.empty_ehrs;
+        let by_ehr = scan.ehrs.is_some() || scan.whole_ehrs || scan.empty_ehrs;
         if matching.profiles.is_empty() && !scan.empty_ehrs {
             return Ok(bounds.revision);
         }
-        let query = if by_ehr { BY_EHR } else { BY_PROFILE };
-        let end = if by_ehr { bounds.ehr } else { bounds.version };
+        let (query, end) = match &scan.ehrs {
+            Some(ehrs) => (OF_EHRS, ehrs.len() as u64),
+            None if by_ehr => (BY_EHR, bounds.ehr),
+            None => (BY_PROFILE, bounds.version),
+        };
         let mut pace = if by_ehr { Pace { range: 16, rows: NO_BOUND } } else { Pace { range: PAGE_ROWS, rows: PAGE_ROWS / 4 } };
         let mut after = 0;
         while after < end {
             let until = (after + pace.range).min(end);
-            let lines = lines(self.rows(page(query, scan, &matching, (after, until), bounds, pace.rows)).await?)?;
+            let page = page(query, scan, &matching, (after, until), bounds, pace.rows);
+            let named = scan.ehrs.as_ref().map(|ehrs| json_list(ehrs.get(after as usize..until as usize).unwrap_or_default()));
+            let page = if let Some(named) = named { page.bind(named) } else { page };
+            let lines = lines(self.rows(page).await?)?;
             let full = lines.len() as u64 == pace.rows;
             let reached = if full { lines.last().and_then(|l| l.doc.as_ref()).map_or(until, |doc| doc.row.ordinal) } else { until };
             pace.learn(&lines, reached - after, by_ehr);
