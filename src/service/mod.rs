@@ -80,7 +80,6 @@ mod value_set;
 mod versioned;
 
 pub use admin::Loaded;
-pub use bulk::pieces;
 pub use bulk::piece;
 pub use http::{Request, Response};
 pub use openapi::openapi;
