@@ -138,6 +138,8 @@ fn fixtures_are_run_and_checked() {
     assert_eq!((&told["cases"][1]["passed"], &told["cases"][1]["line"]), (&json!(true), &json!(15)));
     let at_a_time = Suite::read(&format!("current_datetime: 2024-01-01T00:00:00Z\n{FIXTURE}")).unwrap();
     assert_eq!(at_a_time.lint(&guide)[0].code, "GDL0513");
+    let twice = Suite::read(&FIXTURE.replace("gt0099: 5", "gt0010: 71,kg")).unwrap();
+    assert_eq!(twice.lint(&guide)[2].code, "GDL0515");
     let other = Suite::read(&FIXTURE.replace("Form.v1", "Other.v1")).unwrap();
     assert_eq!(other.lint(&guide)[0].code, "GDL0510");
     for (text, code) in [("a: b", "GDL0502"), ("guidelines:\n  1: x\n", "GDL0502"), ("a: [", "GDL0501")] {
