@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             "ehr" => one_ehr(200)?,
             "population" => population(&loaded(compositions()?, Extras::None)?),
             "steps" => steps(),
-            "guides" => guides(Some(Path::new(value)).filter(|path| path.is_dir())),
+            "guides" => guides(Some(Path::new(value)).filter(|path| path.join("gdl/cases.jsonl").is_file())),
             _ => return Err(format!("`{word}` is none of beside, questions, uneven, ehr, population, steps, guides").into()),
         }
         Ok(())

@@ -3,7 +3,7 @@
 
 use crate::figures::{Measured, short};
 use crate::options::Options;
-use crate::process::{cargo, command, root, run_keeping};
+use crate::process::{cargo, command, corpus, run_keeping};
 use crate::tools::{WASI, browser, npm_packages, target};
 use crate::{bundle, readme, sample};
 
@@ -40,7 +40,7 @@ fn kept(file: &str) -> Result<Vec<String>, String> {
 /// What needs no host but Node.
 fn core(options: &Options, compositions: &str, measured: &mut Measured) -> Result<(), String> {
     let asked = |what: &str| format!("{what}={compositions}");
-    let corpus = corpus(options.given("corpus")).unwrap_or_default();
+    let corpus = corpus(options.given("corpus"))?.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
     let guides = format!("guides={corpus}");
     let wasm = [asked("questions"), "ehr".to_owned(), "steps".to_owned(), guides.clone()];
     let mut native = vec!["steps".to_owned(), guides, asked("population"), "ehr".to_owned(), "questions=10000".to_owned()];
@@ -76,8 +76,8 @@ fn page(options: &Options, compositions: &str, measured: &mut Measured) -> Resul
     bundle::all()?;
     let mut node = command("node", &["--no-warnings", "benches/page/measure.mjs", "--compositions", compositions]);
     node.env("CHROMIUM", browser()?.chromium);
-    if let Some(corpus) = corpus(options.given("corpus")) {
-        node.args(["--templates", &format!("{corpus}/rm/opt")]);
+    if let Some(corpus) = corpus(options.given("corpus"))? {
+        node.arg("--templates").arg(corpus.join("rm/opt"));
     }
     let (lines, outcome) = run_keeping(&mut node, is_measure);
     measured.take(&lines);
@@ -103,13 +103,6 @@ fn program(in_wasm: bool, name: &str, args: &[impl AsRef<str>], corpus: &str) ->
 
 fn is_measure(line: &str) -> bool {
     line.contains(" = ")
-}
-
-/// The corpus whose guides are run: the named one, that of `AQLITE_CORPUS`, or none.
-fn corpus(named: Option<&str>) -> Option<String> {
-    let named = named.map(str::to_owned).or_else(|| std::env::var("AQLITE_CORPUS").ok())?;
-    let path = root().join(named).canonicalize().ok()?;
-    Some(path.to_string_lossy().into_owned())
 }
 
 /// The layouts of SQLite: key and heading.

@@ -5,8 +5,6 @@ use std::process::Command;
 use crate::options::Options;
 use crate::{process, readme};
 
-const DEFAULT_CORPUS: &str = "../shared/corpus";
-
 pub fn run(args: &[String]) -> Result<(), String> {
     let options = Options::read(args, &["corpus", "via"], &["readme"])?;
     let area_of = |suite: &str| suite.split('.').next().unwrap_or_default().to_owned();
@@ -45,19 +43,13 @@ pub fn command() -> Command {
     process::cargo(&["test", "--quiet", "--profile", "checked", "--test", "conformance", "--"])
 }
 
-/// The corpus that `AQLITE_CORPUS` names or that lies beside the project, as arguments. One that is named must exist;
-/// without a name, a missing one is skipped loudly.
+/// The corpus as arguments; a missing one that nothing names is skipped loudly.
 pub fn corpus_argument() -> Result<Vec<String>, String> {
-    let named = std::env::var("AQLITE_CORPUS").ok();
-    let folder = process::root().join(named.as_deref().unwrap_or(DEFAULT_CORPUS));
-    match (folder.canonicalize().ok().filter(|path| path.is_dir()), named) {
-        (Some(path), _) => Ok(vec!["--corpus".to_owned(), path.to_string_lossy().into_owned()]),
-        (None, Some(named)) => Err(format!("AQLITE_CORPUS names `{named}`, which does not exist")),
-        (None, None) => {
-            println!("WARNING: no corpus at {DEFAULT_CORPUS}, and AQLITE_CORPUS is not set: the tests that need it are skipped");
-            Ok(Vec::new())
-        }
-    }
+    let Some(path) = process::corpus(None)? else {
+        println!("WARNING: no corpus at {}, and AQLITE_CORPUS is not set: the tests that need it are skipped", process::DEFAULT_CORPUS);
+        return Ok(Vec::new());
+    };
+    Ok(vec!["--corpus".to_owned(), path.to_string_lossy().into_owned()])
 }
 
 #[cfg(test)]

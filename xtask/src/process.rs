@@ -10,6 +10,19 @@ pub fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_path_buf()
 }
 
+/// The corpus that lies beside the project where nothing names another.
+pub const DEFAULT_CORPUS: &str = "../shared/corpus";
+
+/// The corpus: the named one, that of `AQLITE_CORPUS`, or the one beside the project, if it is there. One that is named must exist.
+pub fn corpus(named: Option<&str>) -> Result<Option<PathBuf>, String> {
+    let named = named.map(str::to_owned).or_else(|| std::env::var("AQLITE_CORPUS").ok());
+    let folder = root().join(named.as_deref().unwrap_or(DEFAULT_CORPUS));
+    match (folder.canonicalize().ok().filter(|path| path.is_dir()), named) {
+        (None, Some(named)) => Err(format!("the corpus `{named}` does not exist")),
+        (found, _) => Ok(found),
+    }
+}
+
 /// A command that runs in the project's root.
 pub fn command(program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Command {
     let mut command = Command::new(program);

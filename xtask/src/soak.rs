@@ -1,7 +1,7 @@
 //! `cargo xtask soak`: what takes too long for every change.
 
 use crate::options::Options;
-use crate::process::{cargo, command, output_of, root, run};
+use crate::process::{cargo, command, corpus, output_of, root, run};
 use crate::{bundle, sample, tools};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,7 +26,8 @@ pub fn run_task(args: &[String]) -> Result<(), String> {
         let names: Vec<_> = OTHERS.iter().map(|(name, _)| (*name).to_owned()).chain(self::targets()?).collect();
         return Err(format!("there is no `{only}`; there are: {}", names.join(", ")));
     }
-    let corpus = corpus(options.given("corpus"));
+    // Its files are seeds too.
+    let corpus = corpus(options.given("corpus"))?;
     let mut outcomes: Vec<_> = others.into_iter().map(|(name, run)| (name.to_owned(), run(&options))).collect();
     if !targets.is_empty() {
         let fuzzer = Fuzzer::new()?;
@@ -97,12 +98,6 @@ fn targets() -> Result<Vec<String>, String> {
     let mut names: Vec<String> = entries.flatten().filter_map(|e| e.path().file_stem().map(|s| s.to_string_lossy().into_owned())).collect();
     names.sort();
     Ok(names)
-}
-
-/// The external corpus, when it is there: its files are seeds too.
-fn corpus(named: Option<&str>) -> Option<PathBuf> {
-    let named = named.map(str::to_owned).or_else(|| std::env::var("AQLITE_CORPUS").ok()).unwrap_or_else(|| "../shared/corpus".to_owned());
-    Some(root().join(named)).filter(|path| path.is_dir())
 }
 
 /// Folders with texts of the kind that a target reads.
