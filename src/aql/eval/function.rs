@@ -31,8 +31,9 @@ fn evaluate<'a>(function: Function, arguments: &[Value<'a>], now: &str) -> Optio
     Some(value)
 }
 
+/// A number that was calculated, if there is one; its zero has no sign.
 fn finite<'a>(number: f64) -> Option<Value<'a>> {
-    number.is_finite().then_some(Value::Number(number))
+    number.is_finite().then_some(Value::Number(number + 0.0))
 }
 
 /// A value as text, as CONCAT and its kin take it.

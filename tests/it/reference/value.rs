@@ -174,7 +174,7 @@ pub fn call(function: Function, arguments: &[Value], now: &str) -> Option<Value>
         })
     };
     let number = |i: usize| arguments.get(i).and_then(Value::number);
-    let numeric = |n: f64| n.is_finite().then_some(Value::Number(n));
+    let numeric = |n: f64| n.is_finite().then_some(Value::Number(if n == 0.0 { 0.0 } else { n }));
     match function {
         Function::Length => numeric(text(0)?.chars().count() as f64),
         Function::Contains => Some(Value::Boolean(at_index(&text(0)?, &text(1)?).is_some())),
