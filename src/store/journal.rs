@@ -18,7 +18,7 @@ const QUOTED: char = '\u{1f}';
 
 /// The records of some lines.
 pub(super) fn records(lines: &str) -> impl Iterator<Item = &str> {
-    lines.split([RECORD, '\n']).filter(|record| !record.is_empty())
+    lines.split('\n').flat_map(|line| line.split(RECORD)).filter(|record| !record.is_empty())
 }
 
 /// Something that a repository does.

@@ -146,6 +146,8 @@ export async function caller(page) {
     const one = { worker, answered: 0, last: 0 };
     worker.onmessage = ({ data }) => {
       const call = waiting.get(data.id);
+      // Nobody's answer: the start of the worker, and what others changed.
+      if (data.id === 0) return;
       if (data.progress) {
         if (call?.cancel) worker.postMessage({ cancel: data.id });
         return;

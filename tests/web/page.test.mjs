@@ -263,6 +263,27 @@ test("numbers are drawn over time and as a distribution, with their figures in w
       return data.some((part) => part > 0);
     });
     assert.ok(drawn, "the canvas is empty");
+    // More patients than colours: one of them is brought out, or named under the pointer.
+    const systolic = "o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value";
+    const patient = "e/ehr_status/subject/external_ref/id/value";
+    await run(page, `SELECT c/context/start_time/value AS time, ${systolic} AS systolic, ${patient} AS patient FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] WHERE ${systolic}/magnitude > 0 ORDER BY patient`);
+    await page.locator("#chart-of").selectOption({ label: "systolic over time, by patient" });
+    const names = (await page.locator("#chart-member option").allTextContents()).slice(1);
+    assert.ok(names.length > 4, names.join());
+    await page.locator("#chart-member").selectOption(names[1]);
+    await page.locator("#chart-words", { hasText: new RegExp(`^${names[1]} .mm.Hg..: \\d+ values?; `) }).waitFor();
+    const { x, y, width, height } = await page.locator(".chart-frame .u-over").boundingBox();
+    const near = async () => {
+      for (let across = 0; across < 1; across += 0.05) {
+        for (let down = 0; down < 1; down += 0.05) {
+          await page.mouse.move(x + width * across, y + height * down);
+          const text = await page.locator(".chart-near").textContent();
+          if (text) return text;
+        }
+      }
+      return "nobody";
+    };
+    assert.ok(names.includes(await near()));
     await run(page, "SELECT e/ehr_id/value AS ehr FROM EHR e");
     await page.locator("#result h3", { hasText: "Nothing to draw" }).waitFor();
   }));
@@ -570,10 +591,22 @@ test("a form of a template is filled in, told what is wrong at its fields, saved
     await temperature.locator("> summary").click();
     const event = group(temperature, "Any event");
     await event.locator("> summary").click();
-    await field(event, "Comment").locator("input").fill("felt warm");
+    await field(event.first(), "Comment").locator("input").fill("felt warm");
+    await temperature.getByRole("button", { name: "Another Any event" }).click();
+    await event.nth(1).locator("> summary").click();
+    await field(event.nth(1), "Comment").locator("input").fill("felt cold");
+    // In another language the form holds what was entered.
+    await page.selectOption("#template-language", "de");
+    await group(page.locator("#template-form"), "Körpertemperatur").waitFor();
+    const comments = () => page.locator("#template-form .form-field input").evaluateAll((all) => all.map(({ value }) => value).filter((value) => value.startsWith("felt")));
+    assert.deepEqual(await comments(), ["felt warm", "felt cold"]);
+    await page.selectOption("#template-language", "en");
+    await temperature.waitFor();
+    assert.deepEqual(await comments(), ["felt warm", "felt cold"]);
+    await field(event.nth(1), "Comment").locator("input").fill("");
     await page.click("#form-save");
     await page.locator("#form-outcome .bad", { hasText: "Not saved: one field has a problem" }).waitFor();
-    const value = field(event, "Temperature");
+    const value = field(event.first(), "Temperature");
     await value.locator(".wrong").waitFor();
     assert.equal(await value.locator("[aria-invalid]").count(), 1);
     await value.locator("input").first().fill("37.2");

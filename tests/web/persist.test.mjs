@@ -59,6 +59,20 @@ test("data sets are made, named, opened and removed", () =>
     assert.equal(await count(await caller(page)), many);
   }));
 
+test("what another tab writes is drawn here", () =>
+  onOrigin(async (page, call) => {
+    const shown = () => page.locator("#state-text").textContent();
+    const [many, { name, text, ehr }] = [await count(call), await composition(call)];
+    assert.match(await shown(), new RegExp(` ${many} compositions`));
+    await call("add", { name, text, ehr });
+    await page.locator("#state-text", { hasText: ` ${many + 1} compositions` }).waitFor();
+    await call("createSet", "Ward 9");
+    await page.locator("#state-text", { hasText: " 0 compositions" }).waitFor();
+    await settled(page);
+    await page.click("#tab-data");
+    await page.getByLabel("Name of Ward 9", { exact: true }).waitFor();
+  }));
+
 test("data sets are listed while another realm renames them", () =>
   onOrigin(async (page, call) => {
     const other = await caller(page);

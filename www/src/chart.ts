@@ -4,18 +4,27 @@ import { h } from "./dom";
 import type { Result } from "./protocol";
 import { groupings, histogram, measures, summary, type Grouping, type Measure } from "./series";
 
-/** More series than this are not told apart. */
+/** So many series have a colour of their own. */
 const SERIES = 4;
-/** Up to here points are joined: more are a cloud. */
+/** So many patients have a line of their own, all in one colour; one of them can be brought out. */
+const LINES = 100;
+/** Of them, so many points at most: more are a cloud. */
+const LINED = 5_000;
+/** Up to here points are joined where nothing tells the rows apart. */
 const JOINED = 120;
+/** Pixels from which on a line is meant by the pointer. */
+const NEAR = 24;
 const INKS = ["--chart-1", "--chart-2", "--chart-3", "--chart-4"];
 
 /** Something that can be drawn of a result. */
 interface Drawing {
   title: string;
-  draw(width: number, height: number): uPlot;
-  /** The numbers of it in words. */
-  words: string;
+  /** What can be brought out, such as one patient; empty for nothing. */
+  members: string[];
+  /** `chosen` is a member, or empty; `near` hears what is under the pointer. */
+  draw(width: number, height: number, chosen: string, near: (words: string) => void): uPlot;
+  /** The numbers of it in words, or of a member. */
+  words(chosen: string): string;
 }
 
 const digits = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
@@ -36,7 +45,7 @@ function words(measure: Measure): string {
   const { count, missing, min, median, mean, max } = summary(measure.values);
   const number = (value: number) => digits.format(value);
   const absent = missing > 0 ? `, ${number(missing)} without` : "";
-  return `${labelled(measure)}: ${number(count)} values${absent}; ${number(min)} to ${number(max)}, median ${number(median)}, mean ${number(mean)}`;
+  return `${labelled(measure)}: ${number(count)} value${count === 1 ? "" : "s"}${absent}; ${number(min)} to ${number(max)}, median ${number(median)}, mean ${number(mean)}`;
 }
 
 /** The rows of each group as a measure of their own. */
@@ -44,27 +53,57 @@ function apart(measure: Measure, { of, groups }: Grouping): Measure[] {
   return groups.map((group) => ({ ...measure, name: group || "none", values: measure.values.map((value, row) => (of[row] === group ? value : null)) }));
 }
 
+/** The rows that have a time, in the order of the time. */
+function inOrder(time: Measure): number[] {
+  const at = (row: number) => time.values[row] ?? 0;
+  return time.values.flatMap((value, row) => (value === null ? [] : [row])).sort((a, b) => at(a) - at(b));
+}
+
+function plotOverTime(width: number, height: number, time: Measure, shown: Measure[], styles: Partial<uPlot.Series>[], more: Partial<uPlot.Options> = {}): uPlot {
+  const order = inOrder(time);
+  const data = [time, ...shown].map(({ values }) => order.map((row) => values[row] ?? null)) as uPlot.AlignedData;
+  const series = shown.map((one, at): uPlot.Series => ({ label: labelled(one), width: 1.5, spanGaps: true, ...styles[at] }));
+  const units = [...new Set(shown.map(({ unit, name }) => unit || name))];
+  const axes = [axis("", { size: 44 }), axis(units.length === 1 ? (units[0] ?? "") : "", { size: 60 })];
+  return new uPlot({ width, height, tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "UTC"), series: [{ label: time.name, value: "{YYYY}-{MM}-{DD} {HH}:{mm}" }, ...series], axes, ...more }, data, document.createElement("div"));
+}
+
+function inked(name: string, more: Partial<uPlot.Series> = {}): Partial<uPlot.Series> {
+  const stroke = ink(name);
+  return { stroke, points: { show: true, size: 5, fill: stroke }, ...more };
+}
+
 /**
- * Numbers over a time, in the order of the time. A line goes through what belongs together: with a few patients each has its own, with many there
- * are points only.
+ * Numbers over a time. A line goes through what belongs together: with a few patients each has its own colour, with more its own line, with many
+ * there are points only.
  */
 function overTime(time: Measure, numbers: Measure[], groups: Grouping[]): Drawing {
   const [grouping] = groups;
   const [first] = numbers;
+  if (grouping && first && grouping.groups.length > SERIES && grouping.groups.length <= LINES && first.values.length <= LINED) return linesOverTime(time, first, grouping);
   const few = grouping && first && grouping.groups.length <= SERIES ? grouping : undefined;
   const shown = few && first ? apart(first, few) : numbers.slice(0, SERIES);
-  const order = time.values.flatMap((value, row) => (value === null ? [] : [row])).sort((a, b) => (time.values[a] ?? 0) - (time.values[b] ?? 0));
-  const data = [time, ...shown].map(({ values }) => order.map((row) => values[row] ?? null)) as uPlot.AlignedData;
-  const series = shown.map((one, at): uPlot.Series => {
-    const stroke = ink(INKS[at] ?? "--accent");
-    const joined = order.length <= JOINED && (few || !grouping) ? {} : { paths: () => null };
-    return { label: labelled(one), stroke, width: 1.5, spanGaps: true, points: { show: true, size: 5, fill: stroke }, ...joined };
-  });
-  const units = [...new Set(shown.map(({ unit, name }) => unit || name))];
-  const draw = (width: number, height: number) =>
-    new uPlot({ width, height, tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "UTC"), series: [{ label: time.name, value: "{YYYY}-{MM}-{DD} {HH}:{mm}" }, ...series], axes: [axis("", { size: 44 }), axis(units.length === 1 ? (units[0] ?? "") : "", { size: 60 })] }, data, document.createElement("div"));
+  const joined = few || (!grouping && time.values.length <= JOINED) ? {} : { paths: () => null };
+  const draw = (width: number, height: number) => plotOverTime(width, height, time, shown, shown.map((_, at) => inked(INKS[at] ?? "--accent", joined)));
   const told = few && first ? [first] : shown;
-  return { title: `${told.map(({ name }) => name).join(", ")} over ${time.name}${few ? `, by ${few.name}` : ""}`, draw, words: told.map(words).join(". ") };
+  return { title: `${told.map(({ name }) => name).join(", ")} over ${time.name}${few ? `, by ${few.name}` : ""}`, members: [], draw, words: () => told.map(words).join(". ") };
+}
+
+/** A line for each of many: the one that is chosen is brought out, the one under the pointer is named. */
+function linesOverTime(time: Measure, measure: Measure, grouping: Grouping): Drawing {
+  const lines = apart(measure, grouping).sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
+  const draw = (width: number, height: number, chosen: string, near: (words: string) => void) => {
+    // The last is drawn above the others.
+    const shown = [...lines].sort((a, b) => Number(a.name === chosen) - Number(b.name === chosen));
+    const styles = shown.map(({ name }) => (name === chosen ? inked("--chart-2", { width: 2.5 }) : inked("--chart-1", chosen ? { width: 1, alpha: 0.35 } : { width: 1 })));
+    const focused = (_: uPlot, at: number | null) => near(at === null ? "" : (shown[at - 1]?.name ?? ""));
+    return plotOverTime(width, height, time, shown, styles, { legend: { show: false }, focus: { alpha: 0.25 }, cursor: { focus: { prox: NEAR } }, hooks: { setSeries: [focused] } });
+  };
+  const told = (chosen: string) => {
+    const line = lines.find(({ name }) => name === chosen);
+    return words(line ? { ...line, values: line.values.filter((value) => value !== null) } : measure);
+  };
+  return { title: `${measure.name} over ${time.name}, by ${grouping.name}`, members: lines.map(({ name }) => name), draw, words: told };
 }
 
 /** How often which values occur. */
@@ -86,7 +125,7 @@ function distribution(measure: Measure): Drawing {
       data,
       document.createElement("div"),
     );
-  return { title: `Distribution of ${measure.name}`, draw, words: words(measure) };
+  return { title: `Distribution of ${measure.name}`, members: [], draw, words: () => words(measure) };
 }
 
 function drawings(result: Result): Drawing[] {
@@ -103,6 +142,8 @@ export function chart(result: Result): HTMLElement | null {
   const choices = drawings(result);
   if (choices.length === 0) return null;
   const select = h("select", { id: "chart-of", "aria-label": "What is drawn" }, ...choices.map(({ title }, at) => h("option", { value: at }, title)));
+  const member = h("select", { id: "chart-member", "aria-label": "What is brought out" });
+  const near = h("span", { class: "chart-near", "aria-hidden": "true" });
   const told = h("p", { class: "chart-words", id: "chart-words", "aria-live": "polite" });
   const frame = h("div", { class: "chart-frame", role: "img", "aria-labelledby": "chart-words" });
   let drawn: uPlot | undefined;
@@ -110,11 +151,20 @@ export function chart(result: Result): HTMLElement | null {
     const chosen = choices[Number(select.value)];
     if (!chosen || frame.clientWidth === 0) return;
     drawn?.destroy();
-    drawn = chosen.draw(frame.clientWidth, Math.max(220, frame.clientHeight) - 40);
+    near.textContent = "";
+    drawn = chosen.draw(frame.clientWidth, Math.max(220, frame.clientHeight) - 40, member.value, (words) => (near.textContent = words));
     frame.replaceChildren(drawn.root);
-    told.textContent = chosen.words;
+    told.textContent = chosen.words(member.value);
   };
-  select.addEventListener("change", draw);
+  const choose = () => {
+    const members = choices[Number(select.value)]?.members ?? [];
+    member.hidden = members.length === 0;
+    member.replaceChildren(h("option", { value: "" }, `all ${members.length}`), ...members.map((name) => h("option", { value: name }, name)));
+    draw();
+  };
+  choose();
+  select.addEventListener("change", choose);
+  member.addEventListener("change", draw);
   new ResizeObserver(() => draw()).observe(frame);
-  return h("div", { class: "chart" }, h("div", { class: "chart-bar" }, select), frame, told);
+  return h("div", { class: "chart" }, h("div", { class: "chart-bar" }, select, member, near), frame, told);
 }

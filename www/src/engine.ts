@@ -45,6 +45,8 @@ export interface Listener {
   starting(progress: Progress): void;
   /** Why a successor does not reach the server that its predecessor asked: the data of this browser is asked now. */
   lost(why: string): void;
+  /** The data of this browser became other data, and not by this engine. */
+  changed(): void;
 }
 
 /** Owns the worker that owns the wasm module. */
@@ -114,6 +116,7 @@ export class Engine {
 
   #answer(reply: Reply): void {
     const waiting = this.#waiting.get(reply.id);
+    if ("changed" in reply) return this.#listener.changed();
     if ("progress" in reply) {
       if (reply.id === 0) this.#listener.starting(reply.progress);
       else waiting?.progress?.progress(reply.progress);

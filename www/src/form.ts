@@ -20,7 +20,7 @@ let last = 0;
 
 function choice(options: WebOption[], language: string): Control {
   const words = (option: WebOption) => [option.ordinal, option.localizedLabels?.[language] ?? option.label ?? option.value].filter((part) => part !== undefined).join(" · ");
-  const element = h("select", {}, h("option", { value: "" }, ""), ...options.map((option) => h("option", { value: option.value }, words(option))));
+  const element = h("select", {}, h("option", { value: "" }, "not chosen"), ...options.map((option) => h("option", { value: option.value }, words(option))));
   return { element, value: () => element.value || null };
 }
 
@@ -59,16 +59,26 @@ function keyOf(node: WebNode, input: WebInput, key: string): string {
   return suffix ? `${key}|${suffix}` : key;
 }
 
+/** The place of a value: its line, and its controls by key. */
+interface Field {
+  line: HTMLElement;
+  controls: { key: string; input: WebInput; control: Control }[];
+}
+
+/** Something that is drawn when it is wanted: a closed group, or the next instance of a node. */
+interface Fold {
+  /** True when it has to be opened to get to the field of a key. */
+  hides(key: string): boolean;
+  open(): void;
+}
+
 /** A form for a template. */
 export class Form {
   readonly element: HTMLElement;
   readonly #language: string;
-  /** What each value of the form adds to the keys. */
-  readonly #values: (() => Flat)[] = [];
-  /** The fields by key. */
-  readonly #fields = new Map<string, { line: HTMLElement; control: HTMLElement }>();
-  /** The groups by key, each with what opens it. */
-  readonly #groups = new Map<string, () => void>();
+  /** The fields by the key of their node. */
+  readonly #fields = new Map<string, Field>();
+  readonly #folds: Fold[] = [];
 
   constructor({ tree }: WebTemplate, language: string) {
     this.#language = language;
@@ -77,15 +87,30 @@ export class Form {
 
   /** What was entered. */
   flat(): Flat {
-    return Object.assign({}, ...this.#values.map((read) => read())) as Flat;
+    return Object.assign({}, ...[...this.#fields.values()].map(entered)) as Flat;
+  }
+
+  /** What stands in the controls, by key. */
+  texts(): Map<string, string> {
+    const controls = [...this.#fields.values()].flatMap((field) => field.controls);
+    return new Map(controls.flatMap(({ key, control: { element } }) => (element.value === "" ? [] : [[key, element.value]])));
+  }
+
+  /** Enters what stood in the controls of another form for the same template. */
+  enter(texts: Map<string, string>): void {
+    for (const [key, text] of texts) {
+      const found = this.#field(key)?.controls.find((one) => one.key === key);
+      if (found) found.control.element.value = text;
+    }
   }
 
   /** Tells what is wrong at the fields, opens the groups around them, and gives what is wrong elsewhere. */
   tell(wrong: Misplaced[]): Misplaced[] {
-    for (const { line, control } of this.#fields.values()) {
+    for (const { line } of this.#fields.values()) {
       line.querySelector(".wrong")?.remove();
-      control.removeAttribute("aria-invalid");
-      control.removeAttribute("aria-describedby");
+      const marked = line.querySelector("[aria-invalid]");
+      marked?.removeAttribute("aria-invalid");
+      marked?.removeAttribute("aria-describedby");
     }
     const elsewhere = wrong.filter(({ key, message }) => !this.#tellAt(key, message));
     this.element.querySelector<HTMLElement>("[aria-invalid]")?.focus();
@@ -93,20 +118,23 @@ export class Form {
   }
 
   #tellAt(key: string, message: string): boolean {
-    const place = key.replace(/\|.*/, "");
-    // What opens a group may draw the next one.
-    for (let drawn = -1; drawn !== this.#groups.size; ) {
-      drawn = this.#groups.size;
-      for (const [group, open] of [...this.#groups]) if (place.startsWith(`${group}/`)) open();
-    }
-    const found = this.#fields.get(place) ?? this.#fields.get(`${place}:0`);
-    if (!found) return false;
-    if (found.control.hasAttribute("aria-invalid")) return true;
-    const told = h("small", { class: "wrong", id: `wrong-${found.control.id}` }, message);
-    found.line.append(told);
-    found.control.setAttribute("aria-invalid", "true");
-    found.control.setAttribute("aria-describedby", told.id);
+    const field = this.#field(key);
+    const element = field?.controls[0]?.control.element;
+    if (!field || !element) return false;
+    if (element.hasAttribute("aria-invalid")) return true;
+    const told = h("small", { class: "wrong", id: `wrong-${element.id}` }, message);
+    field.line.append(told);
+    element.setAttribute("aria-invalid", "true");
+    element.setAttribute("aria-describedby", told.id);
     return true;
+  }
+
+  /** The field of a key; what it stands in is opened. */
+  #field(key: string): Field | undefined {
+    const place = key.replace(/\|.*/, "");
+    // What opens a fold may draw the next one.
+    for (let fold: Fold | undefined; (fold = this.#folds.find(({ hides }) => hides(place))); ) fold.open();
+    return this.#fields.get(place) ?? this.#fields.get(`${place}:0`);
   }
 
   #children(node: WebNode, key: string): HTMLElement[] {
@@ -120,11 +148,13 @@ export class Form {
     let number = 1;
     const more = h("button", { type: "button", class: "link more" }, `Another ${label(node, this.#language)}`);
     const box = h("div", { class: "form-list" }, draw(0), more);
-    more.addEventListener("click", () => {
+    const open = () => {
       more.before(draw(number));
       number += 1;
       if (node.max > 0 && number >= node.max) more.remove();
-    });
+    };
+    more.addEventListener("click", open);
+    this.#folds.push({ open, hides: (place) => more.parentElement !== null && place.startsWith(`${key}:`) && parseInt(place.slice(key.length + 1)) >= number });
     return box;
   }
 
@@ -136,15 +166,19 @@ export class Form {
   #group(node: WebNode, key: string): HTMLElement {
     const body = h("div", { class: "form-group" });
     const details = h("details", { open: node.min > 0 }, h("summary", { title: meaning(node, this.#language) }, label(node, this.#language), required(node)), body);
+    let filled = false;
     const fill = () => {
-      if (details.open && !body.hasChildNodes()) body.append(...this.#children(node, key));
+      if (!details.open || filled) return;
+      filled = true;
+      body.append(...this.#children(node, key));
     };
     details.addEventListener("toggle", fill);
     fill();
-    this.#groups.set(key, () => {
+    const open = () => {
       details.open = true;
       fill();
-    });
+    };
+    this.#folds.push({ open, hides: (place) => !(details.open && filled) && place.startsWith(`${key}/`) });
     return details;
   }
 
@@ -159,17 +193,20 @@ export class Form {
       else element.setAttribute("aria-label", `${name}, ${input.suffix ?? input.type.toLowerCase()}`);
       if (input.suffix && controls.length > 1 && element instanceof HTMLInputElement && !element.placeholder) element.placeholder = input.suffix.replaceAll("_", " ");
     });
-    this.#values.push(() => {
-      const entered = controls.map(({ input, control: { value } }) => [input, value()] as const).filter(([, value]) => value !== null);
-      // A unit alone is no value.
-      if (entered.every(([input]) => input.suffix === "unit")) return {};
-      return Object.fromEntries(entered.map(([input, value]) => [keyOf(node, input, key), input.type === "BOOLEAN" ? value === "true" : (value as string | number)]));
-    });
     const line = h("p", { class: "form-field", title: meaning(node, this.#language) }, h("label", { for: id }, name, required(node)), h("span", { class: "form-controls" }, ...controls.map(({ control: { element } }) => element)));
-    const [first] = controls;
-    if (first) this.#fields.set(key, { line, control: first.control.element });
+    this.#fields.set(key, { line, controls: controls.map(({ input, control }) => ({ key: keyOf(node, input, key), input, control })) });
     return line;
   }
+}
+
+/** What was entered in a field. A unit alone is no value. */
+function entered({ controls }: Field): Flat {
+  const there = controls.flatMap(({ key, input, control }) => {
+    const value = control.value();
+    return value === null ? [] : [{ key, input, value }];
+  });
+  if (there.every(({ input }) => input.suffix === "unit")) return {};
+  return Object.fromEntries(there.map(({ key, input, value }) => [key, input.type === "BOOLEAN" ? value === "true" : value]));
 }
 
 function required({ min }: WebNode): HTMLElement | null {

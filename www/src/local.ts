@@ -56,11 +56,13 @@ export class Local {
     this.#kept = new Kept(this.#base, sets, async () => (await sets.current()) ?? "");
   }
 
-  /** Compiles the module and reads the data set; on a first visit it makes one. */
-  static async open(from: Files, watch: Watch = () => undefined): Promise<Local> {
+  /** Compiles the module and reads the data set; on a first visit it makes one. `changed` is called when another realm wrote. */
+  static async open(from: Files, watch: Watch = () => undefined, changed: () => void = () => undefined): Promise<Local> {
     const start = performance.now();
+    const realms = new BroadcastChannel("aqlite");
+    realms.onmessage = changed;
     // Where the browser forbids it (private windows of some), everything still works, and is forgotten at the end.
-    const files = opfs("aqlite").then((root) => DataSets.open(root ?? new MemoryRoot()));
+    const files = opfs("aqlite").then((root) => DataSets.open(root ?? new MemoryRoot(), () => realms.postMessage(null)));
     const [module, sets] = await Promise.all([init({ module_or_path: from.wasm }), files]);
     const local = new Local(from, module, sets);
     if ((await sets.current()) === null) await sets.alone(() => local.#first(watch));

@@ -26,7 +26,7 @@ let problems: Diagnostic[] = [];
 /** A server answers, not this browser. */
 let elsewhere = false;
 
-const engine = new Engine(WORKER_URL, { crashed, starting: (progress) => state("busy", told(progress)), lost: (why) => source.lost(why) });
+const engine = new Engine(WORKER_URL, { crashed, starting: (progress) => state("busy", told(progress)), lost: (why) => source.lost(why), changed });
 const results = new ResultView({
   call: () => ({ base: source.base, q: editor.text, parameters: parameters() }),
   document: (asked) => engine.call("document", asked),
@@ -133,9 +133,23 @@ function change<T>(what: string, run: () => Promise<T>): Promise<T> {
   return done;
 }
 
+/** Another tab or the Service Worker wrote what is not drawn here yet. */
+let stale = false;
+
+function changed(): void {
+  stale = true;
+  catchUp();
+}
+
+/** Draws what others wrote, once for all that they wrote meanwhile, and not before somebody looks. */
+function catchUp(): void {
+  if (!document.hidden) last = last.then(() => (stale && !elsewhere ? refresh() : undefined));
+}
+
 /** Reads what the repository holds, and draws it where it is shown. */
 async function refresh(): Promise<void> {
   const reading = (readings += 1);
+  stale = false;
   state("busy", "Loading");
   try {
     const contents = await engine.call("contents", null);
@@ -402,6 +416,7 @@ function listen(): void {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !byId("view-query").hidden && !event.defaultPrevented) void run();
   });
   addEventListener("pagehide", keepQuery);
+  document.addEventListener("visibilitychange", catchUp);
   addEventListener("hashchange", () => {
     const q = linked().get("q");
     if (q === null) return;

@@ -51,14 +51,16 @@ export class Gone extends Error {
 /** The data sets of an origin. */
 export class DataSets {
   readonly #root: Root;
+  readonly #changed: () => void;
 
-  private constructor(root: Root) {
+  private constructor(root: Root, changed: () => void) {
     this.#root = root;
+    this.#changed = changed;
   }
 
-  /** Opens the sets in a folder. Fails where a newer release has written them. */
-  static async open(root: Root): Promise<DataSets> {
-    const sets = new DataSets(root);
+  /** Opens the sets in a folder. Fails where a newer release has written them. `changed` is called after everything that may have changed them from here. */
+  static async open(root: Root, changed: () => void = () => undefined): Promise<DataSets> {
+    const sets = new DataSets(root, changed);
     await sets.#index();
     return sets;
   }
@@ -114,7 +116,7 @@ export class DataSets {
 
   /** Runs something while nobody else of this origin writes. */
   alone<T>(run: () => Promise<T>): Promise<T> {
-    return exclusively("aqlite/write", run);
+    return exclusively("aqlite/write", run).finally(this.#changed);
   }
 
   async #index(): Promise<Index> {
@@ -130,7 +132,7 @@ export class DataSets {
       const result = change(index);
       await this.#root.replace(INDEX, new TextEncoder().encode(JSON.stringify(index)));
       return result;
-    });
+    }).finally(this.#changed);
   }
 }
 

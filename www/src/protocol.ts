@@ -176,6 +176,8 @@ export type Reply =
   | { id: number; value: unknown }
   /** Of the call with this id; 0 is the start of the worker. */
   | { id: number; progress: Progress }
+  /** Another tab, or the Service Worker, changed the data of this browser. */
+  | { id: 0; changed: true }
   | { id: number; error: Failure };
 
 /** What is wrong with one key of a document in the format FLAT. */

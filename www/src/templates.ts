@@ -114,6 +114,8 @@ export class TemplateView {
   /** Shows the chosen template in a language; empty for its own. */
   async #open(language: string): Promise<void> {
     const [template, opening] = [this.#templates.value, (this.#opens += 1)];
+    // The same form in another language keeps what was entered.
+    const texts = language ? this.#entered?.texts() : undefined;
     this.#described = undefined;
     this.#entered = undefined;
     this.#outcome.replaceChildren();
@@ -125,15 +127,16 @@ export class TemplateView {
     this.#described = described;
     if (!language) this.#language.replaceChildren(...described.languages.map((one) => h("option", { value: one }, languageName(one))));
     this.#drawTree();
-    await this.#drawForm(template, opening);
+    await this.#drawForm(template, opening, texts);
   }
 
-  async #drawForm(template: string, opening: number): Promise<void> {
+  async #drawForm(template: string, opening: number, texts = new Map<string, string>()): Promise<void> {
     this.#form.replaceChildren(h("p", { class: "quiet" }, "The form is being made …"));
     try {
       const web = JSON.parse(await this.#engine.call("webTemplate", template)) as WebTemplate;
       if (opening !== this.#opens) return;
       this.#entered = new Form(web, this.#language.value);
+      this.#entered.enter(texts);
       this.#form.replaceChildren(this.#entered.element);
     } catch (error) {
       if (opening !== this.#opens) return;

@@ -10,7 +10,7 @@ declare const WASM_URL: string;
 declare const SAMPLES_URL: string;
 
 const base = new URL("./", location.href);
-const opened = Local.open({ base, wasm: fetch(new URL(WASM_URL, base)), samples: () => fetch(new URL(SAMPLES_URL, base)) }, watch(0));
+const opened = Local.open({ base, wasm: fetch(new URL(WASM_URL, base)), samples: () => fetch(new URL(SAMPLES_URL, base)) }, watch(0), () => postMessage({ id: 0, changed: true } satisfies Reply));
 
 /** The server that is asked instead of the data here. */
 let remote: Remote | null = null;
