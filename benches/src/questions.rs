@@ -3,7 +3,7 @@
 use crate::clock::{seconds, timed};
 use crate::uneven::Extras;
 use aqlite::aql::{Budget, Cell, Found, Parameter, Parameters, Plan, QueryOptions, ResultSet, Run, prepare};
-use aqlite::document::{Batch, DocRow, EhrRow, ObjectKind, Shapes, pack};
+use aqlite::document::{Batch, DocRow, EhrRow, ObjectKind, Packed, Shapes, pack};
 use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::json;
 use aqlite::rm::tree::{Kind, NodeId, Tree};
@@ -58,6 +58,7 @@ pub fn known_texts() -> HashSet<String> {
 pub fn load(generator: Generator, extras: Extras) -> Loaded {
     let known = known_texts();
     let (mut batch, shapes) = (Batch::new(), Shapes::new());
+    let (mut known_shapes, mut shape_bytes) = (HashSet::new(), 0);
     let (mut json_bytes, mut packed_bytes, mut load_ms, mut ordinal) = (0, 0, 0.0, 0u64);
     for ehr in 0..generator.ehrs() {
         let sample = generator.ehr(ehr);
@@ -77,12 +78,16 @@ pub fn load(generator: Generator, extras: Extras) -> Loaded {
                 Some(packed)
             });
             load_ms += time * 1000.0;
+            for shape in packed.iter().flat_map(Packed::shapes) {
+                if known_shapes.insert(shape.digest().to_owned()) {
+                    shape_bytes += shape.to_text().len();
+                }
+            }
             packed_bytes += packed.map_or(0, |p| p.to_text(&|_| 100, &[]).len());
         }
     }
     let ehr = (0..generator.ehrs()).max_by_key(|e| generator.compositions_of(*e).len().min(60)).unwrap_or_default();
-    let shape_bytes = batch.tables().iter().map(|t| t.shape().to_text().len()).sum();
-    Loaded { shapes: shapes.len(), shape_bytes, batch, generator, json_bytes, packed_bytes, load_ms, ehr }
+    Loaded { shapes: known_shapes.len(), shape_bytes, batch, generator, json_bytes, packed_bytes, load_ms, ehr }
 }
 
 /// The ORIGINAL_VERSION that a repository stores around a composition.

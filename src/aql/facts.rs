@@ -1,13 +1,12 @@
 //! What a plan has found out about shapes, kept with it: the next document, batch and run find it again.
 
 use super::plan::PathSet;
-use crate::document::{ItemKind, Shape};
+use crate::document::{ItemKind, Shape, Table};
 use hashbrown::HashMap;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// So many shapes are remembered at once; then all are forgotten.
 const MOST_SHAPES: usize = 1 << 16;
@@ -20,46 +19,46 @@ pub(super) struct Facts {
     surveys: RefCell<Vec<(usize, Rc<Survey>)>>,
 }
 
-/// What a variable gives in the tables of one layout.
+/// The tables of one layout that a variable may bind fragments of.
 pub(super) struct Survey {
     /// See `Batch::layout`.
     pub layout: u64,
-    /// The tables of which each fragment gives the same rows.
-    pub same: Vec<Surveyed>,
-    /// The tables of which more decides.
-    pub others: Vec<u32>,
-    /// What is in runs that are looked at as columns of their own.
-    pub runs: Runs,
-}
-
-/// Runs whose parts are looked at without asking which is whose.
-#[derive(Default)]
-pub(super) struct Runs {
-    /// The tables that have them.
-    pub wholes: BTreeMap<u32, Rc<Expansion>>,
-    /// The tables of parts that give rows.
-    pub giving: BTreeMap<u32, Rc<Expansion>>,
-    /// The tables of parts that give none.
-    pub barren: Vec<u32>,
-}
-
-/// A table of which each fragment gives the same rows.
-pub(super) struct Surveyed {
-    pub table: u32,
-    /// The rows; `None` where the variable has no paths.
-    pub expansion: Option<Rc<Expansion>>,
-    /// True for parts of a run; what has them gives no cell.
-    pub of_run: bool,
+    pub tables: Vec<u32>,
 }
 
 /// What is known of one shape.
 #[derive(Default)]
 pub(super) struct ShapeFacts {
-    /// Keeps the address from being used again.
-    _shape: Option<Arc<Shape>>,
+    /// Keeps the address from being used again, not the shape.
+    _shape: Weak<Shape>,
     candidates: RefCell<Vec<(usize, Rc<[Candidate]>)>>,
     passing: RefCell<Vec<(usize, Option<bool>)>>,
-    expansions: RefCell<Vec<(Bound, Rc<Expansion>)>>,
+    cases: RefCell<Vec<(Bound, Rc<Case>)>>,
+}
+
+/// So many cases of a step are remembered; fragments of others are walked.
+pub(super) const MOST_CASES: usize = 64;
+
+/// What a step gives in the fragments of a table that have some of its items and have not others.
+pub(super) struct Case {
+    /// Flags, and whether they stand.
+    pub asked: Vec<(u32, bool)>,
+    pub expansion: Expansion,
+}
+
+impl Case {
+    /// True for a fragment of which the same can be said.
+    pub fn is_of(&self, table: &Table, row: u32) -> bool {
+        self.asked.iter().all(|(flag, stands)| table.is_set(*flag, row) == *stands)
+    }
+
+    /// The rows, where fragments give the same.
+    pub fn rows(&self) -> Option<&[Cells]> {
+        match &self.expansion {
+            Expansion::Rows(rows) => Some(rows),
+            _ => None,
+        }
+    }
 }
 
 /// A step of a variable's paths, bound to an item with the paths that are alive there.
@@ -102,7 +101,7 @@ impl Filled {
     }
 }
 
-/// What a step gives in every fragment of a shape.
+/// What a step gives in fragments of a table that have the same items, as far as it asks.
 pub(super) enum Expansion {
     /// These rows.
     Rows(Vec<Cells>),
@@ -112,7 +111,7 @@ pub(super) enum Expansion {
     Walk,
 }
 
-/// The one list on the way that differs between fragments of a shape.
+/// The one list on the way that differs between fragments of a case.
 pub(super) struct OverRun {
     pub run: u32,
     /// The step that its parts are instances of, and the paths that are alive before it.
@@ -132,13 +131,13 @@ impl Facts {
         if known.len() >= MOST_SHAPES {
             known.clear();
         }
-        let facts = known.entry(address).or_insert_with(|| Rc::new(ShapeFacts { _shape: Some(Arc::clone(shape)), ..ShapeFacts::default() }));
+        let facts = known.entry(address).or_insert_with(|| Rc::new(ShapeFacts { _shape: Arc::downgrade(shape), ..ShapeFacts::default() }));
         Rc::clone(facts)
     }
 }
 
 impl Facts {
-    /// What a variable gives in the tables of a layout, found once.
+    /// The tables of a layout that a variable may bind fragments of, found once.
     pub fn survey(&self, variable: usize, layout: u64, find: impl FnOnce() -> Survey) -> Rc<Survey> {
         let is_known = |(of, survey): &&(usize, Rc<Survey>)| *of == variable && survey.layout == layout;
         let known = self.surveys.borrow().iter().find(is_known).map(|(_, survey)| Rc::clone(survey));
@@ -173,12 +172,16 @@ impl ShapeFacts {
         })
     }
 
-    /// What a step gives, found once.
-    pub fn expansion(&self, bound: Bound, find: impl FnOnce() -> Expansion) -> Rc<Expansion> {
-        let known = self.expansions.borrow().iter().find(|(b, _)| *b == bound).map(|(_, found)| Rc::clone(found));
+    /// What a step gives in a fragment, found once for all of which the same can be said.
+    pub fn case(&self, bound: Bound, table: &Table, row: u32, find: impl FnOnce() -> Case) -> Rc<Case> {
+        let is_known = |(b, case): &&(Bound, Rc<Case>)| *b == bound && case.is_of(table, row);
+        let known = self.cases.borrow().iter().find(is_known).map(|(_, found)| Rc::clone(found));
         known.unwrap_or_else(|| {
             let found = Rc::new(find());
-            self.expansions.borrow_mut().push((bound, Rc::clone(&found)));
+            let mut cases = self.cases.borrow_mut();
+            if cases.iter().filter(|(b, _)| *b == bound).count() < MOST_CASES {
+                cases.push((bound, Rc::clone(&found)));
+            }
             found
         })
     }

@@ -3,7 +3,7 @@
 //! Nothing is text until it is written: a cell is a number, or says where its text stands among the words of the batch or
 //! among those that the result set keeps itself.
 
-use crate::document::{Column, Dictionary, Number, Words};
+use crate::document::{Column, Dictionary, Lane, Number, Words};
 use crate::rm::json::quote_into;
 
 /// The answer of a query.
@@ -260,16 +260,16 @@ impl Held {
     }
 
     /// A slot's value in a row of its column, among the words of the batch.
-    pub fn slot(column: &Column, row: u32, own: &mut Dictionary) -> Held {
-        let at = row as usize;
-        match column {
-            Column::Number(numbers) => match numbers.at(row) {
+    pub fn slot(lane: Lane<'_>, row: u32, own: &mut Dictionary) -> Held {
+        let at = lane.at(row);
+        match lane.column() {
+            Column::Number(numbers) => match numbers.at(at) {
                 Some(Number::Decimal(value, decimals)) => Held::Decimal(value, decimals),
                 Some(Number::Token(token)) => Held::Token(own.number_of(token)),
                 _ => Held::Null,
             },
-            Column::Boolean(flags) => flags.get(at).map_or(Held::Null, |flag| Held::Boolean(*flag)),
-            _ => column.ids().and_then(|ids| ids.get(at)).map_or(Held::Null, |id| Held::Word(*id)),
+            Column::Boolean(flags) => flags.get(at as usize).map_or(Held::Null, |flag| Held::Boolean(*flag)),
+            column => column.ids().and_then(|ids| ids.get(at as usize)).map_or(Held::Null, |id| Held::Word(*id)),
         }
     }
 }

@@ -1,21 +1,28 @@
-//! A batch: many packed documents as columns, one table a shape.
+//! A batch: many packed documents as columns, one table for all shapes that unite.
 
 mod derived;
+mod flag;
+mod table;
 
 pub use derived::Container;
+pub use flag::Flag;
+pub use table::{Lane, Table};
 
-use super::column::{Column, Dictionary, Leaf, Words, push};
+use super::column::{Dictionary, Leaf, Words, push};
 use super::pack::{FragmentView, Packed, Part, pack, write_json};
 use super::rule::NothingKnown;
-use super::shape::{Item, ItemKind, Shape, Shapes};
+use super::shape::{ItemKind, Key, Shape, Shapes};
 use crate::rm::class::{Attr, Cls};
+use crate::rm::id::is_archetype_id;
 use crate::rm::json::quote_into;
 use crate::rm::tree::{Kind, Tree};
 use derived::{DERIVED, Derived};
 use std::cell::OnceCell;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use table::Fit;
 
 /// The kinds of versioned objects.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -124,30 +131,8 @@ pub struct Fragment {
     pub row: u32,
 }
 
-/// All fragments of one shape.
-#[derive(Clone, Debug)]
-pub struct Table {
-    shape: Arc<Shape>,
-    /// The number of the node id of the root, where the shape tells it.
-    root_id: Option<u32>,
-    docs: Vec<u32>,
-    places: Vec<u32>,
-    columns: Vec<Column>,
-    runs: Vec<Run>,
-    /// The fragments of no living document, in order.
-    hidden: Vec<u32>,
-    /// The runs, by table and number, that its fragments are parts of.
-    origins: Vec<(u32, u32)>,
-}
-
-/// One run of parts of all fragments of a shape.
-#[derive(Clone, Debug, Default)]
-struct Run {
-    ends: Vec<u32>,
-    parts: Vec<Fragment>,
-    /// True when some fragment has no part in it.
-    has_empty: bool,
-}
+/// How a shape fits, as long as the shape is there.
+type KnownFit = (Weak<Shape>, Rc<Fit>);
 
 /// Many packed documents, their EHRs and the tables of their fragments.
 #[derive(Debug, Default)]
@@ -165,8 +150,8 @@ pub struct Batch {
     fragments: u32,
     shapes: Shapes,
     tables: Vec<Table>,
-    by_address: HashMap<usize, (Arc<Shape>, u32)>,
-    by_digest: HashMap<String, u32>,
+    /// How the shapes that came last fit into tables, by address, which stays in use as long as it is named here.
+    fits: HashMap<(usize, Option<u32>), KnownFit>,
     /// The node ids of roots.
     root_ids: Vec<String>,
     /// The number of the first table.
@@ -198,7 +183,7 @@ impl Batch {
         let tree = ehr_tree(&ehr);
         if let Some(root) = tree.root() {
             let packed = pack(root, &NothingKnown, &self.shapes);
-            let fragment = self.add_part(number, &packed, packed.root());
+            let fragment = self.add_part(number, &packed, packed.root(), None);
             self.ehr_fragments.push(fragment);
         }
         self.ehr_numbers.insert(ehr.ehr_id.clone(), number);
@@ -261,7 +246,7 @@ impl Batch {
                 Ok(at) if !hidden => drop(table.hidden.remove(at)),
                 _ => {}
             }
-            (0..table.runs.len() as u32).for_each(|run| fragments.extend_from_slice(table.parts(fragment.row, run)));
+            (0..table.runs()).for_each(|run| fragments.extend_from_slice(table.parts(fragment.row, run)));
         }
     }
 
@@ -278,7 +263,7 @@ impl Batch {
     pub fn add(&mut self, ehr: u32, row: DocRow, packed: &Packed) -> u32 {
         self.derived.take();
         let number = self.docs.len() as u32;
-        let version = self.add_part(number, packed, packed.root());
+        let version = self.add_part(number, packed, packed.root(), None);
         let data = self.part_at(version, Attr::DATA);
         let DocRow { kind, object_id, number: nth, ordinal, latest, deleted } = row;
         let doc = Doc { ehr, row: DocState { kind, number: nth, ordinal, latest, deleted }, version, data };
@@ -296,7 +281,7 @@ impl Batch {
 
     /// Adds an object that is no document, such as a CONTRIBUTION: no query sees it.
     pub fn add_aside(&mut self, packed: &Packed) -> Fragment {
-        self.add_part(u32::MAX, packed, packed.root())
+        self.add_part(u32::MAX, packed, packed.root(), None)
     }
 
     /// Adds an owner of documents that is no EHR: no query sees them.
@@ -322,8 +307,9 @@ impl Batch {
     pub fn text_along(&self, fragment: Fragment, path: &[Attr]) -> Option<&str> {
         let (mut at, mut item) = (fragment, 0);
         for attr in path {
-            let shape = self.table(at.table)?.shape();
-            item = shape.child(item, *attr)?;
+            let table = self.table(at.table)?;
+            let shape = table.shape();
+            item = shape.child(item, *attr).filter(|item| table.has(at.row, *item))?;
             if let ItemKind::Parts(run) = shape.item(item)?.kind {
                 (at, item) = (*self.parts(at, run).first()?, 0);
             }
@@ -334,56 +320,59 @@ impl Batch {
         }
     }
 
-    fn add_part(&mut self, doc: u32, packed: &Packed, part: &Part) -> Fragment {
+    /// Adds a fragment with its parts; `within` is the number of the archetype that it stands in.
+    fn add_part(&mut self, doc: u32, packed: &Packed, part: &Part, within: Option<u32>) -> Fragment {
         let place = self.fragments;
         self.fragments += 1;
-        let runs: Vec<Vec<Fragment>> = part.runs.iter().map(|run| run.iter().map(|inner| self.add_part(doc, packed, inner)).collect()).collect();
-        let number = self.table_of(&part.shape);
+        let inner = if part.runs.is_empty() { None } else { self.fit(&part.shape, within).archetype };
+        let runs: Vec<Vec<Fragment>> =
+            part.runs.iter().map(|run| run.iter().map(|of_run| self.add_part(doc, packed, of_run, inner)).collect()).collect();
+        let fit = self.fit(&part.shape, within);
+        let number = fit.table;
         let Some(table) = self.tables.get_mut((number - self.base) as usize) else { return Fragment { table: number, row: 0 } };
-        let row = table.docs.len() as u32;
-        push(&mut table.docs, doc);
-        push(&mut table.places, place);
-        for (slot, column) in table.columns.iter_mut().enumerate() {
-            column.push(packed.slot(part, slot as u32), &mut self.words);
-        }
-        table.hidden.extend((doc == u32::MAX).then_some(row));
-        let mut changes = false;
-        for (run, column) in runs.iter().zip(&mut table.runs) {
-            changes |= run.is_empty() && !column.has_empty;
-            column.has_empty |= run.is_empty();
-            run.iter().for_each(|part| push(&mut column.parts, *part));
-            push(&mut column.ends, column.parts.len() as u32);
-        }
-        for (run, part) in (0..).zip(&runs).flat_map(|(run, parts)| parts.iter().map(move |part| (run, part))) {
+        let texts = (0..part.slots.len() as u32).map(|slot| packed.slot(part, slot));
+        let row = table.add((doc, place), &fit, texts, &runs, &mut self.words);
+        let parts = runs.iter().zip(&fit.runs).flat_map(|(parts, run)| parts.iter().map(move |part| (*run, part)));
+        for (run, part) in parts {
             let origins = self.tables.get_mut((part.table - self.base) as usize).map(|table| &mut table.origins);
             if let Some(origins) = origins.filter(|origins| !origins.contains(&(number, run))) {
                 origins.push((number, run));
-                changes = true;
+                self.layout = new_layout();
             }
-        }
-        if changes {
-            self.layout = new_layout();
         }
         Fragment { table: number, row }
     }
 
-    fn table_of(&mut self, shape: &Arc<Shape>) -> u32 {
-        let address = Arc::as_ptr(shape) as usize;
-        if let Some((_, table)) = self.by_address.get(&address) {
-            return *table;
+    /// How a shape fits into a table: found anew when the table has changed.
+    fn fit(&mut self, shape: &Arc<Shape>, within: Option<u32>) -> Rc<Fit> {
+        let address = (Arc::as_ptr(shape) as usize, within);
+        let is_new = |fit: &Fit| self.tables.get((fit.table - self.base) as usize).is_some_and(|table| table.grown() == fit.grown);
+        if let Some((_, fit)) = self.fits.get(&address).filter(|(_, fit)| is_new(fit)) {
+            return Rc::clone(fit);
         }
-        let table = match self.by_digest.get(shape.digest()) {
-            Some(table) => *table,
-            None => {
-                let root_id = shape.constant(0, Attr::ARCHETYPE_NODE_ID).map(|id| self.number_of_root(id));
-                self.tables.push(Table::new(Arc::clone(shape), root_id));
-                self.layout = new_layout();
-                self.base + self.tables.len() as u32 - 1
-            }
-        };
-        self.by_digest.insert(shape.digest().to_owned(), table);
-        self.by_address.insert(address, (Arc::clone(shape), table));
-        table
+        if self.fits.len() >= MOST_FITS {
+            self.fits.clear();
+        }
+        let fit = Rc::new(self.find_fit(shape, within));
+        self.fits.insert(address, (Arc::downgrade(shape), Rc::clone(&fit)));
+        fit
+    }
+
+    fn find_fit(&mut self, shape: &Arc<Shape>, within: Option<u32>) -> Fit {
+        let id = shape.constant(0, Attr::ARCHETYPE_NODE_ID);
+        let root_id = id.map(|id| self.number_of_root(id));
+        // A code means something within its archetype only.
+        let archetype = if id.is_some_and(is_archetype_id) { root_id } else { within };
+        let is_alike = |table: &Table| table.root() == (root_id, archetype) && table.shape().class() == shape.class();
+        let alike = self.tables.iter_mut().zip(self.base..).filter(|(table, _)| is_alike(table));
+        let found = alike.take(MOST_TRIED).find_map(|(table, number)| Some((table.grown(), table.admit(shape, number)?)));
+        if found.as_ref().is_none_or(|(grown, fit)| *grown < fit.grown) {
+            self.layout = new_layout();
+        }
+        found.map(|(_, fit)| fit).unwrap_or_else(|| {
+            self.tables.push(Table::new(Arc::clone(shape), (root_id, archetype)));
+            Fit::exact(shape, self.base + self.tables.len() as u32 - 1, archetype)
+        })
     }
 
     fn number_of_root(&mut self, id: &str) -> u32 {
@@ -474,8 +463,8 @@ impl Batch {
         self.words.words()
     }
 
-    /// Tells layouts apart, those of all batches: it changes with the list of tables, with the runs that the fragments of a table
-    /// are parts of, and when a run first has a fragment without parts.
+    /// Tells layouts apart, those of all batches: it changes with the list of tables, with their shapes, and with the runs that the
+    /// fragments of a table are parts of.
     pub fn layout(&self) -> u64 {
         self.layout
     }
@@ -483,7 +472,7 @@ impl Batch {
     /// The fragment that another is a part of.
     pub fn whole_of(&self, part: Fragment) -> Option<Fragment> {
         let table = self.table(part.table)?;
-        let doc = *table.docs.get(part.row as usize)?;
+        let doc = *table.docs().get(part.row as usize)?;
         table.origins.iter().find_map(|(number, run)| {
             let docs = self.table(*number)?.docs();
             let first = docs.partition_point(|other| *other < doc) as u32;
@@ -496,12 +485,12 @@ impl Batch {
     /// The value of a leaf item of a fragment: a constant of the shape, or the slot.
     pub fn leaf(&self, fragment: Fragment, item: u32) -> Option<Leaf<'_>> {
         let table = self.table(fragment.table)?;
-        let item = table.shape.item(item)?;
+        let item = table.shape().item(item)?;
         match item.kind {
-            ItemKind::Slot(_, slot) => table.column(slot)?.leaf(fragment.row, self.words_of(fragment.table)),
-            ItemKind::Constant(Kind::Number, ..) => table.shape.text(item).parse().ok().map(Leaf::Number),
-            ItemKind::Constant(Kind::Boolean, ..) => Some(Leaf::Boolean(table.shape.text(item) == "true")),
-            ItemKind::Constant(..) => Some(Leaf::Text(table.shape.text(item))),
+            ItemKind::Slot(_, slot) => table.lane(slot)?.leaf(fragment.row, self.words_of(fragment.table)),
+            ItemKind::Constant(Kind::Number, ..) => table.shape().text(item).parse().ok().map(Leaf::Number),
+            ItemKind::Constant(Kind::Boolean, ..) => Some(Leaf::Boolean(table.shape().text(item) == "true")),
+            ItemKind::Constant(..) => Some(Leaf::Text(table.shape().text(item))),
             _ => None,
         }
     }
@@ -509,8 +498,8 @@ impl Batch {
     /// The point in time that a slot of a fragment holds, where it is one: microseconds since 0001-01-01T00:00Z.
     pub fn point(&self, fragment: Fragment, item: u32) -> Option<i64> {
         let table = self.table(fragment.table)?;
-        match table.shape.item(item)?.kind {
-            ItemKind::Slot(_, slot) => table.column(slot)?.point(fragment.row),
+        match table.shape().item(item)?.kind {
+            ItemKind::Slot(_, slot) => table.lane(slot)?.point(fragment.row),
             _ => None,
         }
     }
@@ -518,9 +507,9 @@ impl Batch {
     /// Appends the text of a leaf item of a fragment as it was sent.
     pub fn write_leaf(&self, fragment: Fragment, item: u32, out: &mut String) {
         let Some(table) = self.table(fragment.table) else { return };
-        match table.shape.item(item).map(|i| (i.kind, i)) {
-            Some((ItemKind::Slot(_, slot), _)) => drop(table.column(slot).map(|c| c.write(fragment.row, self.words_of(fragment.table), out))),
-            Some((ItemKind::Constant(..), item)) => out.push_str(table.shape.text(item)),
+        match table.shape().item(item).map(|i| (i.kind, i)) {
+            Some((ItemKind::Slot(_, slot), _)) => drop(table.lane(slot).map(|c| c.write(fragment.row, self.words_of(fragment.table), out))),
+            Some((ItemKind::Constant(..), item)) => out.push_str(table.shape().text(item)),
             _ => {}
         }
     }
@@ -534,16 +523,33 @@ impl Batch {
 
     fn part(&self, fragment: Fragment, text: &mut String) -> Option<Part> {
         let table = self.table(fragment.table)?;
-        let mut part = Part { shape: Arc::clone(&table.shape), slots: Vec::new(), runs: Vec::new() };
-        for item in table.shape.slots() {
-            let start = text.len() as u32;
-            self.write_leaf(fragment, *item, text);
-            part.slots.push((start, text.len() as u32));
+        let (mut key, mut open, mut slots, mut runs) = (Key::default(), Vec::new(), Vec::new(), Vec::new());
+        for (index, item) in (0..).zip(table.shape().items()) {
+            while open.last().is_some_and(|end| *end <= index) {
+                open.pop();
+                key.close();
+            }
+            match item.kind {
+                _ if !table.has(fragment.row, index) => {}
+                ItemKind::Object | ItemKind::List => {
+                    key.open(item.attr, item.class, if item.kind == ItemKind::List { Kind::List } else { Kind::Object });
+                    open.push(item.end);
+                }
+                ItemKind::Constant(kind, ..) => key.constant(item.attr, item.class, kind, table.shape().text(item)),
+                ItemKind::Slot(kind, _) => {
+                    key.slot(item.attr, item.class, kind);
+                    let start = text.len() as u32;
+                    self.write_leaf(fragment, index, text);
+                    slots.push((start, text.len() as u32));
+                }
+                ItemKind::Parts(run) => {
+                    key.parts(item.attr, item.class);
+                    runs.push(self.parts(fragment, run).iter().map(|part| self.part(*part, text)).collect::<Option<_>>()?);
+                }
+            }
         }
-        for run in 0..table.runs.len() as u32 {
-            part.runs.push(self.parts(fragment, run).iter().map(|part| self.part(*part, text)).collect::<Option<_>>()?);
-        }
-        Some(part)
+        open.iter().for_each(|_| key.close());
+        Some(Part { shape: self.shapes.intern(key.bytes()), slots, runs })
     }
 
     /// The fragments of a run, in list order.
@@ -553,8 +559,8 @@ impl Batch {
 
     /// The fragment at a single attribute of a fragment's root, such as the data of a version.
     pub fn part_at(&self, fragment: Fragment, attr: Attr) -> Option<Fragment> {
-        let shape = self.table(fragment.table)?.shape();
-        match shape.item(shape.child(0, attr)?)?.kind {
+        let table = self.table(fragment.table)?;
+        match table.shape().item(table.shape().child(0, attr)?)?.kind {
             ItemKind::Parts(run) => self.parts(fragment, run).first().copied(),
             _ => None,
         }
@@ -570,9 +576,15 @@ impl Batch {
     /// Bytes held, about.
     pub fn bytes(&self) -> usize {
         let tables: usize = self.tables.iter().map(Table::bytes).sum();
-        tables + self.words.bytes() + self.docs.capacity() * (std::mem::size_of::<Doc>() + 9) + self.ehrs.len() * 200
+        let fits: usize = self.fits.values().map(|(_, fit)| fit.bytes()).sum();
+        tables + fits + self.words.bytes() + self.docs.capacity() * (std::mem::size_of::<Doc>() + 9) + self.ehrs.len() * 200
     }
 }
+
+/// So many fits are remembered at once; then all are forgotten.
+const MOST_FITS: usize = 1 << 13;
+/// In so many tables of the same class and node id a shape is tried; then it gets its own.
+const MOST_TRIED: usize = 64;
 
 /// The next number of a layout.
 fn new_layout() -> u64 {
@@ -597,85 +609,6 @@ fn ehr_tree(ehr: &EhrRow) -> Tree {
     tree
 }
 
-impl Table {
-    fn new(shape: Arc<Shape>, root_id: Option<u32>) -> Table {
-        let column = |index: &u32| match shape.item(*index) {
-            Some(item) if item.attr == Some(Attr::VALUE) && shape.item(item.parent).is_some_and(|p| p.class == Cls::DV_DATE_TIME) => {
-                Column::of_moments()
-            }
-            Some(Item { kind: ItemKind::Slot(kind, _), .. }) => Column::new(*kind),
-            _ => Column::new(Kind::Text),
-        };
-        let columns = shape.slots().iter().map(column).collect();
-        let runs = shape.parts().iter().map(|_| Run::default()).collect();
-        Table { shape, root_id, docs: Vec::new(), places: Vec::new(), columns, runs, hidden: Vec::new(), origins: Vec::new() }
-    }
-
-    /// The fragments of a run of one row, in list order.
-    fn parts(&self, row: u32, run: u32) -> &[Fragment] {
-        let Some(run) = self.runs.get(run as usize) else { return &[] };
-        let start = row.checked_sub(1).and_then(|before| run.ends.get(before as usize)).copied().unwrap_or(0);
-        let end = run.ends.get(row as usize).copied().unwrap_or(start);
-        run.parts.get(start as usize..end as usize).unwrap_or_default()
-    }
-
-    /// The fragments of no living document, in order; see [`Batch::live`].
-    pub fn hidden(&self) -> &[u32] {
-        &self.hidden
-    }
-
-    /// The runs, by table and number, that its fragments are parts of.
-    pub fn origins(&self) -> &[(u32, u32)] {
-        &self.origins
-    }
-
-    /// True when some fragment has no part in a run.
-    pub fn has_empty(&self, run: u32) -> bool {
-        self.runs.get(run as usize).is_none_or(|run| run.has_empty)
-    }
-
-    /// The shape of every fragment in it.
-    pub fn shape(&self) -> &Arc<Shape> {
-        &self.shape
-    }
-
-    /// The number of the node id that the root of every fragment has; `None` where they differ or have none.
-    pub fn root_id(&self) -> Option<u32> {
-        self.root_id
-    }
-
-    /// How many fragments it holds.
-    pub fn len(&self) -> usize {
-        self.docs.len()
-    }
-
-    /// True when it holds none.
-    pub fn is_empty(&self) -> bool {
-        self.docs.is_empty()
-    }
-
-    /// The document of each fragment.
-    pub fn docs(&self) -> &[u32] {
-        &self.docs
-    }
-
-    /// Where each fragment stands among all fragments of the batch, in document order.
-    pub fn places(&self) -> &[u32] {
-        &self.places
-    }
-
-    /// The column of a slot.
-    pub fn column(&self, slot: u32) -> Option<&Column> {
-        self.columns.get(slot as usize)
-    }
-
-    fn bytes(&self) -> usize {
-        let columns: usize = self.columns.iter().map(|c| c.bytes() + std::mem::size_of::<Column>()).sum();
-        let runs: usize = self.runs.iter().map(|r| r.ends.capacity() * 4 + r.parts.capacity() * 8).sum();
-        columns + runs + self.docs.capacity() * 8 + self.hidden.capacity() * 4 + std::mem::size_of_val(self.shape.items())
-    }
-}
-
 struct BatchView<'a> {
     batch: &'a Batch,
     table: &'a Table,
@@ -684,14 +617,18 @@ struct BatchView<'a> {
 
 impl FragmentView for BatchView<'_> {
     fn shape(&self) -> &Shape {
-        &self.table.shape
+        self.table.shape()
+    }
+
+    fn has(&self, item: u32) -> bool {
+        self.table.has(self.fragment.row, item)
     }
 
     fn write_slot(&self, slot: u32, kind: Kind, out: &mut String) {
-        let (Some(column), words) = (self.table.column(slot), self.batch.words_of(self.fragment.table)) else { return };
-        match (kind, column.leaf(self.fragment.row, words)) {
+        let (Some(lane), words) = (self.table.lane(slot), self.batch.words_of(self.fragment.table)) else { return };
+        match (kind, lane.leaf(self.fragment.row, words)) {
             (Kind::Text, Some(Leaf::Text(text))) => quote_into(out, text),
-            _ => column.write(self.fragment.row, words, out),
+            _ => lane.write(self.fragment.row, words, out),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Columns: one slot of all fragments of one shape, and the dictionary of the texts of all columns.
+//! Columns: one slot of all fragments of one table, and the dictionary of the texts of all columns.
 
 use crate::rm::time::{Temporal, TemporalKind};
 use crate::rm::tree::Kind;
@@ -117,7 +117,7 @@ impl Column {
     }
 
     /// The point in time in a row, where the column is of date-times and the row's is one: microseconds since 0001-01-01T00:00Z.
-    pub fn point(&self, row: u32) -> Option<i64> {
+    pub(super) fn point(&self, row: u32) -> Option<i64> {
         match self {
             Column::Moment(moments) => {
                 moments.begins.get(row as usize).filter(|begin| **begin & 1 == 0 && **begin != NO_MOMENT).map(|begin| begin >> 1)

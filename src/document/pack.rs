@@ -231,6 +231,8 @@ impl Packed {
 /// A fragment whose slots and parts can be read: packed, or in the columns of a batch.
 pub(super) trait FragmentView: Sized {
     fn shape(&self) -> &Shape;
+    /// True for an item that the fragment has.
+    fn has(&self, item: u32) -> bool;
     fn write_slot(&self, slot: u32, kind: Kind, out: &mut String);
     fn each_part(&self, run: u32, visit: &mut dyn FnMut(&Self));
 }
@@ -243,6 +245,10 @@ struct PackedView<'a> {
 impl FragmentView for PackedView<'_> {
     fn shape(&self) -> &Shape {
         &self.part.shape
+    }
+
+    fn has(&self, _: u32) -> bool {
+        true
     }
 
     fn write_slot(&self, slot: u32, kind: Kind, out: &mut String) {
@@ -264,7 +270,7 @@ pub(super) fn write_json<V: FragmentView>(view: &V, index: u32, out: &mut String
     match item.kind {
         ItemKind::Object => {
             let _ = write!(out, "{{\"_type\":\"{}\"", item.class);
-            for child in shape.children(index) {
+            for child in shape.children(index).filter(|child| view.has(*child)) {
                 let _ = write!(out, ",\"{}\":", shape.item(child).and_then(|c| c.attr).map_or("?", Attr::name));
                 write_json(view, child, out);
             }
@@ -272,7 +278,7 @@ pub(super) fn write_json<V: FragmentView>(view: &V, index: u32, out: &mut String
         }
         ItemKind::List => {
             out.push('[');
-            for (i, child) in shape.children(index).enumerate() {
+            for (i, child) in shape.children(index).filter(|child| view.has(*child)).enumerate() {
                 out.push_str(if i > 0 { "," } else { "" });
                 write_json(view, child, out);
             }

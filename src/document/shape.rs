@@ -10,17 +10,27 @@ use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The skeleton of a fragment, in document order: classes, attributes, constants, and where slots and parts stand.
-#[derive(Debug, PartialEq, Eq)]
+///
+/// That of a table has the items of all its fragments; some of them not all fragments have.
+#[derive(Debug, Default)]
 pub struct Shape {
-    items: Vec<Item>,
-    texts: String,
-    slots: Vec<u32>,
-    parts: Vec<u32>,
-    digest: String,
+    pub(super) items: Vec<Item>,
+    pub(super) texts: String,
+    pub(super) slots: Vec<u32>,
+    pub(super) parts: Vec<u32>,
+    digest: OnceLock<String>,
 }
+
+impl PartialEq for Shape {
+    fn eq(&self, other: &Shape) -> bool {
+        (&self.items, &self.texts) == (&other.items, &other.texts)
+    }
+}
+
+impl Eq for Shape {}
 
 /// One node of a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +45,8 @@ pub struct Item {
     pub parent: u32,
     /// Behind the last item of its subtree.
     pub end: u32,
+    /// The number of the flag that tells which fragments have it; `None` where all do.
+    pub flag: Option<u32>,
 }
 
 /// What an item of a shape is.
@@ -57,6 +69,9 @@ pub enum ItemKind {
 pub struct Shapes {
     by_key: RefCell<HashMap<Rc<[u8]>, Arc<Shape>>>,
 }
+
+/// So many shapes are known at once; then all are forgotten, for where they hardly repeat there is nothing to share.
+const MOST: usize = 1 << 13;
 
 impl Shape {
     /// The items in document order; the first is the root.
@@ -94,7 +109,12 @@ impl Shape {
 
     /// 32 hexadecimal digits of the SHA-256 of the skeleton: equal for equal shapes only.
     pub fn digest(&self) -> &str {
-        &self.digest
+        self.digest.get_or_init(|| hexadecimal(Sha256::digest(self.to_text().as_bytes()).iter().take(16)))
+    }
+
+    /// Bytes held, about.
+    pub(super) fn bytes(&self) -> usize {
+        std::mem::size_of_val(self.items()) + self.texts.capacity() + (self.slots.capacity() + self.parts.capacity()) * 4
     }
 
     /// The children of an item, in document order.
@@ -191,7 +211,11 @@ impl Shapes {
             return Arc::clone(shape);
         }
         let shape = Arc::new(build(key));
-        self.by_key.borrow_mut().insert(Rc::from(key), Arc::clone(&shape));
+        let mut known = self.by_key.borrow_mut();
+        if known.len() >= MOST {
+            known.clear();
+        }
+        known.insert(Rc::from(key), Arc::clone(&shape));
         shape
     }
 
@@ -363,7 +387,7 @@ fn kind_of(number: u8) -> Kind {
 
 /// Decodes a key into a shape.
 fn build(key: &[u8]) -> Shape {
-    let mut shape = Shape { items: Vec::new(), texts: String::new(), slots: Vec::new(), parts: Vec::new(), digest: String::new() };
+    let mut shape = Shape::default();
     let mut open: Vec<u32> = Vec::new();
     let mut rest = key;
     while let Some((tag, tail)) = rest.split_first() {
@@ -403,10 +427,9 @@ fn build(key: &[u8]) -> Shape {
         if matches!(kind, ItemKind::Object | ItemKind::List) {
             open.push(index);
         }
-        shape.items.push(Item { attr: Attr::from_number(*attr), class: Cls::from_number(*class).unwrap_or(Cls::ANY), kind, parent, end: index + 1 });
+        let class = Cls::from_number(*class).unwrap_or(Cls::ANY);
+        shape.items.push(Item { attr: Attr::from_number(*attr), class, kind, parent, end: index + 1, flag: None });
     }
-    let hash = Sha256::digest(shape.to_text().as_bytes());
-    shape.digest = hexadecimal(hash.iter().take(16));
     shape
 }
 

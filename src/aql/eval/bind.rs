@@ -228,7 +228,7 @@ impl<'p, 'b> Binder<'p, 'b> {
     ) -> ControlFlow<()> {
         let Some(table) = self.view.batch.table(fragment.table) else { return ControlFlow::Continue(()) };
         let end = table.shape().item(from.saturating_sub(1)).map_or(0, |i| i.end);
-        for candidate in self.candidates_of(expr, table).iter().filter(|c| c.item >= from && c.item < end) {
+        for candidate in self.candidates_of(expr, table).iter().filter(|c| c.item >= from && c.item < end && table.has(fragment.row, c.item)) {
             if local.is_some_and(|anchor| candidate.above.is_some_and(|root| anchor.is_none_or(|a| root > a))) {
                 continue;
             }

@@ -6,10 +6,11 @@ use super::condition::Judge;
 use super::node::Node;
 use crate::aql::facts::{Cells, Filled};
 use crate::aql::query::CompareOp;
-use crate::document::{Batch, Column, Fragment, ItemKind, Table};
+use crate::document::{Batch, Column, Fragment, ItemKind, Lane, Table};
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -33,6 +34,32 @@ pub(super) enum Picked<'b> {
     /// A range, without some rows of it.
     But(Range<u32>, &'b [u32]),
     These(Vec<u32>),
+    /// Those with a bit.
+    Marked(Rc<Marked>),
+}
+
+/// Rows, a bit each.
+pub(super) struct Marked {
+    words: Vec<u64>,
+    count: usize,
+    /// The rows, once somebody has asked for them.
+    rows: OnceCell<Vec<u32>>,
+}
+
+impl Marked {
+    fn rows(&self) -> &[u32] {
+        self.rows.get_or_init(|| {
+            let mut rows = Vec::with_capacity(self.count);
+            for (start, word) in (0..).step_by(64).zip(&self.words) {
+                let mut left = *word;
+                while left != 0 {
+                    rows.push(start + left.trailing_zeros());
+                    left &= left - 1;
+                }
+            }
+            rows
+        })
+    }
 }
 
 /// The fragments that have the parts of a block.
@@ -58,12 +85,26 @@ pub(super) struct Whole<'b> {
     pub cells: Cells,
 }
 
+/// The numbers of a slot, one a fragment that has it.
+#[derive(Clone, Copy)]
+pub(super) struct Numbers<'b> {
+    values: &'b [f64],
+    lane: Lane<'b>,
+}
+
+impl Numbers<'_> {
+    /// That of a fragment.
+    fn at(&self, row: u32) -> Option<f64> {
+        self.values.get(self.lane.at(row) as usize).copied()
+    }
+}
+
 /// What of a block a conjunct depends on.
 enum Reads<'b> {
     /// Nothing that differs between rows.
     Nothing,
-    /// One column of words.
-    Words(&'b [u32]),
+    /// One slot of texts.
+    Words(Lane<'b>),
     /// Anything.
     Anything,
 }
@@ -76,11 +117,51 @@ impl<'b> Picked<'b> {
         Picked::But(range, hidden)
     }
 
+    /// Parts of at most so many rows.
+    pub fn pieces(self, most: u32) -> Vec<Picked<'b>> {
+        match &self {
+            Picked::But(range, hidden) if range.len() > most as usize => {
+                range.clone().step_by(most as usize).map(|start| Picked::but(start..range.end.min(start + most), hidden)).collect()
+            }
+            Picked::These(_) | Picked::Marked(_) if self.len() > most as usize => {
+                self.rows().chunks(most as usize).map(|rows| Picked::These(rows.to_vec())).collect()
+            }
+            _ => vec![self],
+        }
+    }
+
+    /// The rows, a bit each.
+    pub fn bits(&self) -> Cow<'_, [u64]> {
+        let (bit, last) = (|row: u32| 1 << (row % 64), self.len().checked_sub(1).and_then(|last| self.get(last)));
+        let mut words = vec![0; last.map_or(0, |last| last as usize / 64 + 1)];
+        match self {
+            Picked::Marked(marked) => return Cow::Borrowed(&marked.words),
+            Picked::But(range, hidden) => {
+                for (start, word) in (0..).step_by(64).zip(&mut words) {
+                    let from = u64::MAX.checked_shl(range.start.saturating_sub(start)).unwrap_or(0);
+                    *word = from & u64::MAX.checked_shr((start + 64).saturating_sub(range.end)).unwrap_or(0);
+                }
+                hidden.iter().for_each(|row| words.get_mut(*row as usize / 64).into_iter().for_each(|word| *word &= !bit(*row)));
+            }
+            Picked::These(rows) => {
+                rows.iter().for_each(|row| words.get_mut(*row as usize / 64).into_iter().for_each(|word| *word |= bit(*row)));
+            }
+        }
+        Cow::Owned(words)
+    }
+
+    /// The rows with a bit.
+    pub fn marked(words: Vec<u64>) -> Picked<'b> {
+        let count = words.iter().filter(|word| **word != 0).map(|word| word.count_ones() as usize).sum();
+        Picked::Marked(Rc::new(Marked { words, count, rows: OnceCell::new() }))
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         match self {
             Picked::But(range, hidden) => range.len() - hidden.len(),
             Picked::These(rows) => rows.len(),
+            Picked::Marked(marked) => marked.count,
         }
     }
 
@@ -102,7 +183,7 @@ impl<'b> Picked<'b> {
                 }
                 range.clone().nth(i + low)
             }
-            Picked::These(rows) => rows.get(i).copied(),
+            _ => self.rows().get(i).copied(),
         }
     }
 
@@ -117,7 +198,7 @@ impl<'b> Picked<'b> {
                 }
                 visit(start..range.end);
             }
-            Picked::These(rows) => rows.iter().for_each(|row| visit(*row..row + 1)),
+            _ => self.rows().iter().for_each(|row| visit(*row..row + 1)),
         }
     }
 
@@ -125,6 +206,7 @@ impl<'b> Picked<'b> {
     pub fn rows(&self) -> Cow<'_, [u32]> {
         match self {
             Picked::These(rows) => Cow::Borrowed(rows),
+            Picked::Marked(marked) => Cow::Borrowed(marked.rows()),
             Picked::But(..) => {
                 let mut rows = Vec::with_capacity(self.len());
                 self.stretches(|stretch| rows.extend(stretch));
@@ -141,20 +223,27 @@ impl<'b> Picked<'b> {
         }
     }
 
-    /// What a column has in these rows.
-    pub fn of<'c>(&self, values: &'c [f64]) -> Cow<'c, [f64]> {
-        match self {
-            Picked::But(range, []) => Cow::Borrowed(part_of(values, range)),
-            _ => {
+    /// What a slot of numbers has in these rows, which all have it.
+    pub fn of<'c>(&self, Numbers { values, lane }: Numbers<'c>) -> Cow<'c, [f64]> {
+        // Parts that were collected do not always stand in the order of their table.
+        let in_order = !matches!(self, Picked::These(rows) if !rows.is_sorted_by(|a, b| a < b));
+        if in_order && self.len() == values.len() {
+            return Cow::Borrowed(values);
+        }
+        match (self, lane.flag()) {
+            (Picked::But(range, []), None) => Cow::Borrowed(part_of(values, range)),
+            (Picked::But(..), None) => {
                 let mut own = Vec::with_capacity(self.len());
                 self.stretches(|stretch| own.extend_from_slice(part_of(values, &stretch)));
                 Cow::Owned(own)
             }
+            (_, Some(flag)) if in_order && self.len() >= values.len() / 16 => Cow::Owned(flag.pick(&self.bits(), values)),
+            _ => Cow::Owned(self.rows().iter().filter_map(|row| values.get(lane.at(*row) as usize)).copied().collect()),
         }
     }
 
     /// The rows whose value passes a test.
-    fn passing(&self, values: &[f64], test: impl Fn(f64) -> bool) -> Picked<'b> {
+    fn passing(&self, numbers: Numbers<'_>, test: impl Fn(f64) -> bool) -> Picked<'b> {
         let mut kept = vec![0; self.len()];
         let mut count = 0;
         // A row is written down before it is judged: a place for each, and no branch to be guessed.
@@ -162,7 +251,10 @@ impl<'b> Picked<'b> {
             kept.get_mut(count).into_iter().for_each(|place| *place = row);
             count += usize::from(test(*value));
         };
-        self.stretches(|stretch| stretch.clone().zip(part_of(values, &stretch)).for_each(&mut judge));
+        match (self, numbers.lane.flag()) {
+            (Picked::But(..), None) => self.stretches(|stretch| stretch.clone().zip(part_of(numbers.values, &stretch)).for_each(&mut judge)),
+            _ => self.rows().iter().copied().zip(&*self.of(numbers)).for_each(&mut judge),
+        }
         kept.truncate(count);
         Picked::These(kept)
     }
@@ -183,9 +275,9 @@ impl<'b> Block<'b> {
         go_on: &mut dyn FnMut() -> Result<(), QueryError>,
     ) -> Result<(), QueryError> {
         if let Some((path, op, limit)) = conjunct.number
-            && let Some(values) = self.numbers(path)
+            && let Some(numbers) = self.numbers(path)
         {
-            self.compare(values, op, limit);
+            self.compare(numbers, op, limit);
             return Ok(());
         }
         match self.reads(conjunct) {
@@ -194,8 +286,8 @@ impl<'b> Block<'b> {
                     self.keep(|_, _| false);
                 }
             }
-            Reads::Words(ids) => {
-                let word = |row: u32| ids.get(row as usize).copied().unwrap_or_default();
+            Reads::Words(lane) => {
+                let word = |row: u32| lane.id(row).unwrap_or_default();
                 let mut known: HashMap<u32, bool> = HashMap::new();
                 for (i, row) in (0..).zip(self.rows.rows().iter()) {
                     if let Entry::Vacant(unknown) = known.entry(word(*row)) {
@@ -218,22 +310,22 @@ impl<'b> Block<'b> {
     }
 
     /// Keeps the rows whose number compares so.
-    fn compare(&mut self, values: &[f64], op: CompareOp, limit: f64) {
+    fn compare(&mut self, numbers: Numbers<'_>, op: CompareOp, limit: f64) {
         match op {
-            CompareOp::Eq => self.keep_passing(values, |v| v == limit),
-            CompareOp::Ne => self.keep_passing(values, |v| v != limit && !v.is_nan()),
-            CompareOp::Lt => self.keep_passing(values, |v| v < limit),
-            CompareOp::Le => self.keep_passing(values, |v| v <= limit),
-            CompareOp::Gt => self.keep_passing(values, |v| v > limit),
-            CompareOp::Ge => self.keep_passing(values, |v| v >= limit),
+            CompareOp::Eq => self.keep_passing(numbers, |v| v == limit),
+            CompareOp::Ne => self.keep_passing(numbers, |v| v != limit && !v.is_nan()),
+            CompareOp::Lt => self.keep_passing(numbers, |v| v < limit),
+            CompareOp::Le => self.keep_passing(numbers, |v| v <= limit),
+            CompareOp::Gt => self.keep_passing(numbers, |v| v > limit),
+            CompareOp::Ge => self.keep_passing(numbers, |v| v >= limit),
         }
     }
 
     /// Keeps the rows whose value passes a test.
-    fn keep_passing(&mut self, values: &[f64], test: impl Fn(f64) -> bool) {
+    fn keep_passing(&mut self, numbers: Numbers<'_>, test: impl Fn(f64) -> bool) {
         match self.over {
-            Over::Known { .. } => self.keep(|_, row| values.get(row as usize).is_some_and(|value| test(*value))),
-            _ => self.rows = self.rows.passing(values, test),
+            Over::Known { .. } => self.keep(|_, row| numbers.at(row).is_some_and(&test)),
+            _ => self.rows = self.rows.passing(numbers, test),
         }
     }
 
@@ -299,15 +391,21 @@ impl<'b> Block<'b> {
         filled(&self.cells, path).map(|filled| filled.item)
     }
 
-    /// The column of a path that ends in a slot of the fragments.
-    pub fn column(&self, path: usize) -> Option<&'b Column> {
-        self.table.column(filled(&self.cells, path)?.slot?)
+    /// True where no row has anything at a path.
+    pub fn lacks(&self, path: usize) -> bool {
+        filled(&self.cells, path).is_none() && !self.over.has(path)
     }
 
-    /// The numbers of a path, one a fragment.
-    pub fn numbers(&self, path: usize) -> Option<&'b [f64]> {
-        match self.column(path)? {
-            Column::Number(numbers) => Some(numbers.values()),
+    /// The values of a path that ends in a slot of the fragments.
+    fn lane(&self, path: usize) -> Option<Lane<'b>> {
+        self.table.lane(filled(&self.cells, path)?.slot?)
+    }
+
+    /// The numbers of a path.
+    pub fn numbers(&self, path: usize) -> Option<Numbers<'b>> {
+        let lane = self.lane(path)?;
+        match lane.column() {
+            Column::Number(numbers) => Some(Numbers { values: numbers.values(), lane }),
             _ => None,
         }
     }
@@ -316,12 +414,11 @@ impl<'b> Block<'b> {
     /// where the column has no kind.
     pub fn add_ranks(&self, path: usize, ranks: &mut Vec<i64>) -> bool {
         let rows = self.rows.rows();
+        let Some(lane) = self.lane(path) else { return false };
         let rank = |rank: Option<i64>| rank.unwrap_or(NO_RANK);
-        match self.column(path) {
-            Some(Column::Number(numbers)) => {
-                ranks.extend(rows.iter().map(|row| rank(numbers.values().get(*row as usize).map(|number| rank_of(*number)))));
-            }
-            Some(column @ Column::Moment(_)) => ranks.extend(rows.iter().map(|row| rank(column.begin(*row)))),
+        match (self.numbers(path), lane.column()) {
+            (Some(numbers), _) => ranks.extend(rows.iter().map(|row| rank(numbers.at(*row).map(rank_of)))),
+            (_, Column::Moment(_)) => ranks.extend(rows.iter().map(|row| rank(lane.begin(*row)))),
             _ => return false,
         }
         true
@@ -329,7 +426,7 @@ impl<'b> Block<'b> {
 
     /// True for a path whose values are numbers, false for one of date-times.
     pub fn is_of_numbers(&self, path: usize) -> bool {
-        matches!(self.column(path), Some(Column::Number(_)))
+        self.numbers(path).is_some()
     }
 
     fn reads(&self, conjunct: &Conjunct<'_>) -> Reads<'b> {
@@ -342,11 +439,11 @@ impl<'b> Block<'b> {
                 }
                 continue;
             };
-            found = match (self.table.shape().item(item).map(|i| i.kind), self.column(*path), found) {
+            found = match (self.table.shape().item(item).map(|i| i.kind), self.lane(*path), found) {
                 (Some(ItemKind::Constant(..)), _, found) => found,
-                (_, Some(column), found) => match (column.ids(), found) {
-                    (Some(ids), Reads::Nothing) => Reads::Words(ids),
-                    (Some(ids), Reads::Words(others)) if std::ptr::eq(ids, others) => Reads::Words(others),
+                (_, Some(lane), found) => match (lane.column().ids(), found) {
+                    (Some(_), Reads::Nothing) => Reads::Words(lane),
+                    (Some(_), Reads::Words(other)) if std::ptr::eq(lane.column(), other.column()) => Reads::Words(other),
                     _ => return Reads::Anything,
                 },
                 _ => return Reads::Anything,

@@ -1,12 +1,15 @@
 //! SELECT, WHERE and ORDER BY paths of one variable: the rows that its node gives.
 
+use super::bind::may_hold;
 use super::block::set_cells;
-use super::node::{Node, View};
+use super::node::{Asked, Node, View};
 use super::predicate::Tester;
-use crate::aql::facts::{Bound, Cells, Expansion, Filled, OverRun};
+use crate::aql::facts::{Bound, Case, Cells, Expansion, Filled, OverRun};
 use crate::aql::plan::{PathSet, Plan};
+use crate::aql::query::Predicate;
 use crate::aql::trie::{Mode, Trie, TrieNode};
 use crate::document::{Fragment, ItemKind, Shape};
+use crate::rm::class::Attr;
 use std::cell::Cell;
 use std::ops::Range;
 use std::rc::Rc;
@@ -128,55 +131,59 @@ impl Expander<'_, '_> {
             if node.is_none() {
                 continue;
             }
-            match self.expansion(trie, node).as_deref() {
-                Some(Expansion::Rows(template)) => rows.fill(template, node.fragment, self.most),
-                _ => rows.product(&self.walked(trie, node), self.most),
+            match self.expansion(trie, node).as_deref().and_then(Case::rows) {
+                Some(template) => rows.fill(template, node.fragment, self.most),
+                None => rows.product(&self.walked(trie, node), self.most),
             }
         }
         rows
     }
 
-    /// What a variable gives in every fragment of a shape when it is bound to this item; nothing is known without templates.
-    pub fn expansion(self, trie: &Trie, node: Node) -> Option<Rc<Expansion>> {
+    /// What a variable gives that is bound to this node, as all fragments give it that have the same items, as far as it asks;
+    /// nothing is known without templates.
+    pub fn expansion(self, trie: &Trie, node: Node) -> Option<Rc<Case>> {
         let table = self.view.table(node).filter(|_| !self.plain)?;
         let bound = Bound { variable: trie.variable, step: 0, item: node.item, alive: PathSet::default() };
-        Some(self.plan.facts.of(table.shape()).expansion(bound, || {
-            let differs = Cell::new(false);
-            let rows = Expander { view: self.view.watched(&differs), ..self }.walked(trie, node);
-            if !differs.get() {
-                return Expansion::Rows(rows.cells(table.shape()));
-            }
-            self.over_run(trie, node).map_or(Expansion::Walk, Expansion::Run)
+        Some(self.plan.facts.of(table.shape()).case(bound, table, node.fragment.row, || {
+            let (differs, asked) = (Cell::new(false), Asked::of(node.fragment));
+            let asking = Expander { view: self.view.asking(&differs, &asked), ..self };
+            let rows = asking.walked(trie, node);
+            let expansion = if differs.replace(false) {
+                let over = asking.over_run(trie, node).filter(|_| !differs.get());
+                over.map_or(Expansion::Walk, Expansion::Run)
+            } else {
+                Expansion::Rows(rows.cells(table.shape()))
+            };
+            Case { asked: asked.flags(), expansion }
         }))
     }
 
-    /// What the part of a run gives in every fragment of its shape.
-    pub fn of_part(self, trie: &Trie, over: &OverRun, part: Fragment) -> Option<Rc<Expansion>> {
+    /// What the part of a run gives, as all give it that have the same items, as far as it asks.
+    pub fn of_part(self, trie: &Trie, over: &OverRun, part: Fragment) -> Option<Rc<Case>> {
         let bound = Bound { variable: trie.variable, step: over.step, item: 0, alive: over.alive };
         let node = Node::root(part);
-        let shape = self.view.table(node)?.shape();
-        Some(self.plan.facts.of(shape).expansion(bound, || {
-            let differs = Cell::new(false);
-            let watched = Expander { view: self.view.watched(&differs), ..self };
-            let passing = trie.nodes.get(over.step).and_then(|step| watched.passing(step, node, &over.alive));
-            let rows = passing.map_or(Vec::new(), |passing| watched.expand(trie, over.step, node, &passing).cells(shape));
-            if differs.get() { Expansion::Walk } else { Expansion::Rows(rows) }
+        let table = self.view.table(node)?;
+        Some(self.plan.facts.of(table.shape()).case(bound, table, part.row, || {
+            let (differs, asked) = (Cell::new(false), Asked::of(part));
+            let asking = Expander { view: self.view.asking(&differs, &asked), ..self };
+            let passing = trie.nodes.get(over.step).and_then(|step| asking.passing(step, node, &over.alive));
+            let rows = passing.map_or(Vec::new(), |passing| asking.expand(trie, over.step, node, &passing).cells(table.shape()));
+            let expansion = if differs.get() { Expansion::Walk } else { Expansion::Rows(rows) };
+            Case { asked: asked.flags(), expansion }
         }))
     }
 
     /// The way to the one run on which the rows depend, when each other step has at most one instance.
     fn over_run(self, trie: &Trie, node: Node) -> Option<OverRun> {
-        let differs = Cell::new(false);
-        let watched = Expander { view: self.view.watched(&differs), ..self };
         let mut way = Way::default();
-        let exists = watched.descend(trie, 0, node, &watched.alive(trie, node), &mut way)?;
-        let (run, step, alive) = way.run.filter(|_| exists && !differs.get())?;
+        let exists = self.descend(trie, 0, node, &self.alive(trie, node), &mut way)?;
+        let (run, step, alive) = way.run.filter(|_| exists)?;
         let below = way.below.unwrap_or_default();
         let without = [way.cells.get(..below.start)?, way.cells.get(below.end..)?].concat().into();
         Some(OverRun { run, step, alive, with: way.cells.into(), without })
     }
 
-    /// Like [`Expander::fill`], but on the shape, past one run. `None`: more than that decides.
+    /// Like [`Expander::fill`], but past one run. `None`: more than that decides.
     fn descend(self, trie: &Trie, at: usize, node: Node, alive: &PathSet, way: &mut Way) -> Option<bool> {
         let step = trie.nodes.get(at)?;
         for kid in &step.kids {
@@ -208,13 +215,15 @@ impl Expander<'_, '_> {
     /// The run that all instances of a step below a node are in; `Some(None)` when only some are.
     fn run_at(self, trie: &Trie, kid: usize, node: Node) -> Option<Option<u32>> {
         let shape = self.view.table(node)?.shape();
-        let child = shape.child(node.item, trie.nodes.get(kid)?.attr)?;
+        let has = |item: &u32| self.view.has(node.fragment, *item);
+        let step = trie.nodes.get(kid)?;
+        let child = shape.child(node.item, step.attr).filter(has)?;
         let run_of = |item: u32| match shape.item(item).map(|i| i.kind) {
             Some(ItemKind::Parts(run)) => Some(run),
             _ => None,
         };
         let elements: Vec<u32> = match shape.item(child)?.kind {
-            ItemKind::List => shape.children(child).collect(),
+            ItemKind::List => shape.children(child).filter(|item| self.may_pass(step, shape, *item)).filter(has).collect(),
             _ => vec![child],
         };
         match elements.as_slice() {
@@ -270,7 +279,7 @@ impl Expander<'_, '_> {
         let mut found = None;
         let mut several = false;
         if let Some(step) = trie.nodes.get(kid).filter(|_| !node.is_none()) {
-            self.view.each(node, step.attr, &mut |instance| {
+            self.view.each_such(node, step.attr, &|shape, item| self.may_pass(step, shape, item), &mut |instance| {
                 if let Some(passing) = self.passing(step, instance, alive) {
                     several = found.is_some();
                     found = Some((instance, passing));
@@ -290,6 +299,14 @@ impl Expander<'_, '_> {
             }
         }
         (!passing.is_empty() || (step.paths.is_empty() && step.capture.is_some())).then_some(passing)
+    }
+
+    /// False for an item whose node id alone says that no path cares for it.
+    fn may_pass(self, step: &TrieNode, shape: &Shape, item: u32) -> bool {
+        let is_object = shape.item(item).is_some_and(|item| item.kind == ItemKind::Object);
+        let id = shape.constant(item, Attr::ARCHETYPE_NODE_ID);
+        let may_hold = |(_, predicate): &(usize, Option<Predicate>)| predicate.as_ref().is_none_or(|p| may_hold(p, id, self.plan.exact));
+        !is_object || step.paths.is_empty() || step.paths.iter().any(may_hold)
     }
 
     fn tester(&self) -> Tester<'_, '_> {
@@ -320,7 +337,7 @@ impl Expander<'_, '_> {
     fn below(self, trie: &Trie, kid: usize, node: Node, alive: &PathSet) -> Rows {
         let mut rows = Rows::none(self.plan.width);
         let Some(step) = trie.nodes.get(kid).filter(|_| !node.is_none()) else { return rows };
-        self.view.each(node, step.attr, &mut |instance| {
+        self.view.each_such(node, step.attr, &|shape, item| self.may_pass(step, shape, item), &mut |instance| {
             if let Some(passing) = self.passing(step, instance, alive) {
                 rows.append(self.expand(trie, kid, instance, &passing));
             }

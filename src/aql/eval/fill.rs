@@ -1,21 +1,23 @@
 //! Cells straight from columns: blocks of rows that need no more than to be shown, with what stands above them.
 
 use super::block::{Block, Over, filled};
+use super::expand::Expander;
 use super::node::{Node, View};
 use super::output::{Output, cell_of, cell_of_literal, hold_node};
 use super::scope::Scope;
 use super::templates::ByTemplate;
-use crate::aql::facts::{Cells, Expansion, Survey};
+use crate::aql::facts::{Case, Cells};
 use crate::aql::query::{ClassExpr, ColumnValue, Expr};
 use crate::aql::result::{Held, Sheet};
-use crate::document::{Batch, Column, Dictionary, Fragment, ItemKind};
+use crate::aql::trie::Trie;
+use crate::document::{Batch, Dictionary, Fragment, ItemKind, Lane, Table};
 use crate::order;
 use crate::rm::class::Cls;
 use std::rc::Rc;
 
 /// Fills rows of a sheet.
 pub(super) struct Filling<'o, 'b> {
-    view: View<'b>,
+    expander: Expander<'b, 'b>,
     sheet: &'o mut Sheet,
     ready: &'o mut Vec<u32>,
     /// Place and number of each row, to be sorted.
@@ -31,16 +33,25 @@ pub(super) struct Filling<'o, 'b> {
 struct Above<'b> {
     class: Cls,
     paths: Vec<(usize, usize)>,
-    survey: Rc<Survey>,
-    /// Where its cells come from in the table that was asked last.
-    table: u32,
+    trie: &'b Trie,
+    /// Where its cells come from, by table and case.
+    known: Vec<Known<'b>>,
+    /// The one that was asked last.
+    last: usize,
+}
+
+/// Where cells come from in the fragments of a table that are of a case.
+struct Known<'b> {
+    number: u32,
+    table: &'b Table,
+    case: Rc<Case>,
     sources: Vec<(usize, Source<'b>)>,
 }
 
 /// Where the cells of a column come from, for all fragments of a table.
 #[derive(Clone, Copy)]
 enum Source<'b> {
-    Slot(&'b Column),
+    Slot(Lane<'b>),
     Same(Held),
     /// An object or list at this item.
     Tree(u32),
@@ -48,22 +59,29 @@ enum Source<'b> {
 
 impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     /// The filling for a query that shows paths of one anchor, and of variables above it that give one row each.
-    pub fn filling<'o>(&self, anchor: &'p ClassExpr, scope: &Scope<'_>, output: &'o mut Output) -> Option<Filling<'o, 'b>> {
+    pub fn filling<'o>(&self, anchor: &'p ClassExpr, scope: &Scope<'b>, output: &'o mut Output) -> Option<Filling<'o, 'b>> {
         let is_simple = output.is_plain(self.plan) && matches!(scope, Scope::Flagged(..)) && !anchor.class.may_contain(anchor.class);
         if !is_simple {
             return None;
         }
         let (sheet, ready) = output.sheet();
-        let mut filling = Filling { view: self.view(), sheet, ready, marks: Vec::new(), constants: Vec::new(), own: Vec::new(), above: Vec::new() };
+        let mut filling = Filling {
+            expander: self.expander(self.view()),
+            sheet,
+            ready,
+            marks: Vec::new(),
+            constants: Vec::new(),
+            own: Vec::new(),
+            above: Vec::new(),
+        };
         for trie in self.plan.tries.iter().filter(|trie| trie.variable != anchor.variable) {
             let expr = self.anchors.above.iter().find(|expr| expr.variable == trie.variable)?;
-            let survey = self.survey(expr);
-            let one_row = |e: &Option<Rc<Expansion>>| matches!(e.as_deref(), Some(Expansion::Rows(rows)) if rows.len() == 1);
-            if !survey.others.is_empty() || !survey.same.iter().all(|s| one_row(&s.expansion) && !s.of_run) {
+            let sorted = self.sorted_tables(expr, scope, &mut 0).ok()?;
+            if !sorted.iter().flat_map(|sorted| &sorted.cases).all(|(case, _)| case.rows().is_some_and(|rows| rows.len() == 1)) {
                 return None;
             }
             let paths = self.shown(trie.variable);
-            filling.above.push(Above { class: expr.class, paths, survey, table: u32::MAX, sources: Vec::new() });
+            filling.above.push(Above { class: expr.class, paths, trie, known: Vec::new(), last: 0 });
         }
         filling.own = self.shown(anchor.variable);
         for (at, column) in self.plan.query.select.iter().enumerate() {
@@ -105,33 +123,33 @@ impl<'b> Filling<'_, 'b> {
             }
             return;
         }
-        let Filling { view, sheet, marks, constants, own, above, .. } = self;
+        let Filling { expander, sheet, marks, constants, own, above, .. } = self;
         let first = sheet.len() as u64;
         let (rows, texts) = sheet.extend(block.rows.len());
         let sources: Vec<(usize, Source<'b>)> =
-            own.iter().map(|(at, path)| (*at, Source::of(view.batch, block.number, &block.cells, *path, texts))).collect();
+            own.iter().map(|(at, path)| (*at, Source::of(expander.view.batch, block.number, &block.cells, *path, texts))).collect();
         let at = |values: &[u32], row: u32| values.get(row as usize).copied().unwrap_or(u32::MAX);
         for ((number, row), cells) in (first..).zip(block.rows.rows().iter().copied()).zip(rows) {
             constants.iter().for_each(|(at, held)| set(cells, *at, *held));
             let fragment = Fragment { table: block.number, row };
-            sources.iter().for_each(|(at, source)| set(cells, *at, source.held(*view, fragment, texts)));
-            above.iter_mut().for_each(|of| of.fill(*view, at(block.table.docs(), row), cells, texts));
+            sources.iter().for_each(|(at, source)| set(cells, *at, source.held(expander.view, fragment, texts)));
+            above.iter_mut().for_each(|of| of.fill(*expander, at(block.table.docs(), row), cells, texts));
             marks.push(u64::from(at(block.table.places(), row)) << 32 | number);
         }
     }
 
     /// Takes the row of a fragment that was walked.
     pub fn take_row(&mut self, row: &[Node], place: u32, doc: u32) {
-        let Filling { view, sheet, marks, constants, own, above, .. } = self;
+        let Filling { expander, sheet, marks, constants, own, above, .. } = self;
         marks.push(u64::from(place) << 32 | sheet.len() as u64);
         let (mut rows, texts) = sheet.extend(1);
         let cells = rows.next().unwrap_or_default();
         constants.iter().for_each(|(at, held)| set(cells, *at, *held));
         for (at, path) in own {
             let node = row.get(*path).copied().unwrap_or(Node::NONE);
-            set(cells, *at, hold_node(*view, node, texts, &mut None));
+            set(cells, *at, hold_node(expander.view, node, texts, &mut None));
         }
-        above.iter_mut().for_each(|of| of.fill(*view, doc, cells, texts));
+        above.iter_mut().for_each(|of| of.fill(*expander, doc, cells, texts));
     }
 
     /// Puts the rows into document order.
@@ -142,23 +160,32 @@ impl<'b> Filling<'_, 'b> {
 }
 
 impl<'b> Above<'b> {
-    fn fill(&mut self, view: View<'b>, doc: u32, cells: &mut [Held], texts: &mut Dictionary) {
-        let Some(fragment) = view.batch.doc(doc).and_then(|doc| view.batch.bound(self.class, doc)) else { return };
-        if fragment.table != self.table {
-            self.turn_to(view, fragment.table, texts);
+    fn fill(&mut self, expander: Expander<'_, 'b>, doc: u32, cells: &mut [Held], texts: &mut Dictionary) {
+        let batch = expander.view.batch;
+        let Some(fragment) = batch.doc(doc).and_then(|doc| batch.bound(self.class, doc)) else { return };
+        if !self.known.get(self.last).is_some_and(|known| known.is_of(fragment)) {
+            let known = self.known.iter().position(|known| known.is_of(fragment));
+            self.last = known.unwrap_or_else(|| self.learn(expander, fragment, texts));
         }
-        self.sources.iter().for_each(|(at, source)| set(cells, *at, source.held(view, fragment, texts)));
+        let sources = self.known.get(self.last).into_iter().flat_map(|known| &known.sources);
+        sources.for_each(|(at, source)| set(cells, *at, source.held(expander.view, fragment, texts)));
     }
 
-    fn turn_to(&mut self, view: View<'b>, table: u32, texts: &mut Dictionary) {
-        self.table = table;
-        self.sources.clear();
-        let known = self.survey.same.binary_search_by_key(&table, |s| s.table).ok().and_then(|at| self.survey.same.get(at));
-        if let Some(Expansion::Rows(rows)) = known.and_then(|s| s.expansion.as_deref())
-            && let Some(template) = rows.first()
-        {
-            self.sources.extend(self.paths.iter().map(|(at, path)| (*at, Source::of(view.batch, table, template, *path, texts))));
-        }
+    fn learn(&mut self, expander: Expander<'_, 'b>, fragment: Fragment, texts: &mut Dictionary) -> usize {
+        let (batch, number) = (expander.view.batch, fragment.table);
+        let found = batch.table(number).zip(expander.expansion(self.trie, Node::root(fragment)));
+        self.known.extend(found.map(|(table, case)| {
+            let template = case.rows().and_then(<[_]>::first);
+            let sources = self.paths.iter().flat_map(|(at, path)| Some((*at, Source::of(batch, number, template?, *path, texts))));
+            Known { number, table, sources: sources.collect(), case }
+        }));
+        self.known.len().saturating_sub(1)
+    }
+}
+
+impl Known<'_> {
+    fn is_of(&self, fragment: Fragment) -> bool {
+        self.number == fragment.table && self.case.is_of(self.table, fragment.row)
     }
 }
 
@@ -166,8 +193,8 @@ impl<'b> Source<'b> {
     fn of(batch: &'b Batch, number: u32, template: &Cells, path: usize, texts: &mut Dictionary) -> Source<'b> {
         let found = filled(template, path).and_then(|filled| Some((batch.table(number)?, filled.item, filled.slot)));
         let Some((table, item, slot)) = found else { return Source::Same(Held::Null) };
-        if let Some(column) = slot.and_then(|slot| table.column(slot)) {
-            return Source::Slot(column);
+        if let Some(lane) = slot.and_then(|slot| table.lane(slot)) {
+            return Source::Slot(lane);
         }
         match table.shape().item(item).map(|i| i.kind) {
             Some(ItemKind::Constant(..)) => {
@@ -180,7 +207,7 @@ impl<'b> Source<'b> {
 
     fn held(self, view: View<'b>, fragment: Fragment, texts: &mut Dictionary) -> Held {
         match self {
-            Source::Slot(column) => Held::slot(column, fragment.row, texts),
+            Source::Slot(lane) => Held::slot(lane, fragment.row, texts),
             Source::Same(held) => held,
             Source::Tree(item) => Held::of(&cell_of(view, Node { fragment, item }, &mut String::new()), texts),
         }

@@ -1,10 +1,10 @@
 //! Walking stored documents without unpacking them: nodes of fragments, in one EHR.
 
 use crate::aql::plan::EHR_REFERENCES;
-use crate::document::{Batch, Doc, Fragment, ItemKind, Leaf, ObjectKind, Table};
+use crate::document::{Batch, Doc, Fragment, ItemKind, Leaf, ObjectKind, Shape, Table};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json::quote_into;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 /// A node of a stored document: an object or a leaf.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,22 +27,65 @@ impl Node {
     }
 }
 
+/// True for an item that some fragments do not have.
+fn is_optional(shape: &Shape, item: u32) -> bool {
+    shape.item(item).is_some_and(|item| item.flag.is_some())
+}
+
 /// The reading view of a batch.
 #[derive(Clone, Copy)]
 pub(super) struct View<'b> {
     pub batch: &'b Batch,
-    /// Set when something is read that differs between fragments of one shape: a slot, or a run of parts.
+    /// Set when something is read that differs between fragments of one table: a slot, or a run of parts.
     differs: Option<&'b Cell<bool>>,
+    /// Takes which items a fragment has, where that alone shall be no difference.
+    asked: Option<&'b Asked>,
+}
+
+/// Which flags of a fragment were asked for, and whether they stand.
+pub(super) struct Asked {
+    fragment: Fragment,
+    flags: RefCell<Vec<(u32, bool)>>,
+}
+
+impl Asked {
+    /// Nothing was asked of a fragment yet.
+    pub fn of(fragment: Fragment) -> Asked {
+        Asked { fragment, flags: RefCell::default() }
+    }
+
+    /// What was asked.
+    pub fn flags(self) -> Vec<(u32, bool)> {
+        self.flags.into_inner()
+    }
 }
 
 impl<'b> View<'b> {
     pub fn new(batch: &'b Batch) -> View<'b> {
-        View { batch, differs: None }
+        View { batch, differs: None, asked: None }
     }
 
-    /// A view that tells whether what was read holds for all fragments of the shape.
+    /// A view that tells whether what was read holds for all fragments of the table.
     pub fn watched(self, differs: &'b Cell<bool>) -> View<'b> {
         View { differs: Some(differs), ..self }
+    }
+
+    /// A view that tells whether what was read holds for all fragments of the table of which the same can be said as was asked.
+    pub fn asking(self, differs: &'b Cell<bool>, asked: &'b Asked) -> View<'b> {
+        View { differs: Some(differs), asked: Some(asked), ..self }
+    }
+
+    /// True when a fragment has an item.
+    pub fn has(self, fragment: Fragment, item: u32) -> bool {
+        let Some(table) = self.batch.table(fragment.table) else { return false };
+        let Some(flag) = table.shape().item(item).and_then(|item| item.flag) else { return true };
+        let has = table.is_set(flag, fragment.row);
+        match self.asked.filter(|asked| asked.fragment == fragment).map(|asked| asked.flags.borrow_mut()) {
+            Some(mut flags) if !flags.contains(&(flag, has)) => flags.push((flag, has)),
+            Some(_) => {}
+            None => self.note_difference(),
+        }
+        has
     }
 
     fn note_difference(self) {
@@ -104,13 +147,21 @@ impl<'b> View<'b> {
 
     /// Visits the values at an attribute in list order until `visit` says false; false when it did.
     pub fn each(self, node: Node, attr: Attr, visit: &mut dyn FnMut(Node) -> bool) -> bool {
+        self.each_such(node, attr, &|_, _| true, visit)
+    }
+
+    /// Visits like [`View::each`], but need not visit elements that are not `such`, and does not ask whether these are there.
+    pub fn each_such(self, node: Node, attr: Attr, such: &dyn Fn(&Shape, u32) -> bool, visit: &mut dyn FnMut(Node) -> bool) -> bool {
         let Some(table) = self.table(node) else { return true };
         let shape = table.shape();
-        let Some(child) = shape.child(node.item, attr) else {
+        let Some(child) = shape.child(node.item, attr).filter(|child| self.has(node.fragment, *child)) else {
             return shape.class() != Cls::EHR || self.each_of_ehr(table, node, attr, visit);
         };
         match shape.item(child).map(|i| i.kind) {
-            Some(ItemKind::List) => shape.children(child).all(|element| self.element(table, node.fragment, element, visit)),
+            Some(ItemKind::List) => {
+                let is_there = |element: u32| !is_optional(shape, element) || (such(shape, element) && self.has(node.fragment, element));
+                shape.children(child).all(|element| !is_there(element) || self.element(table, node.fragment, element, visit))
+            }
             Some(_) => self.element(table, node.fragment, child, visit),
             None => true,
         }

@@ -462,7 +462,7 @@ pub(super) fn hold_node(view: View<'_>, node: Node, own: &mut Dictionary, shown:
     let Fragment { table: number, row } = node.fragment;
     let table = view.batch.tables().get(number as usize);
     match table.and_then(|table| Some((table, table.shape().item(node.item)?.kind))) {
-        Some((table, ItemKind::Slot(_, slot))) => table.column(slot).map_or(Held::Null, |column| Held::slot(column, row, own)),
+        Some((table, ItemKind::Slot(_, slot))) => table.lane(slot).map_or(Held::Null, |lane| Held::slot(lane, row, own)),
         Some((_, ItemKind::Constant(..))) => match *shown {
             Some((table, item, held)) if (table, item) == (number, node.item) => held,
             _ => {

@@ -1,9 +1,11 @@
 //! Predicates in brackets: two-valued tests of one node.
 
+use super::bind::may_hold;
 use super::node::{Node, View};
 use super::value::{Value, compare};
 use crate::aql::plan::Plan;
 use crate::aql::query::{Predicate, PredicateValue, Step};
+use crate::document::{ItemKind, Shape};
 use crate::rm::class::Attr;
 use crate::rm::id::{ArchetypeId, node_code_subsumes};
 
@@ -43,7 +45,14 @@ impl<'b> Tester<'_, 'b> {
     /// True when some node at the end of the path passes.
     pub fn reaches(self, node: Node, path: &[Step], test: &mut dyn FnMut(Node) -> bool) -> bool {
         let Some((step, rest)) = path.split_first() else { return test(node) };
-        !self.view.each(node, step.attr, &mut |n| !(step.predicate.as_ref().is_none_or(|p| self.holds(p, n)) && self.reaches(n, rest, test)))
+        let such = |shape: &Shape, item: u32| {
+            let id = shape.constant(item, Attr::ARCHETYPE_NODE_ID);
+            let is_object = shape.item(item).is_some_and(|item| item.kind == ItemKind::Object);
+            !is_object || step.predicate.as_ref().is_none_or(|p| may_hold(p, id, self.plan.exact))
+        };
+        !self
+            .view
+            .each_such(node, step.attr, &such, &mut |n| !(step.predicate.as_ref().is_none_or(|p| self.holds(p, n)) && self.reaches(n, rest, test)))
     }
 }
 

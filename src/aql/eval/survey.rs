@@ -1,51 +1,161 @@
-//! What an anchor gives in all tables of a batch, found out once for as long as no table comes in.
+//! What an anchor gives in the tables of a batch: their rows, by the case that they are.
 
+use super::QueryError;
 use super::bind::may_hold;
+use super::block::Picked;
 use super::node::Node;
 use super::predicate::Tester;
-use super::scope::Scope;
+use super::scope::{Scope, table_of};
 use super::templates::ByTemplate;
-use crate::aql::facts::{Expansion, OverRun, Runs, Survey, Surveyed};
+use crate::aql::facts::{Case, Expansion, MOST_CASES, OverRun, Survey};
 use crate::aql::query::{ClassExpr, Predicate};
 use crate::aql::trie::Trie;
 use crate::document::{Fragment, Table};
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
-impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
-    /// What an anchor gives in each table.
-    pub fn survey(&self, anchor: &'p ClassExpr) -> Rc<Survey> {
-        self.plan.facts.survey(anchor.variable, self.batch.layout(), || self.surveyed(anchor))
+/// Rows of a table, by what they give.
+pub(super) struct Sorted<'b> {
+    pub table: &'b Table,
+    pub number: u32,
+    pub cases: Vec<(Rc<Case>, Picked<'b>)>,
+}
+
+/// The parts of runs that are looked at without asking which is whose.
+pub(super) struct Runs<'b> {
+    pub parts: Vec<Sorted<'b>>,
+    /// The step that they are instances of.
+    only: Rc<Case>,
+}
+
+/// Fragments with a run of which no part gives a row: their table, their case and their rows.
+pub(super) type Without = (u32, Rc<Case>, Vec<u32>);
+
+impl<'b> Sorted<'b> {
+    /// Sorts rows of a table; `case_of` finds the case of one.
+    pub fn of(table: &'b Table, number: u32, rows: Picked<'b>, case_of: &dyn Fn(u32) -> Option<Rc<Case>>) -> Sorted<'b> {
+        let find = |row: u32| case_of(row).unwrap_or_else(|| Rc::new(Case { asked: Vec::new(), expansion: Expansion::Walk }));
+        let Some(first) = rows.get(0).map(find) else { return Sorted { table, number, cases: Vec::new() } };
+        if first.asked.is_empty() {
+            return Sorted { table, number, cases: vec![(first, rows)] };
+        }
+        let mut left = Left::of(&rows, table);
+        let own = left.take(table, &first);
+        let mut cases = vec![(first, if own.len() == rows.len() { rows } else { own })];
+        while let Some(row) = left.first() {
+            let case = if cases.len() < MOST_CASES { find(row) } else { Rc::new(Case { asked: Vec::new(), expansion: Expansion::Walk }) };
+            let own = left.take(table, &case);
+            cases.push((case, own));
+        }
+        Sorted { table, number, cases }
     }
 
-    fn surveyed(&self, anchor: &'p ClassExpr) -> Survey {
-        let mut survey = Survey { layout: self.batch.layout(), same: Vec::new(), others: Vec::new(), runs: Runs::default() };
-        let trie = self.trie_of(anchor);
-        let may_pass = self.may_pass(anchor);
-        let mut over = BTreeMap::new();
-        for (number, table) in (0..).zip(self.batch.tables()).filter(|(_, table)| may_pass(table)) {
-            let root = Node::root(Fragment { table: number, row: 0 });
-            let expansion = trie.and_then(|trie| self.expander(self.view()).expansion(trie, root));
-            match (self.root_passes(anchor, number, table), expansion.as_deref()) {
-                (Some(false), _) => {}
-                (Some(true), None) if trie.is_none() => survey.same.push(Surveyed { table: number, expansion: None, of_run: false }),
-                (Some(true), Some(Expansion::Rows(_))) => survey.same.push(Surveyed { table: number, expansion, of_run: false }),
-                (Some(true), Some(Expansion::Run(_))) => over.extend(expansion.map(|expansion| (number, expansion))),
-                _ => survey.others.push(number),
+    /// The cases, each with the number of the table.
+    pub fn into_cases(self) -> impl Iterator<Item = (u32, (Rc<Case>, Picked<'b>))> {
+        std::iter::repeat(self.number).zip(self.cases)
+    }
+}
+
+/// The rows that are left to be sorted.
+enum Left {
+    /// Many: a bit each, and where the first word with one is.
+    Bits(Vec<u64>, usize),
+    Few(Vec<u32>),
+}
+
+impl Left {
+    fn of(rows: &Picked<'_>, table: &Table) -> Left {
+        let are_few = rows.len() < table.len() / 64;
+        if are_few { Left::Few(rows.rows().into_owned()) } else { Left::Bits(rows.bits().into_owned(), 0) }
+    }
+
+    fn first(&mut self) -> Option<u32> {
+        match self {
+            Left::Few(rows) => rows.first().copied(),
+            Left::Bits(words, start) => {
+                *start += words.get(*start..)?.iter().take_while(|word| **word == 0).count();
+                words.get(*start).map(|word| *start as u32 * 64 + word.trailing_zeros())
             }
         }
-        // Where anchors may stand in one another, parts of one may stand among the rows of another.
-        let apart = trie.filter(|_| !anchor.class.may_contain(anchor.class));
-        match apart.and_then(|trie| self.runs(trie, &over)) {
-            Some(runs) => {
-                let same = |(table, e): (&u32, &Rc<Expansion>)| Surveyed { table: *table, expansion: Some(Rc::clone(e)), of_run: true };
-                survey.same.extend(runs.giving.iter().map(same));
-                survey.runs = runs;
+    }
+
+    /// Takes the rows of a case away.
+    fn take<'b>(&mut self, table: &Table, case: &Case) -> Picked<'b> {
+        match self {
+            Left::Few(rows) => {
+                let (own, left) = rows.iter().partition(|row| case.is_of(table, **row));
+                *rows = left;
+                Picked::These(own)
             }
-            None => survey.others.extend(over.into_keys()),
+            Left::Bits(words, _) => {
+                let mut own = words.clone();
+                case.asked.iter().for_each(|(flag, stands)| table.narrow(*flag, *stands, &mut own));
+                words.iter_mut().zip(&own).for_each(|(word, own)| *word &= !own);
+                Picked::marked(own)
+            }
         }
-        survey
+    }
+}
+
+impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
+    /// The tables that an anchor may bind fragments of, found out once for as long as these stay as they are.
+    pub fn survey(&self, anchor: &'p ClassExpr) -> Rc<Survey> {
+        let layout = self.batch.layout();
+        self.plan.facts.survey(anchor.variable, layout, || {
+            let may_pass = self.may_pass(anchor);
+            let tables = (0..).zip(self.batch.tables()).filter(|(_, table)| may_pass(table)).map(|(number, _)| number);
+            Survey { layout, tables: tables.collect() }
+        })
+    }
+
+    /// The rows that an anchor binds, of those that take part, table by table.
+    pub fn sorted_tables(&self, anchor: &'p ClassExpr, scope: &Scope<'b>, done: &mut usize) -> Result<Vec<Sorted<'b>>, QueryError> {
+        let mut found = Vec::new();
+        match scope {
+            Scope::Flagged(..) => {
+                for number in &self.survey(anchor).tables {
+                    let Some(table) = self.batch.table(*number) else { continue };
+                    found.extend(self.sorted(anchor, *number, scope.rows(*number, table, 0..table.len() as u32), done)?);
+                }
+            }
+            Scope::Chosen(chosen) => {
+                let may_pass = self.may_pass(anchor);
+                for same in chosen.chunk_by(|a, b| table_of(*a) == table_of(*b)) {
+                    let number = same.first().map_or(u32::MAX, |fragment| table_of(*fragment));
+                    if self.batch.table(number).is_some_and(&may_pass) {
+                        let rows = Picked::These(same.iter().map(|fragment| *fragment as u32).collect());
+                        found.extend(self.sorted(anchor, number, rows, done)?);
+                    }
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Those of some rows of a table that an anchor binds.
+    fn sorted(&self, anchor: &ClassExpr, number: u32, mut rows: Picked<'b>, done: &mut usize) -> Result<Option<Sorted<'b>>, QueryError> {
+        let Some(table) = self.batch.table(number) else { return Ok(None) };
+        let root = |row: u32| Node::root(Fragment { table: number, row });
+        match (self.root_passes(anchor, number, table), &anchor.predicate) {
+            (Some(false), _) => return Ok(None),
+            (None, Some(predicate)) => {
+                let tester = Tester { plan: self.plan, view: self.view() };
+                let mut passing = Vec::new();
+                for row in rows.rows().iter() {
+                    self.go_on(done, 0)?;
+                    passing.extend(tester.holds(predicate, root(*row)).then_some(*row));
+                }
+                rows = Picked::These(passing);
+            }
+            _ => {}
+        }
+        let one_row = || Rc::new(Case { asked: Vec::new(), expansion: Expansion::Rows(vec![Rc::new([])]) });
+        let case_of = |row: u32| match self.trie_of(anchor) {
+            Some(trie) => self.expander(self.view()).expansion(trie, root(row)),
+            None => Some(one_row()),
+        };
+        Ok(Some(Sorted::of(table, number, rows, &case_of)))
     }
 
     /// Tells by class and node id which tables an anchor may bind fragments of.
@@ -55,8 +165,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         move |table| table.root_id().is_none_or(|id| known.get(id as usize) != Some(&false)) && table.shape().class().is_a(anchor.class)
     }
 
-    /// Whether the fragments of a table pass what an anchor asks of its node; `None` where slots decide.
-    pub fn root_passes(&self, anchor: &ClassExpr, number: u32, table: &Table) -> Option<bool> {
+    /// Whether the fragments of a table pass what an anchor asks of its node; `None` where they differ.
+    fn root_passes(&self, anchor: &ClassExpr, number: u32, table: &Table) -> Option<bool> {
         let Some(predicate) = &anchor.predicate else { return Some(true) };
         self.plan.facts.of(table.shape()).passes(anchor.variable, || {
             let differs = Cell::new(false);
@@ -66,59 +176,81 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         })
     }
 
-    /// The tables of the parts of some runs, when these are all of their fragments, all are of one step, and what has them gives
-    /// no cell and is never without any: then nobody needs to ask which part is whose, but for the few that give no row.
-    fn runs(&self, trie: &Trie, over: &BTreeMap<u32, Rc<Expansion>>) -> Option<Runs> {
-        let is_run = |(table, run): &(u32, u32)| over.get(table).and_then(over_run).is_some_and(|of| of.run == *run);
-        let only = over.values().find_map(over_run)?;
-        let is_same = |(number, of): (&u32, &OverRun)| {
-            let never_without = self.batch.table(*number).is_some_and(|table| !table.has_empty(of.run));
-            of.with.is_empty() && of.step == only.step && of.alive == only.alive && never_without
-        };
-        if !over.iter().all(|(number, e)| over_run(e).is_some_and(|of| is_same((number, of)))) {
-            return None;
-        }
-        let mut runs = Runs { wholes: over.clone(), ..Runs::default() };
-        let mut lengths = (0, 0);
-        for (number, table) in (0..).zip(self.batch.tables()).filter(|(_, table)| table.origins().iter().any(is_run)) {
-            let expansion = self.expander(self.view()).of_part(trie, only, Fragment { table: number, row: 0 })?;
-            let Expansion::Rows(rows) = &*expansion else { return None };
-            if !table.origins().iter().all(is_run) {
+    /// The parts of the runs that rows go over, when they are all of their fragments, all are of one step, and what has them gives
+    /// no cell: then nobody needs to ask which part is whose, but for the few that give no row.
+    pub fn runs(&self, trie: &Trie, wholes: &[Sorted<'b>], scope: &Scope<'b>) -> Option<Runs<'b>> {
+        let cases = || wholes.iter().flat_map(|sorted| sorted.cases.iter().map(move |(case, _)| (sorted, case)));
+        let only_case = cases().map(|(_, case)| case).find(|case| over_run(case).is_some())?;
+        let only = over_run(only_case)?;
+        let mut over: Vec<(u32, u32)> = Vec::new();
+        for (sorted, run) in cases().filter_map(|(sorted, case)| Some((sorted, over_run(case)?))) {
+            if !run.with.is_empty() || (run.step, run.alive) != (only.step, only.alive) || !sorted.others_lack(run.run) {
                 return None;
             }
-            if rows.is_empty() {
-                lengths.1 += table.len();
-                runs.barren.push(number);
-            } else {
-                lengths.0 += table.len();
-                runs.giving.insert(number, expansion);
-            }
+            over.push((sorted.number, run.run));
         }
-        (lengths.1 <= lengths.0 / 8).then_some(runs)
+        let mut parts = Vec::new();
+        let mut lengths = (0, 0);
+        for (number, table) in (0..).zip(self.batch.tables()).filter(|(_, table)| table.origins().iter().any(|of| over.contains(of))) {
+            let rows = scope.rows(number, table, 0..table.len() as u32);
+            let sorted = Sorted::of(table, number, rows, &|row| self.expander(self.view()).of_part(trie, only, Fragment { table: number, row }));
+            for (case, rows) in &sorted.cases {
+                let count = if case.rows()?.is_empty() { &mut lengths.1 } else { &mut lengths.0 };
+                *count += rows.len();
+            }
+            if !table.origins().iter().all(|of| over.contains(of)) {
+                return None;
+            }
+            parts.push(sorted);
+        }
+        (lengths.1 <= lengths.0 / 8).then(|| Runs { parts, only: Rc::clone(only_case) })
     }
 
-    /// The fragments with runs of which no part gives a row, by table: those of the parts that give none are asked.
-    pub fn without(&self, runs: &Runs, scope: &Scope<'b>) -> BTreeMap<u32, Vec<u32>> {
-        let mut found = BTreeSet::new();
-        for number in &runs.barren {
-            let Some(table) = self.batch.table(*number) else { continue };
-            let rows = scope.rows(*number, table, 0..table.len() as u32);
-            found.extend(rows.rows().iter().filter_map(|row| self.batch.whole_of(Fragment { table: *number, row: *row })));
+    /// The fragments with runs of which no part gives a row: those of the parts that give none are asked.
+    pub fn without(&self, trie: &Trie, runs: &Runs<'b>) -> Vec<Without> {
+        let Some(only) = over_run(&runs.only) else { return Vec::new() };
+        let mut wholes = BTreeSet::new();
+        for sorted in &runs.parts {
+            for (_, rows) in sorted.cases.iter().filter(|(case, _)| case.rows().is_some_and(<[_]>::is_empty)) {
+                wholes.extend(rows.rows().iter().filter_map(|row| self.batch.whole_of(Fragment { table: sorted.number, row: *row })));
+            }
         }
-        let mut without: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-        for whole in found {
-            let run = runs.wholes.get(&whole.table).and_then(over_run).map_or(u32::MAX, |of| of.run);
-            if !self.batch.parts(whole, run).iter().any(|part| runs.giving.contains_key(&part.table)) {
-                without.entry(whole.table).or_default().push(whole.row);
+        let gives =
+            |part: &Fragment| self.expander(self.view()).of_part(trie, only, *part).is_some_and(|case| !case.rows().is_some_and(<[_]>::is_empty));
+        let mut without: Vec<Without> = Vec::new();
+        for whole in wholes {
+            let Some(case) = self.expander(self.view()).expansion(trie, Node::root(whole)) else { continue };
+            let Some(run) = over_run(&case).filter(|over| !self.batch.parts(whole, over.run).iter().any(gives)) else { continue };
+            match without.iter_mut().find(|(table, of, _)| *table == whole.table && over_run(of).is_some_and(|of| of.run == run.run)) {
+                Some((.., rows)) => rows.push(whole.row),
+                None => without.push((whole.table, Rc::clone(&case), vec![whole.row])),
             }
         }
         without
     }
 }
 
+impl Sorted<'_> {
+    /// True when no row of a case that does not go over a run has that run, as far as was asked.
+    fn others_lack(&self, run: u32) -> bool {
+        let shape = self.table.shape();
+        let mut flags = Vec::new();
+        let mut at = shape.parts().get(run as usize).copied().unwrap_or(0);
+        while let Some(item) = shape.item(at) {
+            flags.extend(item.flag);
+            if at == 0 {
+                break;
+            }
+            at = item.parent;
+        }
+        let lacks = |case: &Case| case.asked.iter().any(|(flag, stands)| !stands && flags.contains(flag));
+        self.cases.iter().all(|(case, _)| over_run(case).is_some_and(|of| of.run == run) || lacks(case))
+    }
+}
+
 /// The run that rows go over.
-pub(super) fn over_run(expansion: &Rc<Expansion>) -> Option<&OverRun> {
-    match &**expansion {
+pub(super) fn over_run(case: &Case) -> Option<&OverRun> {
+    match &case.expansion {
         Expansion::Run(of) => Some(of),
         _ => None,
     }

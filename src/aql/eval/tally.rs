@@ -26,10 +26,12 @@ pub(super) struct Tally {
 impl Tally {
     /// Adds all rows of a block: whole columns where the aggregate is of numbers, else row by row.
     pub fn add_block(&mut self, aggregate: &Aggregate, view: View<'_>, block: &Block<'_>, start: u64, scratch: &mut [Node]) {
-        let numbers = match aggregate {
-            Aggregate::Sum(path) | Aggregate::Avg(path) | Aggregate::Min(path) | Aggregate::Max(path) => block.numbers(*path),
-            _ => None,
+        let path = match aggregate {
+            Aggregate::CountRows => None,
+            Aggregate::Count(path) | Aggregate::CountDistinct(path) => Some(*path),
+            Aggregate::Sum(path) | Aggregate::Avg(path) | Aggregate::Min(path) | Aggregate::Max(path) => Some(*path),
         };
+        let numbers = path.and_then(|path| block.numbers(path));
         match (aggregate, numbers) {
             (Aggregate::CountRows, _) => self.count += block.rows.len() as u64,
             (Aggregate::Sum(_) | Aggregate::Avg(_), Some(values)) => {
@@ -45,6 +47,7 @@ impl Tally {
                     first.into_iter().for_each(|i| self.add_at(aggregate, view, block, i, start, scratch));
                 }
             }
+            _ if path.is_some_and(|path| block.lacks(path)) => {}
             _ => (0..block.rows.len()).for_each(|i| self.add_at(aggregate, view, block, i, start, scratch)),
         }
     }

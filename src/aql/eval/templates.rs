@@ -1,10 +1,10 @@
-//! Row templates: what a query makes of one shape, found once and used for all its fragments.
+//! Row templates: what a query makes of a case of fragments, found once and used for all of them.
 //!
 //! Population queries whose FROM names entries of a document (`… COMPOSITION c CONTAINS OBSERVATION o`, or several of them
 //! by AND) need no walk per document. Each entry class is an *anchor*: its tables are found by shape, its paths are
-//! expanded once per shape, past one run of parts where there is one, and conditions on it are tested column by column.
-//! Where more decides, the fragments of the shape are walked one by one. What passes is folded where only aggregates are
-//! asked for, else joined by document and put into document order.
+//! expanded once for all fragments of a table that have the same of the items on the way, past one run of parts where there is
+//! one, and conditions on it are tested column by column. Where more decides, fragments are walked one by one. What passes is
+//! folded where only aggregates are asked for, else joined by document and put into document order.
 
 use super::anchors::{Anchors, Conjunct};
 use super::block::{Block, Over, Picked, Whole, set_cells};
@@ -15,10 +15,10 @@ use super::first::First;
 use super::node::{Node, View};
 use super::output::Output;
 use super::predicate::Tester;
-use super::scope::{Scope, table_of};
-use super::survey::over_run;
+use super::scope::Scope;
+use super::survey::{Sorted, over_run};
 use super::{Budget, QueryError};
-use crate::aql::facts::{Cells, Expansion, OverRun, Surveyed};
+use crate::aql::facts::{Case, Cells, Expansion, OverRun};
 use crate::aql::plan::{PathSet, Plan};
 use crate::aql::query::{ClassExpr, Predicate};
 use crate::aql::trie::Trie;
@@ -69,45 +69,32 @@ type Hit = (u32, u64, u32, u32);
 
 /// An anchor at work.
 struct Search<'s, 'p, 'b> {
-    anchor: &'p ClassExpr,
     trie: Option<&'p Trie>,
     conjuncts: &'s [Conjunct<'p>],
-    scope: &'s Scope<'b>,
     scratch: Vec<Node>,
     /// What was done since the host was last asked whether to go on, in rows.
     done: usize,
     /// What leaves rows out that cannot be among the first.
     first: Option<First<'b>>,
     /// The tables with parts elsewhere.
-    wholes: Vec<(&'b Table, u32, Rc<Expansion>)>,
+    wholes: Vec<(&'b Table, u32, Rc<Case>)>,
     /// Their parts, together by the step that these are instances of.
     steps: Vec<PartsOfStep>,
 }
 
-/// The parts that are instances of one step, by table.
+/// The parts that are instances of one step.
 struct PartsOfStep {
     step: usize,
     alive: PathSet,
-    known: Vec<PartTable>,
+    /// The numbers of those in each table.
+    by_table: HashMap<u32, Vec<usize>>,
     parts: Vec<Parts>,
 }
 
-/// What is known of the parts in one table.
-#[derive(Clone, Copy, PartialEq)]
-enum PartTable {
-    Unseen,
-    /// They give no rows.
-    Nothing,
-    /// Each must be walked.
-    Walked,
-    /// They give rows, and are collected under this number.
-    Collected(usize),
-}
-
-/// The parts of one table, each with the number of its whole and the row in that one's table.
+/// The parts in one table that are of one case, each with the number of its whole and the row in that one's table.
 struct Parts {
     table: u32,
-    expansion: Rc<Expansion>,
+    case: Rc<Case>,
     rows: Vec<u32>,
     of: Vec<(u32, u32)>,
 }
@@ -184,59 +171,59 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     ) -> Result<(), QueryError> {
         let scratch = vec![Node::NONE; self.plan.width];
         let trie = self.trie_of(anchor);
-        let mut search = Search { anchor, trie, conjuncts, scope, scratch, done: 0, first, wholes: Vec::new(), steps: Vec::new() };
-        let Scope::Chosen(chosen) = scope else {
-            let survey = self.survey(anchor);
-            survey.same.iter().try_for_each(|surveyed| self.search_same(&mut search, surveyed, sink))?;
-            for (number, rows) in self.without(&survey.runs, scope) {
-                let found = self.batch.table(number).zip(survey.runs.wholes.get(&number).and_then(over_run));
-                let Some((table, over)) = found else { continue };
-                let (cells, rows) = (Rc::clone(&over.without), Picked::These(rows));
-                self.give(&mut search, Block { table, number, cells, rows, order: 0, over: Over::Nothing }, sink)?;
-            }
-            for number in &survey.others {
-                let rows = self.batch.table(*number).map(|table| scope.rows(*number, table, 0..table.len() as u32));
-                rows.map_or(Ok(()), |rows| self.search_table(&mut search, *number, rows, sink))?;
-            }
-            return self.search_rest(search, sink);
-        };
-        let may_pass = self.may_pass(anchor);
-        for same in chosen.chunk_by(|a, b| table_of(*a) == table_of(*b)) {
-            let number = same.first().map_or(u32::MAX, |fragment| table_of(*fragment));
-            if self.batch.table(number).is_some_and(&may_pass) {
-                let rows = Picked::These(same.iter().map(|fragment| *fragment as u32).collect());
-                self.search_table(&mut search, number, rows, sink)?;
-            }
+        let mut search = Search { trie, conjuncts, scratch, done: 0, first, wholes: Vec::new(), steps: Vec::new() };
+        let found = self.sorted_tables(anchor, scope, &mut search.done)?;
+        // Where anchors may stand in one another, parts of one may stand among the rows of another.
+        let apart = trie.filter(|_| matches!(scope, Scope::Flagged(..)) && !anchor.class.may_contain(anchor.class));
+        let runs = apart.and_then(|trie| Some((trie, self.runs(trie, &found, scope)?)));
+        found.into_iter().try_for_each(|sorted| self.search_table(&mut search, sorted, runs.is_some(), sink))?;
+        for (number, case, rows) in runs.iter().flat_map(|(trie, runs)| self.without(trie, runs)) {
+            let (Some(table), Some(over)) = (self.batch.table(number), over_run(&case)) else { continue };
+            let (cells, rows) = (Rc::clone(&over.without), Picked::These(rows));
+            self.give(&mut search, Block { table, number, cells, rows, order: 0, over: Over::Nothing }, sink)?;
         }
-        self.search_rest(search, sink)
-    }
-
-    /// Gives the parts that were laid by, and the blocks that were held back.
-    fn search_rest(&self, mut search: Search<'_, 'p, 'b>, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
+        for (number, (case, rows)) in runs.into_iter().flat_map(|(_, runs)| runs.parts).flat_map(Sorted::into_cases) {
+            self.give_pieces(&mut search, &case, (number, rows, Over::Found(self.batch)), sink)?;
+        }
         self.search_parts(&mut search, sink)?;
         let mut held = search.first.take().into_iter().flat_map(First::release);
         held.try_for_each(|block| self.pass(&mut search, &block, sink))
     }
 
-    /// Gives what passes of a table of which each fragment gives the same rows.
-    fn search_same(&self, search: &mut Search<'_, 'p, 'b>, surveyed: &Surveyed, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
-        let number = surveyed.table;
-        let Some(table) = self.batch.table(number) else { return Ok(()) };
-        let nothing: Cells;
-        let templates = match surveyed.expansion.as_deref() {
-            Some(Expansion::Rows(templates)) => templates.as_slice(),
-            _ => {
-                nothing = Rc::new([]);
-                std::slice::from_ref(&nothing)
+    /// Gives what passes of the rows of a table; without the parts of runs where these are looked at apart.
+    fn search_table(&self, search: &mut Search<'_, 'p, 'b>, sorted: Sorted<'b>, apart: bool, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
+        let Sorted { table, number, cases } = sorted;
+        for (case, rows) in cases {
+            self.go_on(&mut search.done, rows.len())?;
+            match (&case.expansion, search.trie) {
+                (Expansion::Run(_), _) if apart => {}
+                (Expansion::Run(over), Some(trie)) => {
+                    let (without, walked) = self.collect_parts(search, trie, over, number, &rows);
+                    walked.into_iter().try_for_each(|row| self.walk(search, trie, (table, number), row, sink))?;
+                    let (cells, rows) = (Rc::clone(&over.without), Picked::These(without));
+                    self.give(search, Block { table, number, cells, rows, order: 0, over: Over::Nothing }, sink)?;
+                    search.wholes.push((table, number, case));
+                }
+                (Expansion::Walk, Some(trie)) => rows.rows().iter().try_for_each(|row| self.walk(search, trie, (table, number), *row, sink))?,
+                _ => self.give_pieces(search, &case, (number, rows, Over::Nothing), sink)?,
             }
-        };
-        let end = table.len() as u32;
-        for start in (0..end).step_by(PIECE as usize) {
-            let rows = search.scope.rows(number, table, start..end.min(start + PIECE));
-            let over = if surveyed.of_run { Over::Found(self.batch) } else { Over::Nothing };
-            self.give_each(search, templates, (number, rows, over), sink)?;
         }
         Ok(())
+    }
+
+    /// Gives what passes of rows that all give the same, so many at a time.
+    fn give_pieces(
+        &self,
+        search: &mut Search<'_, 'p, 'b>,
+        case: &Case,
+        (number, rows, over): (u32, Picked<'b>, Over<'b>),
+        sink: &mut Sink<'_, 'b>,
+    ) -> Result<(), QueryError> {
+        let templates = case.rows().unwrap_or_default();
+        if rows.len() <= PIECE as usize {
+            return self.give_each(search, templates, (number, rows, over), sink);
+        }
+        rows.pieces(PIECE).into_iter().try_for_each(|rows| self.give_each(search, templates, (number, rows, over.clone()), sink))
     }
 
     /// Gives a block for each row of a template.
@@ -254,61 +241,23 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         self.give(search, Block { table, number, cells: Rc::clone(last), rows, order: others.len() as u32, over }, sink)
     }
 
-    /// Gives what passes of some fragments of a table.
-    fn search_table(&self, search: &mut Search<'_, 'p, 'b>, number: u32, mut rows: Picked<'b>, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
-        let Some(table) = self.batch.table(number) else { return Ok(()) };
-        let root = |row: u32| Node::root(Fragment { table: number, row });
-        let tester = Tester { plan: self.plan, view: self.view() };
-        let passes = |row: u32| search.anchor.predicate.as_ref().is_none_or(|p| tester.holds(p, root(row)));
-        self.go_on(&mut search.done, rows.len())?;
-        let known = self.root_passes(search.anchor, number, table);
-        if known == Some(false) {
-            return Ok(());
-        }
-        if known.is_none() {
-            let mut passing = Vec::new();
-            for row in rows.rows().iter() {
-                self.go_on(&mut search.done, 0)?;
-                passing.extend(passes(*row).then_some(*row));
-            }
-            rows = Picked::These(passing);
-        }
-        let Some(trie) = search.trie else {
-            return self.give(search, Block { table, number, cells: Rc::new([]), rows, order: 0, over: Over::Nothing }, sink);
-        };
-        let expansion = self.expander(self.view()).expansion(trie, root(0));
-        match expansion.as_deref() {
-            Some(Expansion::Rows(templates)) => self.give_each(search, templates, (number, rows, Over::Nothing), sink),
-            Some(Expansion::Run(over)) => {
-                let (without, walked) = self.collect_parts(search, trie, over, number, &rows);
-                walked.into_iter().try_for_each(|row| self.walk(search, trie, root(row), table, sink))?;
-                let rows = Picked::These(without);
-                self.give(search, Block { table, number, cells: Rc::clone(&over.without), rows, order: 0, over: Over::Nothing }, sink)?;
-                search.wholes.extend(expansion.clone().map(|e| (table, number, e)));
-                Ok(())
-            }
-            _ => rows.rows().iter().try_for_each(|row| self.walk(search, trie, root(*row), table, sink)),
-        }
-    }
-
-    /// Lays the parts of fragments to those of their tables; gives the fragments none of whose parts gives rows, and those that
+    /// Lays the parts of fragments to those of their cases; gives the fragments none of whose parts gives rows, and those that
     /// must be walked.
     fn collect_parts(&self, search: &mut Search<'_, 'p, 'b>, trie: &Trie, over: &OverRun, number: u32, rows: &Picked<'_>) -> (Vec<u32>, Vec<u32>) {
         let whole = search.wholes.len() as u32;
-        let (mut without, mut walked) = (Vec::new(), Vec::new());
-        let Some(step) = search.parts_of(over, self.batch.tables().len()) else { return (without, walked) };
+        let (mut without, mut walked, mut found) = (Vec::new(), Vec::new(), Vec::new());
+        let Some(step) = search.parts_of(over) else { return (without, walked) };
         for row in rows.rows().iter().copied() {
             let parts = self.batch.parts(Fragment { table: number, row }, over.run);
-            let mut any = false;
-            if parts.iter().any(|part| step.known(part.table, || self.expander(self.view()).of_part(trie, over, *part)) == PartTable::Walked) {
+            found.clear();
+            found.extend(parts.iter().filter_map(|part| step.case_of(self, trie, over, *part)));
+            let gives = |at: &usize| step.parts.get(*at).and_then(|parts| parts.case.rows()).map(|rows| !rows.is_empty());
+            if found.len() < parts.len() || found.iter().any(|at| gives(at).is_none()) {
                 walked.push(row);
-                continue;
-            }
-            for part in parts {
-                any |= step.collect(*part, (whole, row));
-            }
-            if !any {
+            } else if !found.iter().any(|at| gives(at) == Some(true)) {
                 without.push(row);
+            } else {
+                found.iter().zip(parts).for_each(|(at, part)| step.collect(*at, *part, (whole, row)));
             }
         }
         (without, walked)
@@ -321,15 +270,11 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let wholes = std::mem::take(&mut search.wholes);
         let wholes: Rc<[Whole<'b>]> = wholes
             .iter()
-            .filter_map(|(table, number, expansion)| match &**expansion {
-                Expansion::Run(over) => Some(Whole { table, number: *number, cells: Rc::clone(&over.with) }),
-                _ => None,
-            })
+            .filter_map(|(table, number, case)| Some(Whole { table, number: *number, cells: Rc::clone(&over_run(case)?.with) }))
             .collect();
-        for Parts { table: number, expansion, rows, of } in std::mem::take(&mut search.steps).into_iter().flat_map(|step| step.parts) {
-            let Expansion::Rows(templates) = &*expansion else { continue };
+        for Parts { table: number, case, rows, of } in std::mem::take(&mut search.steps).into_iter().flat_map(|step| step.parts) {
             let over = Over::Known { wholes: Rc::clone(&wholes), of };
-            self.give_each(search, templates, (number, Picked::These(rows), over), sink)?;
+            self.give_each(search, case.rows().unwrap_or_default(), (number, Picked::These(rows), over), sink)?;
         }
         Ok(())
     }
@@ -380,7 +325,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     }
 
     /// Asks the host now and then whether to go on.
-    fn go_on(&self, done: &mut usize, rows: usize) -> Result<(), QueryError> {
+    pub fn go_on(&self, done: &mut usize, rows: usize) -> Result<(), QueryError> {
         *done += rows + 16;
         if *done < PIECE as usize {
             return Ok(());
@@ -390,12 +335,19 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     }
 
     /// Gives what passes of one fragment's rows.
-    fn walk(&self, search: &mut Search<'_, 'p, 'b>, trie: &'p Trie, root: Node, table: &Table, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
+    fn walk(
+        &self,
+        search: &mut Search<'_, 'p, 'b>,
+        trie: &'p Trie,
+        (table, number): (&Table, u32),
+        row: u32,
+        sink: &mut Sink<'_, 'b>,
+    ) -> Result<(), QueryError> {
         self.go_on(&mut search.done, 0)?;
         let judge = self.judge();
-        let at = |values: &[u32]| values.get(root.fragment.row as usize).copied().unwrap_or(u32::MAX);
+        let at = |values: &[u32]| values.get(row as usize).copied().unwrap_or(u32::MAX);
         let (place, doc) = (at(table.places()), at(table.docs()));
-        for (order, row) in (0..).zip(self.walked(trie, root)?.iter()) {
+        for (order, row) in (0..).zip(self.walked(trie, Node::root(Fragment { table: number, row }))?.iter()) {
             self.go_on(&mut search.done, 0)?;
             let passes = |c: &Conjunct<'p>| judge.truth(c.condition, row, &mut c.exists.clone()) == Some(true);
             if search.conjuncts.iter().all(passes) {
@@ -509,11 +461,13 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 of.rows = WholeRows::Nothing;
                 continue;
             };
-            if matches!(of.rows, WholeRows::Same(_)) && before.is_some_and(|before| before.table == fragment.table) {
+            let is_same = |case: &Case| self.batch.table(fragment.table).is_some_and(|table| case.is_of(table, fragment.row));
+            let in_same = before.is_some_and(|before| before.table == fragment.table);
+            if matches!(&of.rows, WholeRows::Same(case) if in_same && is_same(case)) {
                 continue;
             }
             of.rows = match self.expander(self.view()).expansion(of.trie, Node::root(fragment)) {
-                Some(known) if matches!(*known, Expansion::Rows(_)) => WholeRows::Same(known),
+                Some(known) if known.rows().is_some() => WholeRows::Same(known),
                 _ => WholeRows::Own(self.walked(of.trie, Node::root(fragment))?),
             };
         }
@@ -576,20 +530,17 @@ struct Above<'p> {
 
 enum WholeRows {
     Nothing,
-    /// Those of every fragment of the shape.
-    Same(Rc<Expansion>),
+    /// Those of every fragment of a case.
+    Same(Rc<Case>),
     /// Found for this fragment.
     Own(Rows),
 }
 
 impl Above<'_> {
-    /// The templates of its rows and the fragment that fills them, where every fragment of the shape has the same.
+    /// The templates of its rows and the fragment that fills them, where every fragment of the case has the same.
     fn templates(&self) -> Option<(&[Cells], Fragment)> {
         match &self.rows {
-            WholeRows::Same(expansion) => match &**expansion {
-                Expansion::Rows(rows) => Some((rows, self.fragment?)),
-                _ => None,
-            },
+            WholeRows::Same(case) => Some((case.rows()?, self.fragment?)),
             _ => None,
         }
     }
@@ -612,10 +563,9 @@ impl Above<'_> {
 
 impl Search<'_, '_, '_> {
     /// The parts of the step that a run leads to.
-    fn parts_of(&mut self, over: &OverRun, tables: usize) -> Option<&mut PartsOfStep> {
+    fn parts_of(&mut self, over: &OverRun) -> Option<&mut PartsOfStep> {
         let at = self.steps.iter().position(|s| (s.step, s.alive) == (over.step, over.alive)).unwrap_or_else(|| {
-            let known = vec![PartTable::Unseen; tables];
-            self.steps.push(PartsOfStep { step: over.step, alive: over.alive, known, parts: Vec::new() });
+            self.steps.push(PartsOfStep { step: over.step, alive: over.alive, by_table: HashMap::new(), parts: Vec::new() });
             self.steps.len() - 1
         });
         self.steps.get_mut(at)
@@ -623,29 +573,26 @@ impl Search<'_, '_, '_> {
 }
 
 impl PartsOfStep {
-    /// What is known of a table of parts, found out once.
-    fn known(&mut self, table: u32, find: impl FnOnce() -> Option<Rc<Expansion>>) -> PartTable {
-        let Some(known) = self.known.get_mut(table as usize) else { return PartTable::Walked };
-        if *known == PartTable::Unseen {
-            *known = match find() {
-                Some(expansion) if matches!(&*expansion, Expansion::Rows(rows) if !rows.is_empty()) => {
-                    self.parts.push(Parts { table, expansion, rows: Vec::new(), of: Vec::new() });
-                    PartTable::Collected(self.parts.len() - 1)
-                }
-                Some(expansion) if matches!(&*expansion, Expansion::Rows(_)) => PartTable::Nothing,
-                _ => PartTable::Walked,
-            };
+    /// The number of the parts that are of the same case as one.
+    fn case_of(&mut self, by: &ByTemplate<'_, '_>, trie: &Trie, over: &OverRun, part: Fragment) -> Option<usize> {
+        let table = by.batch.table(part.table)?;
+        let of_table = self.by_table.entry(part.table).or_default();
+        let is_same = |at: &&usize| self.parts.get(**at).is_some_and(|parts| parts.case.is_of(table, part.row));
+        if let Some(at) = of_table.iter().find(is_same) {
+            return Some(*at);
         }
-        *known
+        let case = by.expander(by.view()).of_part(trie, over, part)?;
+        of_table.push(self.parts.len());
+        self.parts.push(Parts { table: part.table, case, rows: Vec::new(), of: Vec::new() });
+        Some(self.parts.len() - 1)
     }
 
-    /// Lays a part to those of its table; false when it gives no rows.
-    fn collect(&mut self, part: Fragment, of: (u32, u32)) -> bool {
-        let Some(PartTable::Collected(at)) = self.known.get(part.table as usize) else { return false };
-        let Some(parts) = self.parts.get_mut(*at) else { return false };
-        parts.rows.push(part.row);
-        parts.of.push(of);
-        true
+    /// Lays a part to those of its case.
+    fn collect(&mut self, at: usize, part: Fragment, of: (u32, u32)) {
+        if let Some(parts) = self.parts.get_mut(at) {
+            parts.rows.push(part.row);
+            parts.of.push(of);
+        }
     }
 }
 

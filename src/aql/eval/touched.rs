@@ -1,15 +1,19 @@
 //! What a run touches of a batch, for people who ask why a query is slow or gives nothing.
 
 use super::anchors::Anchors;
+use super::block::Picked;
 use super::expand::Expander;
 use super::node::{Node, View};
 use super::predicate::Tester;
+use super::survey::Sorted;
+use crate::aql::facts::Case;
 use crate::aql::plan::Plan;
 use crate::aql::query::{ClassExpr, Contains, Source};
 use crate::document::{Batch, Doc, Fragment, ItemKind, Table};
 use crate::rm::class::Attr;
 use std::cell::Cell;
 use std::fmt::Write;
+use std::rc::Rc;
 
 /// How many shapes, and row templates of one, are shown.
 const SHOWN: usize = 40;
@@ -33,14 +37,14 @@ pub struct Touched {
     pub matching: Vec<TouchedShape>,
 }
 
-/// A shape that a class expression may bind.
+/// Fragments of one table that a class expression may bind, and that have the same of the items on its paths.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TouchedShape {
     /// The class of its root, and the archetype or node id.
     pub name: String,
     /// The variable of the class expression.
     pub variable: String,
-    /// How many fragments have it.
+    /// How many they are.
     pub fragments: usize,
     /// False when its node fails the predicate, as far as the shape tells.
     pub passes: bool,
@@ -75,9 +79,8 @@ impl Touched {
         each_class(&plan.query.from, &mut classes);
         for (number, table) in (0..).zip(batch.tables()) {
             for expr in classes.iter().filter(|e| table.shape().class().is_a(e.class)) {
-                if self.matching.len() < SHOWN {
-                    self.matching.push(shape(plan, batch, expr, number, table));
-                }
+                let left = SHOWN.saturating_sub(self.matching.len());
+                self.matching.extend(cases(plan, batch, expr, number, table).into_iter().take(left));
             }
         }
     }
@@ -98,25 +101,30 @@ fn each_class<'q>(source: &'q Source, found: &mut Vec<&'q ClassExpr>) {
     }
 }
 
-fn shape(plan: &Plan, batch: &Batch, expr: &ClassExpr, number: u32, table: &Table) -> TouchedShape {
-    let node = Node::root(Fragment { table: number, row: 0 });
+/// The cases of fragments in a table.
+fn cases(plan: &Plan, batch: &Batch, expr: &ClassExpr, number: u32, table: &Table) -> Vec<TouchedShape> {
+    let node = |row: u32| Node::root(Fragment { table: number, row });
     let differs = Cell::new(false);
-    let view = View::new(batch).watched(&differs);
-    let passes = expr.predicate.as_ref().is_none_or(|p| Tester { plan, view }.holds(p, node)) || differs.get();
-    differs.set(false);
-    let trie = plan.tries.iter().find(|t| t.variable == expr.variable).filter(|_| passes);
-    let rows = trie.map(|trie| Expander { plan, view, most: SHOWN, plain: false }.walked(trie, node));
-    let cell = |node: &Node| if node.is_none() { String::from("NULL") } else { place(batch, *node) };
-    let rows: Vec<Vec<String>> = rows.iter().flat_map(|rows| rows.iter().take(SHOWN)).map(|row| row.iter().map(cell).collect()).collect();
+    let tester = Tester { plan, view: View::new(batch).watched(&differs) };
+    let passes = expr.predicate.as_ref().is_none_or(|p| tester.holds(p, node(0))) || differs.get();
     let id = table.shape().constant(0, Attr::ARCHETYPE_NODE_ID).map(|id| format!("[{id}]")).unwrap_or_default();
     let variable = plan.query.variables.get(expr.variable).and_then(|v| v.name.clone());
-    TouchedShape {
-        name: format!("{}{id}", table.shape().class()),
-        variable: variable.unwrap_or_default(),
-        fragments: table.len(),
-        passes,
-        rows: if differs.get() { Vec::new() } else { rows },
-    }
+    let touched = |fragments: usize, rows: Vec<Vec<String>>| {
+        let (name, variable) = (format!("{}{id}", table.shape().class()), variable.clone().unwrap_or_default());
+        TouchedShape { name, variable, fragments, passes, rows }
+    };
+    let Some(trie) = plan.tries.iter().find(|t| t.variable == expr.variable).filter(|_| passes) else {
+        return vec![touched(table.len(), Vec::new())];
+    };
+    let expander = Expander { plan, view: View::new(batch), most: SHOWN, plain: false };
+    let sorted = Sorted::of(table, number, Picked::but(0..table.len() as u32, &[]), &|row| expander.expansion(trie, node(row)));
+    let cell = |node: &Node| if node.is_none() { String::from("NULL") } else { place(batch, *node) };
+    let shown = |row: Option<u32>| -> Vec<Vec<String>> {
+        let rows = row.map(|row| expander.walked(trie, node(row)));
+        rows.iter().flat_map(|rows| rows.iter().take(SHOWN)).map(|row| row.iter().map(cell).collect()).collect()
+    };
+    let of_case = |(case, rows): &(Rc<Case>, Picked<'_>)| touched(rows.len(), shown(rows.get(0).filter(|_| case.rows().is_some())));
+    sorted.cases.iter().map(of_case).collect()
 }
 
 /// The way from the root of the shape to a node, and what stands there.
