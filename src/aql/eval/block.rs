@@ -173,17 +173,9 @@ impl<'b> Picked<'b> {
     /// The row with a number.
     pub fn get(&self, i: usize) -> Option<u32> {
         match self {
-            Picked::But(range, []) => range.clone().nth(i),
-            Picked::But(range, hidden) => {
-                let (mut low, mut high) = (0, hidden.len());
-                while low < high {
-                    let middle = (low + high) / 2;
-                    let before = hidden.get(middle).map_or(0, |row| (row - range.start) as usize - middle);
-                    (low, high) = if before <= i { (middle + 1, high) } else { (low, middle) };
-                }
-                range.clone().nth(i + low)
-            }
-            _ => self.rows().get(i).copied(),
+            Picked::But(range, hidden) => nth_but(range.clone(), hidden, i),
+            Picked::These(rows) => rows.get(i).copied(),
+            Picked::Marked(marked) => marked.rows().get(i).copied(),
         }
     }
 
@@ -258,6 +250,17 @@ impl<'b> Picked<'b> {
         kept.truncate(count);
         Picked::These(kept)
     }
+}
+
+/// The row with a number in a range without some.
+fn nth_but(mut range: Range<u32>, hidden: &[u32], i: usize) -> Option<u32> {
+    let (mut low, mut high) = (0, hidden.len());
+    while low < high {
+        let middle = (low + high) / 2;
+        let before = hidden.get(middle).map_or(0, |row| (row - range.start) as usize - middle);
+        (low, high) = if before <= i { (middle + 1, high) } else { (low, middle) };
+    }
+    range.nth(i + low)
 }
 
 /// The values of some rows.

@@ -5,7 +5,7 @@ use super::bind::may_hold;
 use super::block::Picked;
 use super::node::Node;
 use super::predicate::Tester;
-use super::scope::{Scope, table_of};
+use super::scope::Scope;
 use super::templates::ByTemplate;
 use crate::aql::facts::{Case, Expansion, MOST_CASES, OverRun, Survey};
 use crate::aql::query::{ClassExpr, Predicate};
@@ -35,26 +35,39 @@ pub(super) type Without = (u32, Rc<Case>, Vec<u32>);
 impl<'b> Sorted<'b> {
     /// Sorts rows of a table; `case_of` finds the case of one.
     pub fn of(table: &'b Table, number: u32, rows: Picked<'b>, case_of: &dyn Fn(u32) -> Option<Rc<Case>>) -> Sorted<'b> {
-        let find = |row: u32| case_of(row).unwrap_or_else(|| Rc::new(Case { asked: Vec::new(), expansion: Expansion::Walk }));
-        let Some(first) = rows.get(0).map(find) else { return Sorted { table, number, cases: Vec::new() } };
-        if first.asked.is_empty() {
-            return Sorted { table, number, cases: vec![(first, rows)] };
-        }
-        let mut left = Left::of(&rows, table);
-        let own = left.take(table, &first);
-        let mut cases = vec![(first, if own.len() == rows.len() { rows } else { own })];
-        while let Some(row) = left.first() {
-            let case = if cases.len() < MOST_CASES { find(row) } else { Rc::new(Case { asked: Vec::new(), expansion: Expansion::Walk }) };
-            let own = left.take(table, &case);
-            cases.push((case, own));
-        }
+        let mut cases = Vec::with_capacity(1);
+        // It is never broken off.
+        let _ = each_case(table, rows, case_of, &mut |case, rows| {
+            cases.push((case, rows));
+            Ok(())
+        });
         Sorted { table, number, cases }
     }
+}
 
-    /// The cases, each with the number of the table.
-    pub fn into_cases(self) -> impl Iterator<Item = (u32, (Rc<Case>, Picked<'b>))> {
-        std::iter::repeat(self.number).zip(self.cases)
+/// Visits rows of a table case by case; `case_of` finds the case of one.
+pub(super) fn each_case<'b>(
+    table: &Table,
+    rows: Picked<'b>,
+    case_of: &dyn Fn(u32) -> Option<Rc<Case>>,
+    visit: &mut dyn FnMut(Rc<Case>, Picked<'b>) -> Result<(), QueryError>,
+) -> Result<(), QueryError> {
+    let walked = || Rc::new(Case { asked: Vec::new(), expansion: Expansion::Walk });
+    let Some(first) = rows.get(0).map(|row| case_of(row).unwrap_or_else(walked)) else { return Ok(()) };
+    if first.asked.is_empty() {
+        return visit(first, rows);
     }
+    let mut left = Left::of(&rows, table);
+    let own = left.take(table, &first);
+    visit(first, if own.len() == rows.len() { rows } else { own })?;
+    let mut count = 1;
+    while let Some(row) = left.first() {
+        let case = case_of(row).filter(|_| count < MOST_CASES).unwrap_or_else(walked);
+        let own = left.take(table, &case);
+        visit(case, own)?;
+        count += 1;
+    }
+    Ok(())
 }
 
 /// The rows that are left to be sorted.
@@ -109,53 +122,45 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         })
     }
 
-    /// The rows that an anchor binds, of those that take part, table by table.
+    /// The rows of a population that an anchor binds, table by table.
     pub fn sorted_tables(&self, anchor: &'p ClassExpr, scope: &Scope<'b>, done: &mut usize) -> Result<Vec<Sorted<'b>>, QueryError> {
-        let mut found = Vec::new();
-        match scope {
-            Scope::Flagged(..) => {
-                for number in &self.survey(anchor).tables {
-                    let Some(table) = self.batch.table(*number) else { continue };
-                    found.extend(self.sorted(anchor, *number, scope.rows(*number, table, 0..table.len() as u32), done)?);
-                }
-            }
-            Scope::Chosen(chosen) => {
-                let may_pass = self.may_pass(anchor);
-                for same in chosen.chunk_by(|a, b| table_of(*a) == table_of(*b)) {
-                    let number = same.first().map_or(u32::MAX, |fragment| table_of(*fragment));
-                    if self.batch.table(number).is_some_and(&may_pass) {
-                        let rows = Picked::These(same.iter().map(|fragment| *fragment as u32).collect());
-                        found.extend(self.sorted(anchor, number, rows, done)?);
-                    }
-                }
-            }
+        let survey = self.survey(anchor);
+        let mut found = Vec::with_capacity(survey.tables.len());
+        for number in &survey.tables {
+            let Some(table) = self.batch.table(*number) else { continue };
+            let rows = self.bound(anchor, (table, *number), scope.rows(*number, table, 0..table.len() as u32), done)?;
+            found.extend(rows.map(|rows| Sorted::of(table, *number, rows, &|row| self.case_of(anchor, *number, row))));
         }
         Ok(found)
     }
 
-    /// Those of some rows of a table that an anchor binds.
-    fn sorted(&self, anchor: &ClassExpr, number: u32, mut rows: Picked<'b>, done: &mut usize) -> Result<Option<Sorted<'b>>, QueryError> {
-        let Some(table) = self.batch.table(number) else { return Ok(None) };
-        let root = |row: u32| Node::root(Fragment { table: number, row });
-        match (self.root_passes(anchor, number, table), &anchor.predicate) {
-            (Some(false), _) => return Ok(None),
-            (None, Some(predicate)) => {
-                let tester = Tester { plan: self.plan, view: self.view() };
-                let mut passing = Vec::new();
-                for row in rows.rows().iter() {
-                    self.go_on(done, 0)?;
-                    passing.extend(tester.holds(predicate, root(*row)).then_some(*row));
-                }
-                rows = Picked::These(passing);
-            }
-            _ => {}
-        }
-        let one_row = || Rc::new(Case { asked: Vec::new(), expansion: Expansion::Rows(vec![Rc::new([])]) });
-        let case_of = |row: u32| match self.trie_of(anchor) {
-            Some(trie) => self.expander(self.view()).expansion(trie, root(row)),
-            None => Some(one_row()),
+    /// Those of some rows of a table that an anchor binds; `None` where it binds no row of the table.
+    pub fn bound(
+        &self,
+        anchor: &ClassExpr,
+        (table, number): (&Table, u32),
+        rows: Picked<'b>,
+        done: &mut usize,
+    ) -> Result<Option<Picked<'b>>, QueryError> {
+        let predicate = match (self.root_passes(anchor, number, table), &anchor.predicate) {
+            (None, Some(predicate)) => predicate,
+            (passes, _) => return Ok((passes != Some(false)).then_some(rows)),
         };
-        Ok(Some(Sorted::of(table, number, rows, &case_of)))
+        let tester = Tester { plan: self.plan, view: self.view() };
+        let mut passing = Vec::new();
+        for row in rows.rows().iter() {
+            self.go_on(done, 0)?;
+            passing.extend(tester.holds(predicate, Node::root(Fragment { table: number, row: *row })).then_some(*row));
+        }
+        Ok(Some(Picked::These(passing)))
+    }
+
+    /// What an anchor gives in a row of a table.
+    pub fn case_of(&self, anchor: &ClassExpr, number: u32, row: u32) -> Option<Rc<Case>> {
+        match self.trie_of(anchor) {
+            Some(trie) => self.expander(self.view()).expansion(trie, Node::root(Fragment { table: number, row })),
+            None => Some(Rc::new(Case { asked: Vec::new(), expansion: Expansion::Rows(vec![Rc::new([])]) })),
+        }
     }
 
     /// Tells by class and node id which tables an anchor may bind fragments of.

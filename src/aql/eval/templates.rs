@@ -15,8 +15,8 @@ use super::first::First;
 use super::node::{Node, View};
 use super::output::Output;
 use super::predicate::Tester;
-use super::scope::Scope;
-use super::survey::{Sorted, over_run};
+use super::scope::{Scope, table_of};
+use super::survey::{Sorted, each_case, over_run};
 use super::{Budget, QueryError};
 use crate::aql::facts::{Case, Cells, Expansion, OverRun};
 use crate::aql::plan::{PathSet, Plan};
@@ -172,43 +172,84 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let scratch = vec![Node::NONE; self.plan.width];
         let trie = self.trie_of(anchor);
         let mut search = Search { trie, conjuncts, scratch, done: 0, first, wholes: Vec::new(), steps: Vec::new() };
-        let found = self.sorted_tables(anchor, scope, &mut search.done)?;
-        // Where anchors may stand in one another, parts of one may stand among the rows of another.
-        let apart = trie.filter(|_| matches!(scope, Scope::Flagged(..)) && !anchor.class.may_contain(anchor.class));
-        let runs = apart.and_then(|trie| Some((trie, self.runs(trie, &found, scope)?)));
-        found.into_iter().try_for_each(|sorted| self.search_table(&mut search, sorted, runs.is_some(), sink))?;
-        for (number, case, rows) in runs.iter().flat_map(|(trie, runs)| self.without(trie, runs)) {
-            let (Some(table), Some(over)) = (self.batch.table(number), over_run(&case)) else { continue };
-            let (cells, rows) = (Rc::clone(&over.without), Picked::These(rows));
-            self.give(&mut search, Block { table, number, cells, rows, order: 0, over: Over::Nothing }, sink)?;
-        }
-        for (number, (case, rows)) in runs.into_iter().flat_map(|(_, runs)| runs.parts).flat_map(Sorted::into_cases) {
-            self.give_pieces(&mut search, &case, (number, rows, Over::Found(self.batch)), sink)?;
+        match scope {
+            Scope::Flagged(..) => self.search_all(&mut search, anchor, scope, sink)?,
+            Scope::Chosen(chosen) => self.search_chosen(&mut search, anchor, chosen, sink)?,
         }
         self.search_parts(&mut search, sink)?;
         let mut held = search.first.take().into_iter().flat_map(First::release);
         held.try_for_each(|block| self.pass(&mut search, &block, sink))
     }
 
-    /// Gives what passes of the rows of a table; without the parts of runs where these are looked at apart.
-    fn search_table(&self, search: &mut Search<'_, 'p, 'b>, sorted: Sorted<'b>, apart: bool, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
-        let Sorted { table, number, cases } = sorted;
-        for (case, rows) in cases {
-            self.go_on(&mut search.done, rows.len())?;
-            match (&case.expansion, search.trie) {
-                (Expansion::Run(_), _) if apart => {}
-                (Expansion::Run(over), Some(trie)) => {
-                    let (without, walked) = self.collect_parts(search, trie, over, number, &rows);
-                    walked.into_iter().try_for_each(|row| self.walk(search, trie, (table, number), row, sink))?;
-                    let (cells, rows) = (Rc::clone(&over.without), Picked::These(without));
-                    self.give(search, Block { table, number, cells, rows, order: 0, over: Over::Nothing }, sink)?;
-                    search.wholes.push((table, number, case));
-                }
-                (Expansion::Walk, Some(trie)) => rows.rows().iter().try_for_each(|row| self.walk(search, trie, (table, number), *row, sink))?,
-                _ => self.give_pieces(search, &case, (number, rows, Over::Nothing), sink)?,
-            }
+    /// Gives what passes of a population; the parts of runs apart from what has them, where nobody needs to ask which is whose.
+    fn search_all(
+        &self,
+        search: &mut Search<'_, 'p, 'b>,
+        anchor: &'p ClassExpr,
+        scope: &Scope<'b>,
+        sink: &mut Sink<'_, 'b>,
+    ) -> Result<(), QueryError> {
+        let found = self.sorted_tables(anchor, scope, &mut search.done)?;
+        // Where anchors may stand in one another, parts of one may stand among the rows of another.
+        let apart = search.trie.filter(|_| !anchor.class.may_contain(anchor.class));
+        let runs = apart.and_then(|trie| Some((trie, self.runs(trie, &found, scope)?)));
+        for Sorted { table, number, cases } in found {
+            let mut cases = cases.into_iter().filter(|(case, _)| runs.is_none() || over_run(case).is_none());
+            cases.try_for_each(|(case, rows)| self.search_case(search, (table, number), case, rows, sink))?;
+        }
+        for (number, case, rows) in runs.iter().flat_map(|(trie, runs)| self.without(trie, runs)) {
+            let (Some(table), Some(over)) = (self.batch.table(number), over_run(&case)) else { continue };
+            let (cells, rows) = (Rc::clone(&over.without), Picked::These(rows));
+            self.give(search, Block { table, number, cells, rows, order: 0, over: Over::Nothing }, sink)?;
+        }
+        for Sorted { number, cases, .. } in runs.into_iter().flat_map(|(_, runs)| runs.parts) {
+            cases.into_iter().try_for_each(|(case, rows)| self.give_pieces(search, &case, (number, rows, Over::Found(self.batch)), sink))?;
         }
         Ok(())
+    }
+
+    /// Gives what passes of some fragments.
+    fn search_chosen(
+        &self,
+        search: &mut Search<'_, 'p, 'b>,
+        anchor: &'p ClassExpr,
+        chosen: &[u64],
+        sink: &mut Sink<'_, 'b>,
+    ) -> Result<(), QueryError> {
+        let may_pass = self.may_pass(anchor);
+        for same in chosen.chunk_by(|a, b| table_of(*a) == table_of(*b)) {
+            let number = same.first().map_or(u32::MAX, |fragment| table_of(*fragment));
+            let Some(table) = self.batch.table(number).filter(|table| may_pass(table)) else { continue };
+            let rows = Picked::These(same.iter().map(|fragment| *fragment as u32).collect());
+            let Some(rows) = self.bound(anchor, (table, number), rows, &mut search.done)? else { continue };
+            let case_of = |row: u32| self.case_of(anchor, number, row);
+            each_case(table, rows, &case_of, &mut |case, rows| self.search_case(search, (table, number), case, rows, sink))?;
+        }
+        Ok(())
+    }
+
+    /// Gives what passes of rows of a case.
+    fn search_case(
+        &self,
+        search: &mut Search<'_, 'p, 'b>,
+        (table, number): (&'b Table, u32),
+        case: Rc<Case>,
+        rows: Picked<'b>,
+        sink: &mut Sink<'_, 'b>,
+    ) -> Result<(), QueryError> {
+        self.go_on(&mut search.done, rows.len())?;
+        match (&case.expansion, search.trie) {
+            (Expansion::Run(over), Some(trie)) => {
+                let (without, walked) = self.collect_parts(search, trie, over, number, &rows);
+                walked.into_iter().try_for_each(|row| self.walk(search, trie, (table, number), row, sink))?;
+                let (cells, rows) = (Rc::clone(&over.without), Picked::These(without));
+                self.give(search, Block { table, number, cells, rows, order: 0, over: Over::Nothing }, sink)?;
+                search.wholes.push((table, number, case));
+                Ok(())
+            }
+            (Expansion::Walk, Some(trie)) => rows.rows().iter().try_for_each(|row| self.walk(search, trie, (table, number), *row, sink)),
+            _ => self.give_pieces(search, &case, (number, rows, Over::Nothing), sink),
+        }
     }
 
     /// Gives what passes of rows that all give the same, so many at a time.

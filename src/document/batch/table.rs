@@ -25,6 +25,8 @@ pub struct Table {
     docs: Vec<u32>,
     places: Vec<u32>,
     columns: Vec<Column>,
+    /// The flag of each column; `None` where all fragments have a value.
+    flagged: Vec<Option<u32>>,
     runs: Vec<Run>,
     /// Who has an item.
     flags: Vec<Flag>,
@@ -79,9 +81,9 @@ impl Fit {
 
 impl Table {
     pub(super) fn new(shape: Arc<Shape>, (root_id, archetype): (Option<u32>, Option<u32>)) -> Table {
-        let (docs, places, hidden, origins) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut table =
-            Table { shape, grown: 0, root_id, archetype, docs, places, columns: Vec::new(), runs: Vec::new(), flags: Vec::new(), hidden, origins };
+        let (docs, places, columns, flagged, runs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (flags, hidden, origins) = (Vec::new(), Vec::new(), Vec::new());
+        let mut table = Table { shape, grown: 0, root_id, archetype, docs, places, columns, flagged, runs, flags, hidden, origins };
         table.widen();
         table
     }
@@ -97,6 +99,7 @@ impl Table {
             _ => Column::new(Kind::Text),
         };
         self.columns.extend(shape.slots().iter().skip(self.columns.len()).map(column));
+        self.flagged = shape.slots().iter().map(|item| shape.item(*item)?.flag).collect();
         self.runs.resize(shape.parts().len(), Run::default());
     }
 
@@ -239,15 +242,15 @@ impl Table {
 
     /// The values of a slot.
     pub fn lane(&self, slot: u32) -> Option<Lane<'_>> {
-        let item = self.shape.slots().get(slot as usize)?;
-        Some(Lane { column: self.columns.get(slot as usize)?, flag: self.flag_of(*item) })
+        let flag = self.flagged.get(slot as usize)?.and_then(|flag| self.flag(flag));
+        Some(Lane { column: self.columns.get(slot as usize)?, flag })
     }
 
     pub(super) fn bytes(&self) -> usize {
         let columns: usize = self.columns.iter().map(|c| c.bytes() + std::mem::size_of::<Column>()).sum();
         let runs: usize = self.runs.iter().map(|r| r.ends.capacity() * 4 + r.parts.capacity() * 8).sum();
         let flags: usize = self.flags.iter().map(Flag::bytes).sum();
-        columns + runs + flags + self.docs.capacity() * 8 + self.hidden.capacity() * 4 + self.shape.bytes()
+        columns + runs + flags + self.docs.capacity() * 8 + self.flagged.capacity() * 8 + self.hidden.capacity() * 4 + self.shape.bytes()
     }
 }
 
