@@ -115,8 +115,11 @@ impl<R: Repository> Service<R> {
             [only] => only.uid.to_string(),
             _ => contribution_uid.clone(),
         };
+        let mut envelopes = Envelopes::default();
         for change in set.changes {
-            let (version, tree) = self.version_of(&set.ehr_id, &contribution_uid, &time, &committer, change)?;
+            let audit = change.audit.to_json(&self.config.system_id, &time, &committer);
+            let envelope = envelopes.read(envelope(&contribution_uid, &audit, &change.audit.lifecycle.to_json()))?;
+            let (version, tree) = self.version_of(&set.ehr_id, &contribution_uid, &time, envelope, change)?;
             versions.push(version);
             trees.push(tree);
         }
@@ -145,17 +148,18 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Makes the ORIGINAL_VERSION of a change and its packed form, which must give back the same tree.
-    fn version_of(&self, ehr_id: &str, contribution: &str, time: &str, committer: &str, change: Change) -> Result<(Version, Tree), Failure> {
+    /// Makes the ORIGINAL_VERSION of a change out of its envelope, and its packed form, which must give back the same tree.
+    fn version_of(&self, ehr_id: &str, contribution: &str, time: &str, mut tree: Tree, change: Change) -> Result<(Version, Tree), Failure> {
         let Change { kind, uid, preceding, audit, content, extra, tags } = change;
         let version_uid = uid.to_string();
-        let audited = audit.to_json(&self.config.system_id, time, committer);
-        let envelope = envelope(&version_uid, contribution, preceding.as_deref(), &audited, &audit.lifecycle.to_json());
-        let mut tree = json::read(&envelope, Cls::ORIGINAL_VERSION).map_err(|findings| Failure::unreadable("version", &findings))?;
+        name_version(&mut tree, Attr::UID, &version_uid);
+        if let Some(preceding) = &preceding {
+            name_version(&mut tree, Attr::PRECEDING_VERSION_UID, preceding);
+        }
         keep(&mut tree, extra.as_ref());
         let (template_id, known) = match content {
             Some(Checked { tree: mut data, template_id, known }) => {
-                name_version(&mut data, &version_uid);
+                name_version(&mut data, Attr::UID, &version_uid);
                 if let (Some(root), Some(data)) = (tree.root().map(NodeRef::id), data.root()) {
                     tree.put(root, Attr::DATA, data);
                 }
@@ -233,22 +237,26 @@ impl Change {
     }
 }
 
-/// An ORIGINAL_VERSION without its data, as canonical JSON.
-fn envelope(uid: &str, contribution: &str, preceding: Option<&str>, audit: &str, lifecycle: &str) -> String {
-    let mut out = String::from(r#"{"_type":"ORIGINAL_VERSION","contribution":"#);
-    out.push_str(&reference("HIER_OBJECT_ID", contribution, "CONTRIBUTION"));
-    out.push_str(r#","commit_audit":"#);
-    out.push_str(audit);
-    out.push_str(r#","uid":"#);
-    out.push_str(&object(&[("_type", "OBJECT_VERSION_ID"), ("value", uid)]));
-    if let Some(preceding) = preceding {
-        out.push_str(r#","preceding_version_uid":"#);
-        out.push_str(&object(&[("_type", "OBJECT_VERSION_ID"), ("value", preceding)]));
+/// An ORIGINAL_VERSION without its data, its uid and that of the version before, as canonical JSON.
+fn envelope(contribution: &str, audit: &str, lifecycle: &str) -> String {
+    let contribution = reference("HIER_OBJECT_ID", contribution, "CONTRIBUTION");
+    format!(r#"{{"_type":"ORIGINAL_VERSION","contribution":{contribution},"commit_audit":{audit},"lifecycle_state":{lifecycle}}}"#)
+}
+
+/// The envelopes of a change set: those of one person with one reason are the same, and are read once.
+#[derive(Default)]
+struct Envelopes(Option<(String, Tree)>);
+
+impl Envelopes {
+    fn read(&mut self, text: String) -> Result<Tree, Failure> {
+        if let Some((before, tree)) = &self.0
+            && *before == text
+        {
+            return Ok(tree.clone());
+        }
+        let tree = json::read(&text, Cls::ORIGINAL_VERSION).map_err(|findings| Failure::unreadable("version", &findings))?;
+        Ok(self.0.insert((text, tree)).1.clone())
     }
-    out.push_str(r#","lifecycle_state":"#);
-    out.push_str(lifecycle);
-    out.push('}');
-    out
 }
 
 /// The answer to a client that changes a version which is not the latest any more.
@@ -297,13 +305,13 @@ fn keep(tree: &mut Tree, sent: Option<&Tree>) {
     }
 }
 
-/// Gives a document the uid of its version, as RM 1.0.4 recommends.
-fn name_version(tree: &mut Tree, uid: &str) {
+/// Puts the uid of a version at an attribute; a document has that of its version, as RM 1.0.4 recommends.
+fn name_version(tree: &mut Tree, attr: Attr, uid: &str) {
     let mut id = Tree::object(Cls::OBJECT_VERSION_ID);
     let Some(node) = id.root().map(NodeRef::id) else { return };
     id.push_leaf(Some(node), Some(Attr::VALUE), Cls::STRING, crate::rm::tree::Kind::Text, uid);
     if let (Some(root), Some(id)) = (tree.root().map(NodeRef::id), id.root()) {
-        tree.put(root, Attr::UID, id);
+        tree.put(root, attr, id);
     }
 }
 

@@ -95,7 +95,6 @@ fn program(in_wasm: bool, name: &str, args: &[impl AsRef<str>], corpus: &str) ->
     bench.args(args.iter().map(AsRef::as_ref)).env("AQLITE_CORPUS", corpus);
     if in_wasm {
         bench.env("CARGO_TARGET_WASM32_WASIP1_RUNNER", "node --no-warnings tests/wasm/wasi.mjs");
-        bench.env("CARGO_TARGET_WASM32_WASIP1_RUSTFLAGS", "-Ctarget-feature=+simd128");
     }
     let (lines, outcome) = run_keeping(&mut bench, is_measure);
     outcome.map(|()| lines)
