@@ -269,9 +269,13 @@ pub(super) fn write_json<V: FragmentView>(view: &V, index: u32, out: &mut String
     let Some(item) = shape.item(index) else { return };
     match item.kind {
         ItemKind::Object => {
-            let _ = write!(out, "{{\"_type\":\"{}\"", item.class);
+            out.push_str("{\"_type\":\"");
+            out.push_str(item.class.name());
+            out.push('"');
             for child in shape.children(index).filter(|child| view.has(*child)) {
-                let _ = write!(out, ",\"{}\":", shape.item(child).and_then(|c| c.attr).map_or("?", Attr::name));
+                out.push_str(",\"");
+                out.push_str(shape.item(child).and_then(|c| c.attr).map_or("?", Attr::name));
+                out.push_str("\":");
                 write_json(view, child, out);
             }
             out.push('}');

@@ -86,6 +86,9 @@ impl fmt::Display for VersionTreeId {
 impl<'a> ArchetypeId<'a> {
     /// Reads an archetype id; `None` when the text has another form.
     pub fn parse(text: &'a str) -> Option<ArchetypeId<'a>> {
+        if !text.contains('-') {
+            return None;
+        }
         let (entity, rest) = match text.rsplit_once("::") {
             Some((namespace, id)) => {
                 let (entity, rest) = id.split_once('.')?;

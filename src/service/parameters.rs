@@ -69,9 +69,9 @@ impl Asked {
 
     fn take_text(&mut self, key: &str, value: &str) -> Result<(), Failure> {
         match key {
-            "q" => self.q = Some(value.to_owned()),
-            "offset" => self.offset = Some(count(key, value)?),
-            "fetch" => self.fetch = Some(count(key, value)?),
+            "q" => once(&mut self.q, key, value.to_owned())?,
+            "offset" => once(&mut self.offset, key, count(key, value)?)?,
+            "fetch" => once(&mut self.fetch, key, count(key, value)?)?,
             "ehr_id" => self.narrow(value)?,
             _ if is_parameters(key) => self.unpack(value)?,
             _ => self.add_text(key, value),
@@ -109,9 +109,9 @@ impl Asked {
         for (key, value) in members(text).map_err(|m| malformed("body", text, m))? {
             match &*key {
                 _ if value == "null" => {}
-                "q" => self.q = Some(string(&key, value)?),
-                "offset" => self.offset = Some(count(&key, value.trim_matches('"'))?),
-                "fetch" => self.fetch = Some(count(&key, value.trim_matches('"'))?),
+                "q" => once(&mut self.q, &key, string(&key, value)?)?,
+                "offset" => once(&mut self.offset, &key, count(&key, value.trim_matches('"'))?)?,
+                "fetch" => once(&mut self.fetch, &key, count(&key, value.trim_matches('"'))?)?,
                 "ehr_id" => self.narrow(&string(&key, value)?)?,
                 key if is_parameters(key) => self.bind_all(value)?,
                 _ => {}
@@ -132,7 +132,7 @@ impl Asked {
 
     fn bind(&mut self, name: &str, value: Parameter) -> Result<(), Failure> {
         match self.parameters.get(name) {
-            Some(bound) if *bound != value => Err(Failure::bad(format!("the parameter `{name}` is given twice, with different values"))),
+            Some(bound) if *bound != value => Err(twice(name)),
             _ => {
                 self.parameters.insert(name.to_owned(), value);
                 Ok(())
@@ -173,6 +173,17 @@ impl Asked {
 
 fn is_parameters(key: &str) -> bool {
     matches!(key, "query_parameters" | "query-parameters" | "query_parameter")
+}
+
+fn once<T: PartialEq>(place: &mut Option<T>, key: &str, value: T) -> Result<(), Failure> {
+    match place.replace(value) {
+        Some(before) if Some(&before) != place.as_ref() => Err(twice(key)),
+        _ => Ok(()),
+    }
+}
+
+fn twice(name: &str) -> Failure {
+    Failure::bad(format!("the parameter `{name}` is given twice, with different values"))
 }
 
 fn count(key: &str, text: &str) -> Result<u64, Failure> {

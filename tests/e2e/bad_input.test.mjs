@@ -72,6 +72,12 @@ test("a body over the limit that does not tell its length", () => {
   return sent.then((answer) => assert.equal(answer.status, 413));
 });
 
+test("a line over the limit, and the request behind it", async () => {
+  const line = `{"ehr_id":"${ehrId}","composition":"${"x".repeat(15_000_000)}`;
+  await refused(413, /./, "POST", `${V1}/ehr/bulk`, { body: line, type: "application/x-ndjson" });
+  await refused(400, /./, "POST", `${V1}/definition/gdl`, { body: "(".repeat(3_000_000), type: "text/plain" });
+});
+
 test("nesting 10,000 deep", async () => {
   await refused(400, /deep|nest/, "POST", compositions, { body: deep('{"content":[', "]}") });
   await refused(400, /./, "POST", compositions, { body: deep("<a>", "</a>"), type: "application/xml" });

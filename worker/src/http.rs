@@ -1,11 +1,14 @@
 //! Requests and responses: the runtime's own, and the core's.
 
 use aqlite::service;
-use futures_util::StreamExt;
 use wasm_bindgen::prelude::wasm_bindgen;
-use worker::js_sys::Uint8Array;
+use worker::js_sys::{Promise, Uint8Array};
+use worker::wasm_bindgen::JsValue;
 use worker::wasm_bindgen_futures::JsFuture;
-use worker::{Headers, Request, Result, web_sys};
+use worker::{Headers, Result, web_sys};
+
+/// Bytes of a body of unknown length that are read at a time.
+const CHUNK: usize = 100_000;
 
 /// How many times the limit is read past before the connection is given up.
 const PATIENCE: usize = 10;
@@ -14,6 +17,35 @@ const PATIENCE: usize = 10;
 extern "C" {
     fn head(request: &web_sys::Request) -> String;
     fn respond(status: u16, headers: &str, body: Option<Vec<u8>>) -> web_sys::Response;
+    fn reader(request: &web_sys::Request) -> JsValue;
+    fn chunk(reader: &JsValue, size: usize) -> Promise;
+}
+
+/// A body on its way.
+pub struct Body(JsValue);
+
+impl Body {
+    /// The body of a request, which must have one.
+    pub fn of(request: &web_sys::Request) -> Body {
+        Body(reader(request))
+    }
+
+    /// The next bytes, `size` of them unless it ends here.
+    pub async fn next(&mut self, size: usize) -> Result<Vec<u8>> {
+        let bytes = JsFuture::from(chunk(&self.0, size)).await?;
+        Ok(Uint8Array::new(&bytes).to_vec())
+    }
+
+    /// Reads past what is left, up to a bound: an answer to a request that is still being sent would not arrive, and the next
+    /// request of its connection would fail.
+    pub async fn pass(&mut self, limit: usize) {
+        for _ in 0..PATIENCE * (limit / CHUNK) {
+            match self.next(CHUNK).await {
+                Ok(chunk) if chunk.len() == CHUNK => {}
+                _ => return,
+            }
+        }
+    }
 }
 
 /// A request without its body, and scheme and authority of its address.
@@ -23,7 +55,7 @@ pub fn read(request: &web_sys::Request) -> Result<(service::Request, String)> {
     Ok((service::Request { headers, ..service::Request::new(&method, target) }, origin.to_owned()))
 }
 
-/// Reads a body. Of one longer than `limit` no more is kept than shows that it is too long; the rest is read past, up to a bound: an answer to a request that is still being sent would not arrive.
+/// Reads a body. Of one longer than `limit` no more is kept than shows that it is too long.
 pub async fn body(request: web_sys::Request, length: Option<&str>, limit: usize) -> Result<Vec<u8>> {
     if request.body().is_none() {
         return Ok(Vec::new());
@@ -32,17 +64,16 @@ pub async fn body(request: web_sys::Request, length: Option<&str>, limit: usize)
         let whole = JsFuture::from(request.array_buffer()?).await?;
         return Ok(Uint8Array::new(&whole).to_vec());
     }
-    let (mut body, mut past) = (Vec::new(), 0);
-    let mut request = Request::from(request);
-    let mut chunks = request.stream()?;
-    while past < PATIENCE * limit {
-        let Some(chunk) = chunks.next().await else { break };
-        if body.len() <= limit {
-            body.extend_from_slice(&chunk?);
-        } else {
-            past += chunk?.len();
+    let (mut chunks, mut body) = (Body::of(&request), Vec::new());
+    while body.len() <= limit {
+        let chunk = chunks.next(CHUNK).await?;
+        let is_last = chunk.len() < CHUNK;
+        body.extend(chunk);
+        if is_last {
+            return Ok(body);
         }
     }
+    chunks.pass(limit).await;
     Ok(body)
 }
 

@@ -1,16 +1,17 @@
 //! Long bodies of lines: the service gets them in pieces, cut between lines, and its answers leave as they come.
 
+use crate::http::Body;
 use aqlite::service;
 use futures_util::{StreamExt, stream};
 use std::future::Future;
-use worker::{ByteStream, Request, Response, Result, web_sys};
+use worker::{Response, Result, web_sys};
 
 /// Bytes that are read ahead of what is answered.
 const AHEAD: usize = 4_000_000;
 
 /// A body on its way.
 struct Pieces {
-    chunks: ByteStream,
+    chunks: Body,
     /// What has arrived and was not handed over.
     buffer: Vec<u8>,
     /// The number of the line that the buffer begins with.
@@ -28,10 +29,9 @@ impl Pieces {
         let (size, limit) = (self.size, self.limit);
         let is_short = |buffer: &[u8]| buffer.len() <= AHEAD.min(limit) || (!buffer.contains(&b'\n') && buffer.len() <= limit);
         while !self.ended && is_short(&self.buffer) {
-            match self.chunks.next().await {
-                Some(chunk) => self.buffer.extend_from_slice(&chunk?),
-                None => self.ended = true,
-            }
+            let chunk = self.chunks.next(AHEAD).await?;
+            self.ended = chunk.len() < AHEAD;
+            self.buffer.extend(chunk);
         }
         let (all, is_end) = (self.buffer.len(), |b: &u8| *b == b'\n');
         let last = || self.buffer.iter().take(size).rposition(is_end).or_else(|| self.buffer.iter().position(is_end));
@@ -40,6 +40,13 @@ impl Pieces {
         let (piece, first) = (std::mem::replace(&mut self.buffer, rest), self.line);
         self.line += piece.iter().filter(|b| **b == b'\n').count() as u64;
         Ok((!piece.is_empty()).then_some((first, piece)))
+    }
+
+    /// Reads past what is left.
+    async fn pass(&mut self) {
+        if !self.ended {
+            self.chunks.pass(self.limit).await;
+        }
     }
 }
 
@@ -50,9 +57,12 @@ where
     F: Future<Output = service::Response>,
 {
     let line = head.query_value("first").and_then(|first| first.parse().ok()).unwrap_or(1);
-    let mut pieces = Pieces { chunks: Request::from(request).stream()?, buffer: Vec::new(), line, ended: false, size: size.min(limit), limit };
+    let mut pieces = Pieces { chunks: Body::of(&request), buffer: Vec::new(), line, ended: false, size: size.min(limit), limit };
     let (_, body) = pieces.next().await?.unwrap_or_default();
     let first = ask(service::Request { body, ..head.clone() }).await;
+    if first.status != 200 {
+        pieces.pass().await;
+    }
     if first.status != 200 || (pieces.ended && pieces.buffer.is_empty()) {
         return super::http::write(first);
     }
@@ -69,6 +79,7 @@ where
         let mut text = answer.body;
         if !goes_on {
             text.push(b'\n');
+            pieces.pass().await;
         }
         Ok(Some((text, goes_on.then_some((pieces, ask, head)))))
     });
