@@ -10,8 +10,9 @@
 //! Prefer: return=representation                   (headers; then, behind an empty line, the body; `@file` reads one)
 //!                                                 (a body may hold files in `<<file>>`; `@file with a => b` changes one)
 //! < 201                                           (or by mount: `< 400 v1, 422 its`)
-//! ETag: "{ehr}"                                   (a header; `*` stands for any value)
-//! /ehr_id/value = "{ehr}"                         (a JSON pointer into the body; `/x = *` for any value, `/x absent`)
+//! ETag: "{ehr}"                                   (a header; `*` stands for any value, `<date of TIME>` for a time as HTTP writes it)
+//! /ehr_id/value = "{ehr}"                         (a JSON pointer into the body; `/x = *` for any value, `/x absent`; `<time>` is
+//!                                                 extended ISO 8601 with its zone, `<number>` a number)
 //! body: some text                                 (the body contains it; `body lacks`, `body is` likewise)
 //! uid := ETag                                     (keeps a header, without quotes, or a pointer as `{uid}`; `until ::` cuts it)
 //! ```
@@ -25,6 +26,7 @@ use aqlite::store::memory::Memory;
 use aqlite::store::ready::block_on;
 use aqlite::store::repository::Repository;
 use aqlite::template::flat::Maker;
+use chrono::DateTime;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -339,7 +341,12 @@ impl Run {
         }
         if let Some((pointer, value)) = line.split_once(" = ") {
             let found = json.pointer(pointer);
-            let equal = if value == "*" { found.is_some() } else { found == serde_json::from_str(value).ok().as_ref() };
+            let equal = match value {
+                "*" => found.is_some(),
+                "<time>" => found.and_then(Value::as_str).is_some_and(|text| DateTime::parse_from_rfc3339(text).is_ok()),
+                "<number>" => found.is_some_and(Value::is_number),
+                value => found == serde_json::from_str(value).ok().as_ref(),
+            };
             return (!equal).then(|| {
                 format!(
                     "{pointer} is {} instead of {value}: {}",
@@ -350,9 +357,15 @@ impl Run {
         }
         let Some((name, value)) = line.split_once(": ") else { return Some(format!("`{line}` says nothing")) };
         let found = response.header(name);
-        let equal = if value == "*" { found.is_some() } else { found == Some(value) };
+        let date = value.strip_prefix("<date of ").and_then(|time| http_date(time.strip_suffix('>')?));
+        let equal = if value == "*" { found.is_some() } else { found == Some(date.as_deref().unwrap_or(value)) };
         (!equal).then(|| format!("{name} is {found:?} instead of {value}"))
     }
+}
+
+fn http_date(time: &str) -> Option<String> {
+    let time = DateTime::parse_from_rfc3339(time).ok()?.to_utc();
+    Some(time.format("%a, %d %b %Y %H:%M:%S GMT").to_string())
 }
 
 fn first_difference(found: &str, wanted: &str) -> String {
