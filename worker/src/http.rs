@@ -39,11 +39,9 @@ impl Body {
     /// Reads past what is left, up to a bound: an answer to a request that is still being sent would not arrive, and the next
     /// request of its connection would fail.
     pub async fn pass(&mut self, limit: usize) {
-        for _ in 0..PATIENCE * (limit / CHUNK) {
-            match self.next(CHUNK).await {
-                Ok(chunk) if chunk.len() == CHUNK => {}
-                _ => return,
-            }
+        let mut left = PATIENCE * (limit / CHUNK);
+        while left > 0 && self.next(CHUNK).await.is_ok_and(|chunk| chunk.len() == CHUNK) {
+            left -= 1;
         }
     }
 }
@@ -64,14 +62,11 @@ pub async fn body(request: web_sys::Request, length: Option<&str>, limit: usize)
         let whole = JsFuture::from(request.array_buffer()?).await?;
         return Ok(Uint8Array::new(&whole).to_vec());
     }
-    let (mut chunks, mut body) = (Body::of(&request), Vec::new());
-    while body.len() <= limit {
+    let (mut chunks, mut body, mut goes_on) = (Body::of(&request), Vec::new(), true);
+    while goes_on && body.len() <= limit {
         let chunk = chunks.next(CHUNK).await?;
-        let is_last = chunk.len() < CHUNK;
+        goes_on = chunk.len() == CHUNK;
         body.extend(chunk);
-        if is_last {
-            return Ok(body);
-        }
     }
     chunks.pass(limit).await;
     Ok(body)

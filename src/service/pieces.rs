@@ -1,0 +1,109 @@
+//! Long bodies of lines: handed over piece by piece as they come, cut between lines.
+
+use super::http::Request;
+
+/// Bytes that a host reads at a time, ahead of what is answered.
+pub const AHEAD: usize = 4_000_000;
+
+/// A body of lines on its way.
+pub struct Pieces {
+    /// What has arrived and was not handed over.
+    buffer: Vec<u8>,
+    /// The number of the line that the buffer begins with, once a piece is handed over.
+    line: Option<u64>,
+    ended: bool,
+    /// Bytes of a piece at most, unless a line is longer.
+    size: usize,
+    /// Bytes of a line at most.
+    limit: usize,
+}
+
+impl Pieces {
+    /// Nothing has arrived yet. A piece has `size` bytes at most, unless a line is longer, which may have `limit` bytes.
+    #[must_use]
+    pub fn new(size: usize, limit: usize) -> Pieces {
+        Pieces { buffer: Vec::new(), line: None, ended: false, size: size.min(limit), limit }
+    }
+
+    /// True when more of the body is needed for the next piece.
+    #[must_use]
+    pub fn is_short(&self) -> bool {
+        let held = self.buffer.len();
+        !self.ended && (held <= AHEAD.min(self.limit) || (held <= self.limit && !self.buffer.contains(&b'\n')))
+    }
+
+    /// True when all of the body is handed over.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.ended && self.buffer.is_empty()
+    }
+
+    /// Takes in what has arrived; `ended` when nothing follows it.
+    pub fn take(&mut self, chunk: Vec<u8>, ended: bool) {
+        self.buffer.extend(chunk);
+        self.ended = ended;
+    }
+
+    /// The request with the next whole lines, and with `first`, the number of the first of them; nothing at the end. A line that is too
+    /// long is handed over as far as it has arrived: its length refuses it.
+    pub fn next(&mut self, head: &Request) -> Option<Request> {
+        let (all, is_end) = (self.buffer.len(), |b: &u8| *b == b'\n');
+        let last = || self.buffer.iter().take(self.size).rposition(is_end).or_else(|| self.buffer.iter().position(is_end));
+        let end = if self.ended && all <= self.size { all } else { last().map_or(all, |at| at + 1) };
+        let rest = self.buffer.split_off(end);
+        let body = std::mem::replace(&mut self.buffer, rest);
+        let lines = body.iter().copied().filter(|b| is_end(b)).count() as u64;
+        let mut piece = Request { body, ..head.clone() };
+        if let Some(line) = self.line {
+            piece.query.retain(|(key, _)| key != "first");
+            piece.query.push((String::from("first"), line.to_string()));
+        }
+        let first = self.line.or_else(|| head.query_value("first")?.parse().ok()).unwrap_or(1);
+        self.line = Some(first.saturating_add(lines));
+        (!piece.body.is_empty()).then_some(piece)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Number of the first line and text of each piece.
+    fn cut(target: &str, chunks: &[&str], size: usize, limit: usize) -> Vec<(String, String)> {
+        let (head, mut pieces, mut chunks) = (Request::new("POST", target), Pieces::new(size, limit), chunks.iter().peekable());
+        let mut out = Vec::new();
+        while !pieces.is_done() {
+            while pieces.is_short() {
+                let chunk = chunks.next().copied().unwrap_or_default();
+                pieces.take(chunk.into(), chunks.peek().is_none());
+            }
+            let Some(piece) = pieces.next(&head) else { break };
+            let first = piece.query_value("first").unwrap_or_default().to_owned();
+            out.push((first, String::from_utf8(piece.body).unwrap()));
+        }
+        out
+    }
+
+    #[test]
+    fn pieces_end_between_lines_and_say_where_they_begin() {
+        let pair = |(first, text): &(&str, &str)| ((*first).to_owned(), (*text).to_owned());
+        for (target, chunks, expected) in [
+            ("/", vec!["a\nbb\nccc"], vec![("", "a\nbb\n"), ("3", "ccc")]),
+            ("/?first=7", vec!["a\n\nb\n", "ccc\nd"], vec![("7", "a\n\nb\n"), ("10", "ccc\nd")]),
+            ("/?first=x", vec!["aaaa\nbbbb\n"], vec![("x", "aaaa\n"), ("2", "bbbb\n")]),
+            ("/", vec!["longer than a piece\nb"], vec![("", "longer than a piece\n"), ("2", "b")]),
+            ("/", vec![""], vec![]),
+        ] {
+            assert_eq!(cut(target, &chunks, 6, 30), expected.iter().map(pair).collect::<Vec<_>>(), "{chunks:?}");
+        }
+    }
+
+    #[test]
+    fn of_a_line_that_is_too_long_no_more_is_kept_than_shows_it() {
+        let mut pieces = Pieces::new(6, 10);
+        pieces.take(b"0123456789".to_vec(), false);
+        assert!(pieces.is_short());
+        pieces.take(b"0".to_vec(), false);
+        assert!(!pieces.is_short() && pieces.next(&Request::new("POST", "/")).is_some_and(|piece| piece.body.len() == 11));
+    }
+}
