@@ -15,6 +15,7 @@ use super::shape::{ItemKind, Key, Shape, Shapes};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::id::is_archetype_id;
 use crate::rm::json::quote_into;
+use crate::rm::number;
 use crate::rm::tree::{Kind, Tree};
 use derived::{DERIVED, Derived};
 use std::cell::OnceCell;
@@ -488,7 +489,7 @@ impl Batch {
         let item = table.shape().item(item)?;
         match item.kind {
             ItemKind::Slot(_, slot) => table.lane(slot)?.leaf(fragment.row, self.words_of(fragment.table)),
-            ItemKind::Constant(Kind::Number, ..) => table.shape().text(item).parse().ok().map(Leaf::Number),
+            ItemKind::Constant(Kind::Number, ..) => number::parse(table.shape().text(item)).map(Leaf::Number),
             ItemKind::Constant(Kind::Boolean, ..) => Some(Leaf::Boolean(table.shape().text(item) == "true")),
             ItemKind::Constant(..) => Some(Leaf::Text(table.shape().text(item))),
             _ => None,

@@ -1,9 +1,9 @@
 //! Columns: one slot of all fragments of one table, and the dictionary of the texts of all columns.
 
+use crate::rm::number;
 use crate::rm::time::{Temporal, TemporalKind};
 use crate::rm::tree::Kind;
 use hashbrown::{DefaultHashBuilder, HashTable};
-use std::fmt::Write;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
@@ -199,7 +199,7 @@ impl NumberColumn {
                 push(&mut self.decimals, decimals);
             }
             None => {
-                push(&mut self.values, token.parse().unwrap_or(f64::NAN));
+                push(&mut self.values, number::parse(token).unwrap_or(f64::NAN));
                 push(&mut self.decimals, ODD);
                 self.odd.push((row, Box::from(token)));
             }
@@ -222,7 +222,7 @@ impl<S: AsRef<str>> Number<S> {
     pub fn value(&self) -> f64 {
         match self {
             Number::Decimal(value, _) | Number::Computed(value) => *value,
-            Number::Token(token) => token.as_ref().parse().unwrap_or(f64::NAN),
+            Number::Token(token) => number::parse(token.as_ref()).unwrap_or(f64::NAN),
         }
     }
 
@@ -234,7 +234,7 @@ impl<S: AsRef<str>> Number<S> {
                 let power = POWERS.get(usize::from(*decimals)).copied().unwrap_or(1.0);
                 write_digits((value * power).round(), usize::from(*decimals), out);
             }
-            Number::Computed(value) => drop(write!(out, "{}", value + 0.0)),
+            Number::Computed(value) => out.push_str(&number::shown(value + 0.0)),
             Number::Token(token) => out.push_str(token.as_ref()),
         }
     }

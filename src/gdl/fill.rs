@@ -1,6 +1,7 @@
 //! Templates and texts with places for values: `{$gt0009}`, `{$gt0009.magnitude}`, `{$gt0009.all}`.
 
 use super::value::{Value, integer, round_half_even};
+use crate::rm::number;
 use serde_json::Value as Json;
 
 /// The values that stand for a code and the name behind its dot.
@@ -107,8 +108,8 @@ pub(crate) fn readable(value: &Value) -> String {
 pub(crate) fn decimal(n: f64, precision: Option<u8>) -> String {
     match precision {
         _ if n.is_infinite() => String::from(if n < 0.0 { "-∞" } else { "∞" }),
-        Some(p) => format!("{:.*}", usize::from(p), round_half_even(n, p)),
-        None => n.to_string(),
+        Some(p) => number::fixed(round_half_even(n, p), usize::from(p)),
+        None => number::shown(n),
     }
 }
 

@@ -5,6 +5,7 @@ use super::compile::CompiledGuide;
 use super::run::Run;
 use super::time::{Moment, Precision};
 use super::value::{Proportion, Quantity, Value, real, round_half_even};
+use crate::rm::number;
 use std::sync::Arc;
 
 /// Reads a literal such as `30,kg`, `1|local::at0005|Low|`, `local::at0004|Yes|`, `42`, `true` or `2019-08-12T09:18Z`.
@@ -59,7 +60,7 @@ fn quantity(text: &str) -> Option<Value> {
 /// A number with the decimals that it shows.
 fn number(text: &str) -> Option<Quantity> {
     let digits = text.strip_prefix('-').unwrap_or(text);
-    let magnitude: f64 = text.parse().ok().filter(|_| digits.starts_with(|c: char| c.is_ascii_digit()))?;
+    let magnitude = number::parse(text).filter(|_| digits.starts_with(|c: char| c.is_ascii_digit()))?;
     let decimals = text.split_once('.').map_or(0, |(_, d)| d.chars().take_while(char::is_ascii_digit).count());
     Some(Quantity { magnitude, unit: Arc::from(""), precision: u8::try_from(decimals).ok() })
 }

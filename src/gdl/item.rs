@@ -1,6 +1,7 @@
 //! The tree that both concrete syntaxes (JSON and ODIN) are read into, with the position of every value.
 
 use crate::diag::Span;
+use crate::rm::json;
 
 /// A value of a guide file.
 #[derive(Clone, Debug)]
@@ -97,7 +98,7 @@ impl Item {
         match &self.kind {
             Kind::Null => Value::Null,
             Kind::Boolean(b) => Value::Bool(*b),
-            Kind::Number(n) => n.parse().map_or(Value::Null, Value::Number),
+            Kind::Number(n) => json::value(n).unwrap_or_default(),
             Kind::Text(t) => Value::String(t.clone()),
             Kind::List(items) => Value::Array(items.iter().map(Item::to_json).collect()),
             Kind::Map(members) => Value::Object(members.iter().map(|(n, v)| (n.clone(), v.to_json())).collect()),

@@ -2,6 +2,7 @@
 
 use super::item::{Item, Kind};
 use crate::diag::{Diagnostic, Span};
+use crate::rm::number;
 use nom::bytes::complete::{tag, take_while, take_while1};
 use nom::character::complete::char;
 use nom::sequence::delimited;
@@ -178,7 +179,7 @@ impl<'a> Reader<'a> {
                 let kind = match word {
                     "true" | "True" => Kind::Boolean(true),
                     "false" | "False" => Kind::Boolean(false),
-                    number if number.parse::<f64>().is_ok() => Kind::Number(number.to_owned()),
+                    digits if number::parse(digits).is_some() => Kind::Number(digits.to_owned()),
                     other => Kind::Text(other.to_owned()),
                 };
                 (kind, self.text.len() - rest.len())

@@ -4,6 +4,7 @@
 use super::item::{Item, Kind};
 use super::{gdl1, read};
 use crate::diag::Diagnostic;
+use crate::rm::json::Scanner;
 
 /// The guide as JSON. GDL1 is translated to GDL2: the names of bindings and their fields, `EHR` and `CDS`, the function `LAST`, `.units`
 /// and the version of the language.
@@ -191,7 +192,7 @@ impl Writer {
 
 /// ODIN reads more as a number than JSON: `.5`, `+1`, `inf`.
 fn is_json_number(text: &str) -> bool {
-    serde_json::from_str::<serde_json::Number>(text).is_ok()
+    Scanner::is_number(text)
 }
 
 fn is_primitive(item: &Item) -> bool {

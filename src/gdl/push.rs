@@ -11,6 +11,7 @@ use super::compile::{Attribute, CompiledGuide, split_path};
 use super::expr::ast::{Expr, Operator};
 use super::time::{Clock, Moment, TimeUnit};
 use super::value::{Coded, Quantity, Value, integer};
+use crate::rm::number;
 
 /// The earliest moment that no time of day reaches: those lie on 1970-01-01.
 const BEHIND_TIMES_OF_DAY: i64 = 3 * 86_400_000;
@@ -100,7 +101,7 @@ fn unless_absent(path: &str, condition: &str) -> String {
 
 fn number(column: &str, operator: Operator, n: f64) -> Option<String> {
     let is_plain = n.is_finite() && n.abs() < 1.0e15 && (n == 0.0 || n.abs() > 1.0e-6);
-    Some(format!("{column}/magnitude{}{n}", sign(operator).filter(|_| is_plain)?))
+    Some(format!("{column}/magnitude{}{}", sign(operator).filter(|_| is_plain)?, number::shown(n)))
 }
 
 /// Quantities compare within one unit; units of time are converted, so they are left alone.

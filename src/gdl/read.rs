@@ -8,6 +8,7 @@ use super::guide::{
 use super::item::{Item, Kind};
 use super::{gdl1, gdl2, odin};
 use crate::diag::{Diagnostic, Severity, Span};
+use crate::rm::json;
 use std::borrow::Cow;
 
 /// Reads a guide in either language and syntax (see [`super::parse`]).
@@ -272,7 +273,7 @@ fn template(key: &str, item: &Item) -> Template {
         template_id: item.text_of("template_id").map(str::to_owned),
         object: match &object {
             // Some files keep the resource as JSON in a text.
-            serde_json::Value::String(text) => serde_json::from_str(text).unwrap_or(object),
+            serde_json::Value::String(text) => json::value(text).unwrap_or(object),
             _ => object,
         },
     }

@@ -6,6 +6,7 @@ use crate::aql::Found;
 use crate::document::Leaf;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
+use crate::rm::number;
 use crate::rm::tree::{Kind, NodeRef};
 use hashbrown::HashSet;
 use serde_json::Value as Json;
@@ -71,7 +72,7 @@ impl<'a> Stored<'a> for NodeRef<'a> {
     fn leaf(self) -> Option<Leaf<'a>> {
         match self.kind() {
             Kind::Object | Kind::List => None,
-            Kind::Number => self.text().parse().ok().map(Leaf::Number),
+            Kind::Number => number::parse(self.text()).map(Leaf::Number),
             Kind::Boolean => Some(Leaf::Boolean(self.text() == "true")),
             _ => Some(Leaf::Text(self.text())),
         }
@@ -161,7 +162,7 @@ pub fn value_of_json(cell: &str) -> Value {
             let tree = json::read(cell, Cls::ANY).ok();
             tree.as_ref().and_then(|tree| tree.root()).map(|root| Reader::default().stored(root)).unwrap_or_default()
         }
-        _ => match serde_json::from_str(cell) {
+        _ => match json::value(cell) {
             Ok(serde_json::Value::Bool(b)) => Value::Boolean(b),
             Ok(serde_json::Value::Number(n)) => n.as_f64().map_or(Value::Null, Value::Number),
             Ok(serde_json::Value::String(text)) => Value::text(&text),

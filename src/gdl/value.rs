@@ -1,6 +1,7 @@
 //! The values that guides compute with: the data types of the Reference Model, reduced to what rules can see.
 
 use super::time::Moment;
+use crate::rm::number;
 use std::sync::Arc;
 
 /// A value of a variable or of an expression. Cloning is cheap: texts are shared.
@@ -147,7 +148,7 @@ impl Value {
             Value::Quantity(q) => Some(q.magnitude),
             Value::Ordinal(o) => Some(real(o.value)),
             Value::Proportion(p) if p.denominator != 0.0 => Some(p.numerator / p.denominator),
-            Value::Text(t) => t.trim().parse().ok().filter(|n: &f64| n.is_finite()),
+            Value::Text(t) => number::parse(t.trim()).filter(|n| n.is_finite()),
             _ => None,
         }
     }
@@ -206,7 +207,7 @@ pub(crate) fn round_half_even(n: f64, decimals: u8) -> f64 {
     if scaled.abs() < 1.0e9 && ((scaled - scaled.trunc()).abs() - 0.5).abs() > 1.0e-5 {
         return scaled.round() / scale;
     }
-    format!("{n:.*}", usize::from(decimals)).parse().unwrap_or(n)
+    number::parse(&number::fixed(n, usize::from(decimals))).unwrap_or(n)
 }
 
 /// A number as texts show it: no `.0` behind whole numbers, groups of three digits, at most three decimals.
@@ -214,7 +215,7 @@ pub(crate) fn grouped(n: f64) -> String {
     if n.is_infinite() {
         return super::fill::decimal(n, None);
     }
-    let text = format!("{:.3}", n.abs());
+    let text = number::fixed(n.abs(), 3);
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
     let mut out = String::new();
     for (i, digit) in whole.chars().enumerate() {

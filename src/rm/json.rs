@@ -10,6 +10,8 @@ use super::tree::{Kind, NodeId, NodeRef, Tree};
 use crate::diag::{Finding, LineIndex};
 use std::borrow::Cow;
 
+pub use super::plain::{elements, members, text, texts, value};
+pub(crate) use super::plain::{ended, inside};
 pub use super::scan::{Malformed, Scanner};
 
 /// Reads an object of class `expected`, or of a descendant that `_type` names; [`Cls::ANY`] takes what `_type` says.
@@ -31,64 +33,6 @@ pub fn read_within(text: &str, expected: Cls, limits: Limits) -> Result<Tree, Ve
         Ok(()) => reader.build.finish(),
         Err(malformed) => Err(vec![finding(text, malformed)]),
     }
-}
-
-/// The members of a JSON object with their values as text: for envelopes around RM documents, whose digits must stay.
-///
-/// # Errors
-/// The text is not one JSON object.
-pub fn members(text: &str) -> Result<Vec<(Cow<'_, str>, &str)>, Malformed> {
-    let mut out = Vec::new();
-    let mut scan = Scanner::new(text);
-    inside(&mut scan, Token::ObjectStart, Token::ObjectEnd, |scan| {
-        let key = scan.key()?;
-        out.push((key, scan.skip_value(Limits::default().depth)?));
-        Ok(())
-    })?;
-    Ok(out)
-}
-
-/// The elements of a JSON array as text.
-///
-/// # Errors
-/// The text is not one JSON array.
-pub fn elements(text: &str) -> Result<Vec<&str>, Malformed> {
-    let mut out = Vec::new();
-    let mut scan = Scanner::new(text);
-    inside(&mut scan, Token::ArrayStart, Token::ArrayEnd, |scan| {
-        out.push(scan.skip_value(Limits::default().depth)?);
-        Ok(())
-    })?;
-    Ok(out)
-}
-
-/// Takes what stands between two brackets, separated by commas, and nothing behind them.
-fn inside<'a>(
-    scan: &mut Scanner<'a>,
-    start: Token<'_>,
-    end: Token<'_>,
-    mut take: impl FnMut(&mut Scanner<'a>) -> Result<(), Malformed>,
-) -> Result<(), Malformed> {
-    let before = *scan;
-    if scan.next_token()? != start {
-        return Err(before.error(if end == Token::ObjectEnd { "expected an object" } else { "expected a list" }));
-    }
-    let mut ahead = *scan;
-    if ahead.next_token()? == end {
-        *scan = ahead;
-    } else {
-        loop {
-            take(scan)?;
-            let token = scan.next_token()?;
-            if token == end {
-                break;
-            }
-            if token != Token::Comma {
-                return Err(scan.error("expected `,` or the end of the list or object"));
-            }
-        }
-    }
-    if scan.next_token()? == Token::End { Ok(()) } else { Err(scan.error("expected the end of the document")) }
 }
 
 /// The canonical JSON of a node: `_type` on every object, attributes in canonical order, digits as sent.

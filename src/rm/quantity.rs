@@ -1,6 +1,7 @@
 //! What values are compared by: magnitudes, intervals of time, decimal texts.
 
 use super::class::{Attr, Cls};
+use super::number;
 use super::time::{Temporal, TemporalKind};
 use super::tree::{Kind, NodeRef};
 use std::cmp::Ordering;
@@ -24,7 +25,7 @@ pub fn magnitude(node: NodeRef<'_>) -> Option<f64> {
 
 /// The number at an attribute, where it is finite.
 pub fn number(node: NodeRef<'_>, attr: Attr) -> Option<f64> {
-    node.get(attr).filter(|n| n.kind() == Kind::Number).and_then(|n| n.text().parse().ok()).filter(|n: &f64| n.is_finite())
+    node.get(attr).filter(|n| n.kind() == Kind::Number).and_then(|n| number::parse(n.text())).filter(|n| n.is_finite())
 }
 
 /// The interval that a DV_DATE, DV_TIME, DV_DATE_TIME or DV_DURATION covers.
@@ -52,7 +53,7 @@ pub fn compare(a: NodeRef<'_>, b: NodeRef<'_>) -> Option<Ordering> {
 
 /// The order of two JSON number tokens, exact however many digits they have.
 pub fn compare_numbers(a: &str, b: &str) -> Option<Ordering> {
-    let (x, y): (f64, f64) = (a.parse().ok()?, b.parse().ok()?);
+    let (x, y) = (number::parse(a)?, number::parse(b)?);
     let order = x.partial_cmp(&y)?;
     if order.is_ne() || (a.len() <= 15 && b.len() <= 15) {
         return Some(order);

@@ -1,5 +1,6 @@
 //! A tokenizer for JSON text that keeps number tokens as they are.
 
+use crate::diag::LineIndex;
 use std::borrow::Cow;
 
 /// A token of JSON text.
@@ -38,6 +39,14 @@ pub struct Malformed {
     pub message: &'static str,
     /// True when only the nesting is at fault.
     pub too_deep: bool,
+}
+
+impl Malformed {
+    /// In words, with line and column of the text.
+    pub fn told(&self, text: &str) -> String {
+        let (line, column) = LineIndex::new(text).line_column(self.offset);
+        format!("line {line}, column {column}: {}", self.message)
+    }
 }
 
 /// A place in JSON text from which tokens are taken; copying it is looking ahead.

@@ -4,6 +4,8 @@
 //! CC BY-SA 3.0); the offsets and factors of temperatures are UCUM's. The unit of a value is never rewritten: what is
 //! known here serves validation, and conversion where somebody asks for it.
 
+use super::number;
+
 /// The table: property, text, UCUM code where it is another, factor, offset.
 const TABLE: &str = include_str!("units.tsv");
 
@@ -67,7 +69,7 @@ fn unit(line: &'static str) -> Option<Unit> {
     let mut cells = line.split('\t');
     let (property, text) = (cells.next()?, cells.next()?);
     let ucum = cells.next().filter(|code| !code.is_empty()).unwrap_or(text);
-    let mut number = || cells.next().and_then(|cell| cell.parse::<f64>().ok());
+    let mut number = || cells.next().and_then(number::parse);
     let factor = number();
     Some(Unit { property, text, ucum, factor, offset: number().unwrap_or_default() })
 }

@@ -7,6 +7,7 @@
 use super::build::{Step, path_text, shorten};
 use super::class::{Attr, AttrDef, Card, Cls};
 use super::invariant::{CODED, Coded, INVARIANTS, Invariant};
+use super::number;
 use super::terminology::{self, CodeGroup};
 use super::time::{Temporal, TemporalKind};
 use super::tree::{Kind, NodeRef};
@@ -140,7 +141,7 @@ impl Walk {
         let expected = match node.class() {
             Cls::INTEGER if text.parse::<i32>().is_err() => "a 32-bit integer",
             Cls::INTEGER64 if text.parse::<i64>().is_err() => "a 64-bit integer",
-            Cls::REAL if !text.parse::<f64>().is_ok_and(f64::is_finite) => "a number within the range of a double",
+            Cls::REAL if !number::parse(text).is_some_and(f64::is_finite) => "a number within the range of a double",
             Cls::CHARACTER if text.chars().count() != 1 => "one character",
             Cls::OCTETS if !is_base64(text) => "base64",
             _ => return,

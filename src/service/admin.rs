@@ -34,7 +34,7 @@ use super::{Moment, Service};
 use crate::diag::Finding;
 use crate::document::ObjectKind;
 use crate::rm::class::Cls;
-use crate::rm::json::members;
+use crate::rm::json::{self, members};
 use crate::rm::tree::Tree;
 use crate::store::repository::{DefinitionKind, Repository, Which};
 use serde_json::{Value, json};
@@ -228,7 +228,7 @@ impl Record {
     fn read(line: &str) -> Result<Record, Failure> {
         let mut record = Record::default();
         for (key, value) in members(line).map_err(|m| malformed("load", line, m))? {
-            let text = || serde_json::from_str::<String>(value).map_err(|_| Failure::bad(format!("`{key}` is not a text")));
+            let text = || json::text(value).ok_or_else(|| Failure::bad(format!("`{key}` is not a text")));
             match &*key {
                 _ if value == "null" => {}
                 "ehr_id" => record.ehr_id = text()?,

@@ -31,7 +31,7 @@ use super::owner::Owner;
 use super::time::iso;
 use crate::document::digest_of_text;
 use crate::rm::class::Cls;
-use crate::rm::json::members;
+use crate::rm::json::{self, members};
 use crate::store::repository::{Commit, Ehr, Repository, StoreError};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -123,7 +123,7 @@ impl Sending {
 
 /// The uids of the versions that a CONTRIBUTION lists.
 fn uids(document: &str) -> Option<Vec<Value>> {
-    let value: Value = serde_json::from_str(document).ok()?;
+    let value: Value = json::value(document).ok()?;
     Some(value.get("versions")?.as_array()?.iter().filter_map(|v| v.pointer("/id/value").cloned()).collect())
 }
 
@@ -190,7 +190,7 @@ impl<R: Repository> Service<R> {
         let (mut ehr_id, mut content) = (None, None);
         for (key, value) in members(text).map_err(|problem| malformed("line", text, problem))? {
             match &*key {
-                "ehr_id" => ehr_id = serde_json::from_str::<String>(value).ok().filter(|id| is_uuid(id)).map(|id| id.to_ascii_lowercase()),
+                "ehr_id" => ehr_id = json::text(value).filter(|id| is_uuid(id)).map(|id| id.to_ascii_lowercase()),
                 "composition" | "contribution" | "ehr_status" if content.is_none() => content = Some((key, value)),
                 other => {
                     return Err(Failure::bad(format!(

@@ -16,7 +16,7 @@ use super::negotiate::{choose, json_body};
 use super::query::Whose;
 use crate::aql::{Found, Parameter, Parameters};
 use crate::gdl::cards::cards;
-use crate::rm::json::members;
+use crate::rm::json::{self, members};
 use crate::store::repository::Repository;
 use serde_json::{Value, json};
 use std::rc::Rc;
@@ -29,7 +29,7 @@ impl<R: Repository> Service<R> {
         choose(call.request, &["application/json"])?;
         let found = self.repository.definitions(KIND, "").await.map_err(Failure::of_store)?;
         let service = |definition: &crate::store::repository::Definition| {
-            let summary: Value = serde_json::from_str(&definition.summary).unwrap_or_default();
+            let summary: Value = json::value(&definition.summary).unwrap_or_default();
             let text = |name: &str| summary.get(name).and_then(Value::as_str).filter(|t| !t.is_empty());
             let title = text("concept").unwrap_or(&definition.name);
             json!({
@@ -108,7 +108,7 @@ impl Invocation {
     fn read(text: &str) -> Result<Invocation, Failure> {
         // Read with care first: the message names the place of what is broken.
         members(text).map_err(|m| malformed("body", text, m))?;
-        let body: Value = serde_json::from_str(text).map_err(|_| Failure::bad("the body is nested too deeply"))?;
+        let body: Value = json::value(text).map_err(|_| Failure::bad("the body is nested too deeply"))?;
         let text = |pointer: &str| body.pointer(pointer).and_then(Value::as_str).filter(|t| !t.is_empty());
         match text("/hook") {
             Some(HOOK) => {}

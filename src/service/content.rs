@@ -134,6 +134,5 @@ fn refuse_errors(call: &Call<'_>, what: &str, findings: &[Finding]) -> Result<()
 
 /// The answer to JSON that is none.
 pub(crate) fn malformed(what: &str, text: &str, problem: json::Malformed) -> Failure {
-    let (line, column) = crate::diag::LineIndex::new(text).line_column(problem.offset);
-    Failure::bad(format!("the {what} is not JSON: line {line}, column {column}: {}", problem.message))
+    Failure::bad(format!("the {what} is not JSON: {}", problem.told(text)))
 }

@@ -17,7 +17,7 @@ use crate::gdl::output::{EhrRun, QueryRun, Response as Answer, response};
 use crate::gdl::time::{Clock, Moment, Precision, Zone};
 use crate::gdl::value::Value;
 use crate::gdl::{BindingQuery, CompiledGuide, Instance, Options, Output, Population, RunInput, Subsumptions};
-use crate::rm::json::members;
+use crate::rm::json::{self, members};
 use crate::store::repository::Repository;
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -38,7 +38,7 @@ impl Order {
         let (mut guide, mut guides, mut ehrs) = (None, None, Vec::new());
         for (key, value) in members(text).map_err(|m| malformed("body", text, m))? {
             match &*key {
-                "guide_id" => guide = serde_json::from_str::<String>(value).ok(),
+                "guide_id" => guide = json::text(value),
                 "guide_ids" => guides = Some(texts("guide_ids", value)?),
                 "ehr_ids" => ehrs = texts("ehr_ids", value)?,
                 _ => {}
@@ -66,8 +66,8 @@ pub(super) fn within_chain(name: &str, guides: Vec<String>) -> Result<Vec<String
     }
 }
 
-fn texts(name: &str, json: &str) -> Result<Vec<String>, Failure> {
-    serde_json::from_str(json).map_err(|_| Failure::bad(format!("`{name}` is not a list of texts")))
+fn texts(name: &str, list: &str) -> Result<Vec<String>, Failure> {
+    json::texts(list).ok_or_else(|| Failure::bad(format!("`{name}` is not a list of texts")))
 }
 
 /// A guide and how it is to be run.

@@ -1,6 +1,7 @@
 //! The little of HL7 FHIR (R4, R5) that terminologies speak: value sets, and what a terminology server answers.
 
 use crate::aql::{TerminologyAnswer, TerminologyError};
+use crate::rm::json;
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -42,7 +43,7 @@ impl ValueSet {
     /// # Errors
     /// One sentence: what is missing, or what only a terminology server can expand.
     pub fn read(text: &str) -> Result<ValueSet, String> {
-        let resource: Value = serde_json::from_str(text).map_err(|e| format!("this is not JSON: {e}"))?;
+        let resource = json::value(text).map_err(|problem| format!("this is not JSON: {}", problem.told(text)))?;
         let kind = string(&resource, "resourceType");
         if kind != "ValueSet" {
             return Err(format!("`resourceType` is `{kind}`: expected `ValueSet`"));
@@ -130,7 +131,7 @@ pub(crate) struct Page {
 impl Page {
     /// Reads the ValueSet that `ValueSet/$expand` answers.
     pub fn read(text: &str) -> Result<Page, String> {
-        let resource: Value = serde_json::from_str(text).map_err(|_| String::from("its answer is not JSON"))?;
+        let resource: Value = json::value(text).map_err(|_| String::from("its answer is not JSON"))?;
         match resource.get("expansion") {
             Some(expansion) => Page::of(expansion, "its answer"),
             None => Err(format!("its answer is no expanded ValueSet but `{}`", string(&resource, "resourceType"))),
@@ -165,7 +166,7 @@ fn collect(from: &Value, depth: usize, codes: &mut Vec<Coding>) -> Option<()> {
 /// Reads the Parameters that `$validate-code`, `$subsumes`, `$lookup` and `$translate` answer.
 pub(crate) fn answer(operation: &str, text: &str) -> Result<TerminologyAnswer, TerminologyError> {
     let failed = |why: &str| TerminologyError::Failed(format!("it answers `{operation}` {why}"));
-    let resource: Value = serde_json::from_str(text).map_err(|_| failed("without JSON"))?;
+    let resource: Value = json::value(text).map_err(|_| failed("without JSON"))?;
     let all = list(&resource, "parameter");
     let named = |name: &str| all.iter().find(|p| string(p, "name") == name);
     let answer = match operation {
@@ -188,7 +189,7 @@ fn target(parameter: &Value) -> Option<String> {
 
 /// What an OperationOutcome says.
 pub(crate) fn outcome(text: &str) -> Option<String> {
-    let resource: Value = serde_json::from_str(text).ok()?;
+    let resource: Value = json::value(text).ok()?;
     let issue = list(&resource, "issue").first()?;
     let details = issue.get("details").map_or("", |d| string(d, "text"));
     let said = [string(issue, "diagnostics"), details].into_iter().find(|t| !t.is_empty())?;

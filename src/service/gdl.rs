@@ -7,7 +7,7 @@ use super::http::Response;
 use super::negotiate::{Return, choose, text_or_json_body};
 use super::time::iso;
 use crate::gdl::{self, CompiledGuide};
-use crate::rm::json::members;
+use crate::rm::json::{self, members};
 use crate::store::repository::{Definition, DefinitionKind, Repository};
 use serde_json::{Value, json};
 use std::rc::Rc;
@@ -84,7 +84,7 @@ fn no_guide() -> Failure {
 }
 
 fn entry(definition: &Definition) -> Value {
-    let summary: Value = serde_json::from_str(&definition.summary).unwrap_or_default();
+    let summary: Value = json::value(&definition.summary).unwrap_or_default();
     json!({
         "guide_id": definition.name,
         "type": definition.format,
@@ -102,7 +102,7 @@ fn guide_text(body: &str) -> Result<String, Failure> {
     let wrapped = members(body).ok().and_then(|members| members.into_iter().find(|(key, _)| key == "gdl").map(|(_, value)| value));
     match wrapped {
         None => Ok(body.to_owned()),
-        Some(text) if text.starts_with('"') => serde_json::from_str(text).map_err(|_| Failure::bad("`gdl` is not a text")),
+        Some(text) if text.starts_with('"') => json::text(text).ok_or_else(|| Failure::bad("`gdl` is not a text")),
         Some(object) => Ok(object.to_owned()),
     }
 }

@@ -3,6 +3,7 @@
 use super::Request;
 use super::error::Failure;
 use crate::aql::CsvOptions;
+use crate::rm::number;
 use crate::template::flat::Shape;
 
 /// The two representations of RM resources.
@@ -205,13 +206,13 @@ fn unsupported(sent: &str, wanted: &str) -> Failure {
 pub(crate) fn choose<'o>(request: &Request, offered: &[&'o str]) -> Result<&'o str, Failure> {
     let first = offered.first().copied().unwrap_or_default();
     let Some(accept) = request.header("Accept").filter(|a| !a.is_empty()) else { return Ok(first) };
-    let mut best: Option<(&str, f32)> = None;
+    let mut best: Option<(&str, f64)> = None;
     for range in accept.split(',') {
         let wanted = match media_type(range) {
             alias if NDJSON.contains(&alias.as_str()) => NDJSON[0].to_owned(),
             other => other,
         };
-        let quality = range.split(';').skip(1).find_map(|p| p.trim().strip_prefix("q=")).and_then(|q| q.trim().parse().ok()).unwrap_or(1.0);
+        let quality = range.split(';').skip(1).find_map(|p| p.trim().strip_prefix("q=")).and_then(|q| number::parse(q.trim())).unwrap_or(1.0);
         let fits = |offer: &&&str| {
             wanted == "*/*"
                 || wanted == **offer

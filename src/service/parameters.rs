@@ -12,7 +12,7 @@ use super::error::Failure;
 use super::ids::is_uuid;
 use super::negotiate::json_body;
 use crate::aql::{Parameter, Parameters};
-use crate::rm::json::{elements, members};
+use crate::rm::json::{self, elements, members};
 
 /// A request to run a query.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -191,18 +191,18 @@ fn count(key: &str, text: &str) -> Result<u64, Failure> {
 }
 
 fn string(key: &str, value: &str) -> Result<String, Failure> {
-    serde_json::from_str(value).map_err(|_| Failure::bad(format!("`{key}` is not a text")))
+    json::text(value).ok_or_else(|| Failure::bad(format!("`{key}` is not a text")))
 }
 
-fn parameter(json: &str, depth: u32) -> Option<Parameter> {
-    let json = json.trim();
-    match json.bytes().next()? {
-        b'"' => serde_json::from_str(json).ok().map(Parameter::Text),
-        b't' | b'f' => json.parse().ok().map(Parameter::Boolean),
+fn parameter(sent: &str, depth: u32) -> Option<Parameter> {
+    let sent = sent.trim();
+    match sent.bytes().next()? {
+        b'"' => json::text(sent).map(Parameter::Text),
+        b't' | b'f' => sent.parse().ok().map(Parameter::Boolean),
         b'n' => Some(Parameter::Null),
-        b'[' if depth > 0 => elements(json).ok()?.into_iter().map(|item| parameter(item, depth - 1)).collect::<Option<_>>().map(Parameter::List),
+        b'[' if depth > 0 => elements(sent).ok()?.into_iter().map(|item| parameter(item, depth - 1)).collect::<Option<_>>().map(Parameter::List),
         b'{' | b'[' => None,
-        _ => Some(Parameter::Number(json.to_owned())),
+        _ => Some(Parameter::Number(sent.to_owned())),
     }
 }
 

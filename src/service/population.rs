@@ -20,6 +20,7 @@ use super::http::Response;
 use super::owner::no_ehr;
 use crate::gdl::output::line;
 use crate::order;
+use crate::rm::json;
 use crate::store::repository::Repository;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -46,7 +47,7 @@ impl<R: Repository> Service<R> {
 
     async fn guide_lines(&self, call: &Call<'_>, stages: &[Stage<'_>], some: &[(u64, &str)], lines: &mut Lines) -> Result<(), Failure> {
         let read = |text: &str| {
-            let id = serde_json::from_str::<String>(text).map_err(|_| Failure::bad("the line is not the id of an EHR in quotes"))?;
+            let id = json::text(text).ok_or_else(|| Failure::bad("the line is not the id of an EHR in quotes"))?;
             let id = id.to_ascii_lowercase();
             touch(call, stages, &id).map(|()| id)
         };

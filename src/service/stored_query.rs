@@ -2,6 +2,7 @@
 
 use super::Service;
 use super::call::Call;
+use super::content::malformed;
 use super::dialect::Dialect;
 use super::error::Failure;
 use super::http::Response;
@@ -10,6 +11,7 @@ use super::negotiate::{Return, choose, text_or_json_body};
 use super::time::iso;
 use crate::aql;
 use crate::diag::Severity;
+use crate::rm::json;
 use crate::store::repository::{Definition, DefinitionKind, Repository};
 use serde_json::{Map, Value};
 
@@ -117,7 +119,7 @@ fn query_text(call: &Call<'_>) -> Result<String, Failure> {
     if text_or_json_body(call.request)? {
         return if text.trim().is_empty() { Err(Failure::bad("the body is empty: send the query text")) } else { Ok(text.to_owned()) };
     }
-    let body: Value = serde_json::from_str(text).map_err(|e| Failure::bad(format!("the body is not JSON: {e}")))?;
+    let body: Value = json::value(text).map_err(|problem| malformed("body", text, problem))?;
     let q = body.get("q").and_then(Value::as_str).filter(|q| !q.trim().is_empty());
     q.map(str::to_owned).ok_or_else(|| Failure::bad("the body has no text `q`: expected `{\"q\": \"SELECT …\"}`"))
 }

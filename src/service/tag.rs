@@ -14,7 +14,7 @@ use super::http::Response;
 use super::ids::{Target, VersionUid};
 use super::negotiate::{Return, choose, json_body};
 use super::owner::Owner;
-use crate::rm::json::{elements, members, quote_into};
+use crate::rm::json::{self, elements, members, quote_into};
 use crate::store::repository::{ItemTag, Repository, TagList};
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -180,7 +180,7 @@ fn of_body(text: &str) -> Result<Vec<ItemTag>, Failure> {
 fn of_json(text: &str) -> Result<ItemTag, Failure> {
     let mut tag = ItemTag { key: String::new(), path: None, value: None };
     for (name, value) in members(text).map_err(|problem| malformed("tag", text, problem))? {
-        let string = || serde_json::from_str::<String>(value).map_err(|_| Failure::bad(format!("`{name}` is not a text")));
+        let string = || json::text(value).ok_or_else(|| Failure::bad(format!("`{name}` is not a text")));
         match &*name {
             _ if value == "null" => {}
             "key" => tag.key = string()?,

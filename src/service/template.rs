@@ -11,6 +11,7 @@ use super::negotiate::{Form, Return, choose, xml_body};
 use super::simplified::Shown;
 use super::time::iso;
 use crate::diag::Diagnostic;
+use crate::rm::json;
 use crate::store::repository::{Definition, DefinitionKind, Repository};
 use crate::template::{ExampleKind, Template, WebTemplate, example};
 use serde_json::{Value, json};
@@ -209,7 +210,7 @@ fn list(call: &Call<'_>, found: &[Definition]) -> Result<Response, Failure> {
 }
 
 fn entry(dialect: Dialect, definition: &Definition) -> Value {
-    let summary: Value = serde_json::from_str(&definition.summary).unwrap_or_default();
+    let summary: Value = json::value(&definition.summary).unwrap_or_default();
     let text = |key: &str| summary.get(key).and_then(Value::as_str).unwrap_or_default();
     let mut entry = json!({
         "type": definition.format,

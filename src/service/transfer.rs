@@ -26,7 +26,7 @@ use super::ids::VersionUid;
 use super::negotiate::Format;
 use crate::document::{NothingKnown, ObjectKind, digest_of_text};
 use crate::rm::class::{Attr, Cls};
-use crate::rm::json::{elements, members, quote_into};
+use crate::rm::json::{self, elements, members, quote_into};
 use crate::rm::tree::NodeRef;
 use crate::store::repository::{Commit, Contribution, Definition, DefinitionKind, Ehr, ItemTag, Repository, StoreError, TagList, Version};
 use serde_json::{Value, json};
@@ -102,7 +102,7 @@ impl<R: Repository> Service<R> {
         let (mut digest, mut record) = (None, None);
         for (key, value) in members(text).map_err(|problem| malformed("line", text, problem))? {
             match &*key {
-                "digest" => digest = serde_json::from_str::<String>(value).ok(),
+                "digest" => digest = json::text(value),
                 "record" => record = Some(value),
                 other => return Err(Failure::bad(format!("`{other}` does not belong here: expected `digest` and `record`"))),
             }
@@ -128,7 +128,7 @@ impl<R: Repository> Service<R> {
 
     /// 201 for a new definition, 200 for one that is there; another one of its name and version is a conflict.
     async fn import_definition(&self, record: &str) -> Result<u16, Failure> {
-        let value: Value = serde_json::from_str(record).map_err(|_| Failure::bad("the definition is not JSON"))?;
+        let value: Value = json::value(record).map_err(|_| Failure::bad("the definition is not JSON"))?;
         let text =
             |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned).ok_or_else(|| Failure::bad(format!("`{name}` is missing")));
         let word = text("definition")?;
@@ -153,7 +153,7 @@ impl<R: Repository> Service<R> {
 
     /// A contribution as it was committed.
     async fn imported(&self, call: &Call<'_>, ehr_id: Option<&str>, contribution: &str, versions: &str, tags: &str) -> Result<Commit, Failure> {
-        let ehr_id: String = ehr_id.map_or(Ok(String::new()), |id| serde_json::from_str(id).map_err(|_| Failure::bad("`ehr_id` is not a text")))?;
+        let ehr_id: String = ehr_id.map_or(Ok(String::new()), |id| json::text(id).ok_or_else(|| Failure::bad("`ehr_id` is not a text")))?;
         let stated = read_text(contribution, Format::Json, Cls::CONTRIBUTION, "contribution")?;
         let root = stated.root().ok_or_else(|| Failure::bad("the contribution is empty"))?;
         let needed = |path: &[Attr]| root.text_along(path).map(str::to_owned).ok_or_else(|| Failure::bad("the contribution is not whole"));
@@ -246,14 +246,21 @@ fn kind_in(contribution: NodeRef<'_>, uid: &str) -> Result<ObjectKind, Failure> 
     class.map_or_else(|| Err(Failure::bad("the contribution does not list a version of the record")), kind_of)
 }
 
-/// Key, path and value of a tag.
-type TagCells = (String, Option<String>, Option<String>);
-
 fn tags_of(text: &str) -> Result<Vec<TagList>, Failure> {
-    let lists: Vec<(String, Vec<TagCells>)> =
-        serde_json::from_str(text).map_err(|_| Failure::bad("`tags` is not a list of targets with their tags"))?;
-    let tag = |(key, path, value)| ItemTag { key, path, value };
-    Ok(lists.into_iter().map(|(target, tags)| TagList::new(target, tags.into_iter().map(tag).collect())).collect())
+    let lists = elements(text).ok().and_then(|lists| lists.into_iter().map(tag_list).collect());
+    lists.ok_or_else(|| Failure::bad("`tags` is not a list of targets with their tags"))
+}
+
+fn tag_list(list: &str) -> Option<TagList> {
+    let [target, tags] = elements(list).ok()?.try_into().ok()?;
+    Some(TagList::new(json::text(target)?, elements(tags).ok()?.into_iter().map(tag).collect::<Option<_>>()?))
+}
+
+/// Key, path and value of a tag.
+fn tag(cells: &str) -> Option<ItemTag> {
+    let [key, path, value] = elements(cells).ok()?.try_into().ok()?;
+    let optional = |cell: &str| if cell == "null" { Some(None) } else { json::text(cell).map(Some) };
+    Some(ItemTag { key: json::text(key)?, path: optional(path)?, value: optional(value)? })
 }
 
 fn add_record(out: &mut String, record: &str) {

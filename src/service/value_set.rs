@@ -10,6 +10,7 @@ use super::http::Response;
 use super::ids::select_version;
 use super::negotiate::{choose, json_body};
 use super::time::iso;
+use crate::rm::json;
 use crate::store::repository::{Definition, DefinitionKind, Repository};
 use serde_json::{Value, json};
 
@@ -102,6 +103,6 @@ fn no_value_set() -> Failure {
 }
 
 fn entry(definition: &Definition) -> Value {
-    let summary: Value = serde_json::from_str(&definition.summary).unwrap_or_default();
+    let summary: Value = json::value(&definition.summary).unwrap_or_default();
     json!({ "url": definition.name, "title": summary.get("title"), "revision": definition.version, "saved": definition.created })
 }

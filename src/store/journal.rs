@@ -7,7 +7,7 @@
 use super::conflict::split_uid;
 use super::repository::{Access, Commit, Definition, DefinitionKind, Ehr, EhrFlags, ItemTag, TagList, Version};
 use crate::document::{ObjectKind, Packed, Shape, Shapes};
-use crate::rm::json::quote_into;
+use crate::rm::json::{self, quote_into};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -271,7 +271,7 @@ impl<'a> Fields<'a> {
             return Ok(Some(None));
         }
         let Some(quoted) = raw.strip_prefix(QUOTED) else { return Ok(Some(Some(Cow::Borrowed(raw)))) };
-        let text: String = serde_json::from_str(quoted).map_err(|_| broken("a quoted field is no string"))?;
+        let text = json::text(quoted).ok_or_else(|| broken("a quoted field is no string"))?;
         Ok(Some(Some(Cow::Owned(text))))
     }
 

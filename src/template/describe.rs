@@ -2,6 +2,7 @@
 
 use super::tree::{Attribute, Constraint, Multiplicity, Node, OrdinalItem, QuantityItem, Template};
 use crate::rm::class::{Attr, AttrDef, Cls};
+use crate::rm::number::Spelled;
 use crate::rm::terminology;
 use serde_json::{Value, json};
 use std::fmt;
@@ -149,8 +150,8 @@ impl Reader<'_> {
     }
 }
 
-fn one_of<T: ToString>(list: &[T]) -> Option<String> {
-    let texts: Vec<String> = list.iter().map(ToString::to_string).collect();
+fn one_of<T: Spelled>(list: &[T]) -> Option<String> {
+    let texts: Vec<String> = list.iter().map(Spelled::spell).collect();
     (!texts.is_empty()).then(|| format!("one of: {}", texts.join(", ")))
 }
 
@@ -231,7 +232,7 @@ impl Description {
         write!(f, "{:indent$}{name}{} {}{must}", "", self.class, self.occurrences, indent = depth * 2)?;
         let units = self.units.iter().map(unit);
         let codes = self.codes.iter().map(|choice| {
-            let value = choice.value.map(|v| format!("{v}: ")).unwrap_or_default();
+            let value = choice.value.map(|v| format!("{}: ", v.spell())).unwrap_or_default();
             format!("{value}{}::{}|{}|", choice.terminology, choice.code, choice.label)
         });
         let all: Vec<String> = units.chain(codes).chain(self.limits.iter().cloned()).collect();

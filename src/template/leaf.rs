@@ -6,6 +6,7 @@ use super::tree::{Constraint, Interval, Node, OrdinalItem, QuantityItem, Validit
 use super::validate::{Check, is_leaf};
 use crate::diag::Finding;
 use crate::rm::class::{Attr, Cls};
+use crate::rm::number;
 use crate::rm::time::{DurationParts, Parts, Temporal, TemporalKind};
 use crate::rm::tree::NodeRef;
 use crate::rm::units;
@@ -36,7 +37,7 @@ pub(super) fn check<'a>(check: &mut Check<'a>, value: NodeRef<'a>, node: &'a Nod
             }
         }
         Constraint::Integer { range, list } => number(check, value, range.as_ref(), list.iter().map(i64::to_string).collect()),
-        Constraint::Real { range, list } => number(check, value, range.as_ref(), list.iter().map(f64::to_string).collect()),
+        Constraint::Real { range, list } => number(check, value, range.as_ref(), list.iter().copied().map(number::shown).collect()),
         Constraint::Temporal { kind, pattern, range, fraction, zone } => {
             let rule = TemporalRule { kind: *kind, pattern: pattern.as_deref(), range: range.as_ref(), fraction: *fraction, zone: *zone };
             temporal(check, value, &rule);
@@ -66,11 +67,11 @@ fn wrong(check: &mut Check<'_>, text: &str, expected: String) {
 }
 
 fn number<'a>(check: &mut Check<'a>, value: NodeRef<'a>, range: Option<&Interval<f64>>, list: Vec<String>) {
-    let Some(number) = value.text().parse::<f64>().ok().filter(|_| is_leaf(value)) else { return };
-    if let Some(range) = range.filter(|r| !r.contains(&number)) {
+    let Some(sent) = number::parse(value.text()).filter(|_| is_leaf(value)) else { return };
+    if let Some(range) = range.filter(|r| !r.contains(&sent)) {
         wrong(check, &spelled(value), range.to_string());
     }
-    if !list.is_empty() && !list.iter().any(|l| l.parse() == Ok(number)) {
+    if !list.is_empty() && !list.iter().any(|l| number::parse(l) == Some(sent)) {
         wrong(check, value.text(), format!("one of: {}", list.join(", ")));
     }
 }
@@ -121,11 +122,11 @@ fn quantity<'a>(check: &mut Check<'a>, value: NodeRef<'a>, list: &[QuantityItem]
     let outside = |item: &QuantityItem| {
         let magnitude = value.get(Attr::MAGNITUDE)?;
         let range = item.magnitude.as_ref()?;
-        (!range.contains(&magnitude.text().parse().ok()?)).then(|| ("magnitude", spelled(magnitude), range.to_string()))
+        (!range.contains(&number::parse(magnitude.text())?)).then(|| ("magnitude", spelled(magnitude), range.to_string()))
     };
     let imprecise = |item: &QuantityItem| {
         let text = value.text_at(Attr::PRECISION)?;
-        let (range, precision) = (item.precision.as_ref()?, text.parse::<f64>().ok()?);
+        let (range, precision) = (item.precision.as_ref()?, number::parse(text)?);
         (precision >= 0.0 && !range.contains(&precision)).then(|| ("precision", text.to_owned(), range.to_string()))
     };
     let problems: Vec<_> = alternatives.iter().map(|item| outside(item).or_else(|| imprecise(item))).collect();
@@ -136,12 +137,12 @@ fn quantity<'a>(check: &mut Check<'a>, value: NodeRef<'a>, list: &[QuantityItem]
 }
 
 fn ordinal<'a>(check: &mut Check<'a>, value: NodeRef<'a>, list: &[OrdinalItem]) {
-    let number = value.text_at(Attr::VALUE).and_then(|v| v.parse::<f64>().ok());
+    let number = value.text_at(Attr::VALUE).and_then(number::parse);
     let code = value.text_along(&[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING]).unwrap_or_default();
     let is_known = list.iter().any(|item| Some(item.value) == number && item.code == code);
     if !list.is_empty() && !is_known {
         let shown = value.text_at(Attr::VALUE).unwrap_or_default();
-        let expected: Vec<String> = list.iter().map(|item| format!("{}|{}", item.value, item.code)).collect();
+        let expected: Vec<String> = list.iter().map(|item| format!("{}|{}", number::shown(item.value), item.code)).collect();
         let message = format!("{} with value {shown} and symbol {code} does not match any option", value.class());
         check.report(Finding::error("TPL0509", "", message).expected(expected.join(", ")).found(format!("{shown}|{code}")));
     }

@@ -11,8 +11,8 @@ use super::tree::{
 use super::xml::{Document, Xml};
 use crate::diag::Diagnostic;
 use crate::rm::class::{Attr, Cls};
+use crate::rm::number::Spelled;
 use crate::rm::time::TemporalKind;
-use std::str::FromStr;
 
 const TOP: [&str; 15] = [
     "language",
@@ -294,7 +294,7 @@ impl Reader {
         Multiplicity { lower: interval.lower.unwrap_or_default(), upper: interval.upper }
     }
 
-    fn interval<T: FromStr>(&mut self, xml: Xml<'_>) -> Interval<T> {
+    fn interval<T: Spelled>(&mut self, xml: Xml<'_>) -> Interval<T> {
         let says = |name: &str, default: bool| xml.text_along(&[name]).map_or(default, |t| t == "true");
         let mut limit = |name: &str, unbounded: &str| xml.child(name).filter(|_| !says(unbounded, false)).and_then(|e| self.number(e));
         Interval {
@@ -305,12 +305,12 @@ impl Reader {
         }
     }
 
-    fn numbers<T: FromStr>(&mut self, item: Xml<'_>) -> Vec<T> {
+    fn numbers<T: Spelled>(&mut self, item: Xml<'_>) -> Vec<T> {
         item.all("list").filter_map(|l| self.number(l)).collect()
     }
 
-    fn number<T: FromStr>(&mut self, xml: Xml<'_>) -> Option<T> {
-        let number = xml.text().parse().ok();
+    fn number<T: Spelled>(&mut self, xml: Xml<'_>) -> Option<T> {
+        let number = T::read(xml.text());
         if number.is_none() {
             let problem = Diagnostic::error("TPL0302", xml.span(), format!("`{}` is `{}`, expected a number", xml.name(), xml.text()));
             self.errors.push(problem.with_help("write a number, or take the limit away"));

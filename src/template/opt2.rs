@@ -13,9 +13,9 @@ use super::xml::{Document, Xml};
 use crate::diag::Diagnostic;
 use crate::order;
 use crate::rm::class::{Attr, Cls};
+use crate::rm::number::Spelled;
 use crate::rm::time::TemporalKind;
 use std::collections::{BTreeMap, HashMap};
-use std::str::FromStr;
 
 impl Template {
     /// Reads an operational template of ADL 2 as XML: root `template`, `operational_template` or `archetype`, with an id and
@@ -277,7 +277,7 @@ impl<'d> Reader<'d> {
     }
 
     /// The range of a value; a lower limit alone, not said to be unbounded above, is the one value.
-    fn range<T: FromStr + Clone>(&mut self, xml: Xml<'d>) -> Option<Interval<T>> {
+    fn range<T: Spelled + Clone>(&mut self, xml: Xml<'d>) -> Option<Interval<T>> {
         let mut all = xml.all("constraint");
         let first = all.next()?;
         if let Some(second) = all.next() {
@@ -290,12 +290,12 @@ impl<'d> Reader<'d> {
         Some(range)
     }
 
-    fn interval<T: FromStr>(&mut self, xml: Xml<'d>) -> Option<Interval<T>> {
+    fn interval<T: Spelled>(&mut self, xml: Xml<'d>) -> Option<Interval<T>> {
         let says = |name: &str, default: bool| xml.attribute(name).or_else(|| xml.text_along(&[name])).map_or(default, |t| t == "true");
         let mut limit = |name: &str| {
             let sent =
                 xml.text_along(&[name]).or_else(|| xml.attribute(name)).filter(|t| !t.is_empty() && !says(&format!("{name}_unbounded"), false))?;
-            let read = sent.parse().ok();
+            let read = T::read(sent);
             if read.is_none() {
                 self.unknown(xml, &format!("the limit `{sent}`"));
             }
@@ -341,9 +341,9 @@ fn is_point(range: Xml<'_>) -> bool {
 }
 
 /// Several single numbers; `None` where there is one range at most, or one that is not a single number.
-fn points<T: FromStr>(xml: Xml<'_>) -> Option<Vec<T>> {
+fn points<T: Spelled>(xml: Xml<'_>) -> Option<Vec<T>> {
     let all: Vec<Xml<'_>> = xml.all("constraint").collect();
-    let number = |range: &Xml<'_>| range.text_along(&["lower"]).filter(|_| is_point(*range))?.parse().ok();
+    let number = |range: &Xml<'_>| range.text_along(&["lower"]).filter(|_| is_point(*range)).and_then(T::read);
     if all.len() < 2 { None } else { all.iter().map(number).collect() }
 }
 

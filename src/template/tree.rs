@@ -3,6 +3,7 @@
 use super::pattern::Pattern;
 use crate::diag::Diagnostic;
 use crate::rm::class::{Attr, Cls};
+use crate::rm::number::Spelled;
 use crate::rm::time::TemporalKind;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -392,15 +393,15 @@ impl fmt::Display for Multiplicity {
     }
 }
 
-impl<T: fmt::Display + PartialEq> fmt::Display for Interval<T> {
+impl<T: Spelled + PartialEq> fmt::Display for Interval<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let least = if self.lower_included { "at least" } else { "greater than" };
         let most = if self.upper_included { "at most" } else { "less than" };
         match (&self.lower, &self.upper) {
-            (Some(l), Some(u)) if l == u && self.lower_included && self.upper_included => write!(f, "equal to {l}"),
-            (Some(l), Some(u)) => write!(f, "{least} {l} and {most} {u}"),
-            (Some(l), None) => write!(f, "{least} {l}"),
-            (None, Some(u)) => write!(f, "{most} {u}"),
+            (Some(l), Some(u)) if l == u && self.lower_included && self.upper_included => write!(f, "equal to {}", l.spell()),
+            (Some(l), Some(u)) => write!(f, "{least} {} and {most} {}", l.spell(), u.spell()),
+            (Some(l), None) => write!(f, "{least} {}", l.spell()),
+            (None, Some(u)) => write!(f, "{most} {}", u.spell()),
             (None, None) => f.write_str("anything"),
         }
     }

@@ -426,7 +426,7 @@ fn a_terminology_from_outside_decides_first() {
 #[test]
 fn broken_guides_say_where() {
     let places = [
-        ("{", "line 1, column 1"),
+        ("{", "line 1, column 2"),
         ("[1,2]", "not a guide"),
         ("{\"resourceType\": \"Patient\"}", "not a guide"),
         ("(GUIDE) <\n id = <\"x\n>", "line 2, column 8"),

@@ -4,6 +4,7 @@ use super::bind::pins_local_code;
 use crate::aql::plan::Plan;
 use crate::aql::query::{ClassExpr, CompareOp, Condition, Contains, Expr, Literal, Source, Versions};
 use crate::rm::class::Cls;
+use crate::rm::number;
 
 /// The parts of FROM that this way of evaluating needs to tell apart.
 #[derive(Debug)]
@@ -88,7 +89,7 @@ pub(super) struct Conjunct<'p> {
 /// The path, operator and number of a comparison of these.
 fn number_test(condition: &Condition) -> Option<(usize, CompareOp, f64)> {
     let Condition::Compare(Expr::Path(path), op, Expr::Literal(Literal::Number(token))) = condition else { return None };
-    Some((*path, *op, token.parse().ok()?))
+    Some((*path, *op, number::parse(token)?))
 }
 
 impl<'p> Anchors<'p> {

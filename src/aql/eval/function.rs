@@ -2,6 +2,7 @@
 
 use super::value::Value;
 use crate::aql::query::Function;
+use crate::rm::number;
 
 /// Calls a function; a wrong type or an impossible argument gives NULL.
 pub(super) fn call<'a>(function: Function, arguments: &[Value<'a>], now: &str) -> Value<'a> {
@@ -39,7 +40,7 @@ fn finite<'a>(number: f64) -> Option<Value<'a>> {
 /// A value as text, as CONCAT and its kin take it.
 fn printed(value: &Value<'_>) -> Option<String> {
     match value {
-        Value::Number(number) => Some(number.to_string()),
+        Value::Number(number) => Some(number::shown(*number)),
         Value::Boolean(flag) => Some(flag.to_string()),
         other => other.as_text().map(str::to_owned),
     }
@@ -60,7 +61,7 @@ fn substring(text: &str, from: f64, length: Option<f64>) -> String {
 /// Half away from zero, to a number of decimals (negative: tens, hundreds), on the decimal digits as people write them.
 fn round(number: f64, decimals: f64) -> f64 {
     let decimals = decimals.clamp(-400.0, 400.0) as i32;
-    let shifted = |number: f64, by: i32| format!("{number}e{by}").parse::<f64>().ok();
+    let shifted = |number: f64, by: i32| number::parse(&format!("{}e{by}", number::shown(number)));
     match shifted(number, decimals) {
         Some(shifted) if shifted.abs() >= 9e15 => number,
         moved => moved.and_then(|n| shifted(n.round(), -decimals)).unwrap_or(number),

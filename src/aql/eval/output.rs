@@ -12,10 +12,10 @@ use crate::aql::result::{Cell, Held, ResultColumn, ResultSet, Sheet};
 use crate::document::{Dictionary, Fragment, ItemKind, Leaf, Number};
 use crate::rm::Token;
 use crate::rm::json::Scanner;
+use crate::rm::number;
 use crate::rm::time::{Axis, Temporal, TemporalKind};
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
-use std::fmt::Write;
 
 /// A row on its way out.
 struct OutRow {
@@ -694,5 +694,5 @@ fn without_sign_of_zero(number: f64) -> f64 {
 }
 
 fn number_identity(number: &Number<&str>, out: &mut String) {
-    let _ = write!(out, "{}", without_sign_of_zero(number.value()));
+    out.push_str(&number::shown(without_sign_of_zero(number.value())));
 }

@@ -1,5 +1,7 @@
 //! Exact sums: the same whatever the order of the numbers, rounded once.
 
+use crate::rm::number::{power_of_two, rounded};
+
 /// A sum of numbers: for each 32 binary exponents, what the numbers with these come to, in units of the lowest.
 ///
 /// A number has 53 binary digits, so a window holds 85 at once and has room for 2⁴² of them.
@@ -133,23 +135,6 @@ fn two_sums(numbers: &[f64]) -> Option<[f64; 2]> {
         }
     }
     (lost == [0.0; 4]).then(|| [high.iter().sum(), low.iter().sum()])
-}
-
-/// The number nearest to these digits times 2 to the power of `exponent`; of two as near the even one.
-fn rounded(digits: &[u32], exponent: i32) -> f64 {
-    let Some(high) = digits.iter().rposition(|d| *d != 0) else { return 0.0 };
-    let digit = |i: Option<usize>| i.and_then(|i| digits.get(i)).copied().map_or(0, u128::from);
-    let three = digit(Some(high)) << 64 | digit(high.checked_sub(1)) << 32 | digit(high.checked_sub(2));
-    let spare = 64 - three.leading_zeros() as i32;
-    let below = (three & ((1 << spare) - 1)) != 0 || digits.iter().take(high.saturating_sub(2)).any(|d| *d != 0);
-    let top = (three >> spare) as u64 | u64::from(below);
-    let exponent = exponent + (high as i32 - 2) * WINDOW as i32 + spare;
-    top as f64 * power_of_two(exponent / 2) * power_of_two(exponent - exponent / 2)
-}
-
-/// 2 to a power between -1022 and 1023.
-fn power_of_two(exponent: i32) -> f64 {
-    f64::from_bits(u64::from((exponent.clamp(-1022, 1023) + 1023).unsigned_abs()) << 52)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::node::{Node, View};
 use crate::aql::query::{CompareOp, Literal};
 use crate::document::Leaf;
 use crate::rm::class::{Attr, Cls};
+use crate::rm::number;
 use crate::rm::time::{Temporal, TemporalKind};
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -73,7 +74,7 @@ impl<'a> Value<'a> {
         match literal {
             Literal::Null => Value::Null,
             Literal::Boolean(flag) => Value::Boolean(*flag),
-            Literal::Number(text) => text.parse().map_or(Value::Null, Value::Number),
+            Literal::Number(text) => number::parse(text).map_or(Value::Null, Value::Number),
             Literal::Text(text) => Value::Text(text.as_str().into()),
             Literal::Untyped(text) => Value::Untyped(text),
         }
@@ -105,7 +106,7 @@ impl<'a> Value<'a> {
     pub fn as_number(&self) -> Option<f64> {
         match self {
             Value::Number(number) => Some(*number),
-            Value::Untyped(text) => text.parse().ok(),
+            Value::Untyped(text) => number::parse(text),
             Value::TemporalObject(TemporalKind::Duration, text) => Temporal::parse(TemporalKind::Duration, text).map(Temporal::magnitude),
             _ => None,
         }
@@ -151,7 +152,7 @@ fn compare_temporal(left: &Value<'_>, op: CompareOp, right: &Value<'_>) -> Optio
 /// A URL parameter's text as the type of what it meets.
 fn typed<'a>(text: &'a str, other: &Value<'_>) -> Value<'a> {
     match other {
-        Value::Number(_) => text.trim().parse().map_or(Value::Null, Value::Number),
+        Value::Number(_) => number::parse(text.trim()).map_or(Value::Null, Value::Number),
         Value::Boolean(_) => text.trim().parse().map_or(Value::Null, Value::Boolean),
         _ => Value::Text(text.into()),
     }

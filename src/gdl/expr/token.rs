@@ -2,6 +2,7 @@
 
 use crate::gdl::time::Moment;
 use crate::gdl::value::{Proportion, Quantity, Value};
+use crate::rm::number;
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_till, take_while, take_while1};
 use nom::character::complete::{char, digit1, one_of};
@@ -83,7 +84,7 @@ pub(crate) fn number(input: &str) -> IResult<&str, f64> {
     let whole = recognize((digit1, opt((char('.'), opt(digit1)))));
     let fraction = recognize((char('.'), digit1));
     let parsed = recognize((alt((whole, fraction)), opt(exponent)));
-    map_opt(parsed, |t: &str| t.parse().ok().filter(|n: &f64| n.is_finite())).parse(input)
+    map_opt(parsed, |t: &str| number::parse(t).filter(|n| n.is_finite())).parse(input)
 }
 
 fn signed(input: &str) -> IResult<&str, f64> {

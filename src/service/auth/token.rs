@@ -3,6 +3,7 @@
 //! Only RS256 and ES256 are believed: an algorithm with a shared secret, or none, would let a caller sign with what is public.
 
 use super::caller::Denied;
+use crate::rm::json;
 use serde_json::Value;
 
 /// The longest token that is read, in bytes.
@@ -56,7 +57,7 @@ impl<'t> Token<'t> {
         }
         let (signed, signature) = text.rsplit_once('.').ok_or_else(malformed)?;
         let (header, claims) = signed.split_once('.').ok_or_else(malformed)?;
-        let object = |part: &str| base64url(part).and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok()).filter(Value::is_object);
+        let object = |part: &str| base64url(part).and_then(|bytes| json::value(str::from_utf8(&bytes).ok()?).ok()).filter(Value::is_object);
         let (header, claims) = (object(header).ok_or_else(malformed)?, object(claims).ok_or_else(malformed)?);
         if header.get("crit").is_some() {
             return Err(Denied::token("its header has `crit`, and no extension is understood"));
@@ -107,7 +108,7 @@ impl<'t> Token<'t> {
 
 /// The keys of a JWK set.
 pub(crate) fn keys_of(text: &str) -> Option<Vec<Value>> {
-    let set: Value = serde_json::from_str(text).ok()?;
+    let set = json::value(text).ok()?;
     set.get("keys")?.as_array().cloned()
 }
 

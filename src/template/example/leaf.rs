@@ -6,6 +6,7 @@ use super::{Limit, Made, Place, constrained, defaults, holds, is_forbidden};
 use crate::diag::Finding;
 use crate::rm;
 use crate::rm::class::{Attr, AttrDef, Cls};
+use crate::rm::number::{self, Spelled};
 use crate::rm::terminology;
 use crate::rm::time::Temporal;
 use crate::rm::units;
@@ -53,8 +54,8 @@ impl<'t> Place<'t> {
             Constraint::Boolean { .. } => vec!["true".to_owned(), "false".to_owned()],
             Constraint::Integer { range, list } if list.is_empty() => self.numbers(range.as_ref(), 0),
             Constraint::Real { range, list } if list.is_empty() => (0..=DECIMALS).flat_map(|d| self.numbers(range.as_ref(), d)).collect(),
-            Constraint::Integer { list, .. } => self.ends(list).iter().map(ToString::to_string).collect(),
-            Constraint::Real { list, .. } => self.ends(list).iter().map(ToString::to_string).collect(),
+            Constraint::Integer { list, .. } => self.ends(list).iter().map(Spelled::spell).collect(),
+            Constraint::Real { list, .. } => self.ends(list).iter().map(Spelled::spell).collect(),
             Constraint::Temporal { kind, pattern, range, .. } => {
                 let mut texts = defaults::times(*kind, self.now, pattern.as_deref());
                 texts.extend(range.iter().flat_map(|r| [r.lower.clone(), r.upper.clone()]).flatten());
@@ -89,7 +90,7 @@ impl<'t> Place<'t> {
         let found = order.into_iter().flatten().flatten().chain([free, 1.0, 0.0]);
         let digits = usize::try_from(decimals).unwrap_or_default();
         let write = |number: f64| {
-            let text = format!("{number:.digits$}");
+            let text = number::fixed(number, digits);
             if text.bytes().all(|b| matches!(b, b'-' | b'0' | b'.')) { text.trim_start_matches('-').to_owned() } else { text }
         };
         found.map(write).collect()
@@ -131,7 +132,7 @@ impl<'t> Place<'t> {
             let text = self.rubric(Some(node), &item.terminology, &item.code);
             let symbol = Draft::holding(Cls::DV_CODED_TEXT, Attr::VALUE, text)
                 .with(Attr::DEFINING_CODE, Draft::code(item.terminology.clone(), item.code.clone()));
-            let draft = Draft::object(class).with(Attr::VALUE, Draft::leaf(number, item.value.to_string())).with(Attr::SYMBOL, symbol);
+            let draft = Draft::object(class).with(Attr::VALUE, Draft::leaf(number, number::shown(item.value))).with(Attr::SYMBOL, symbol);
             if holds(self, draft.clone(), Attr::VALUE, node) {
                 return Ok(draft);
             }

@@ -7,6 +7,7 @@ use super::{shown, suffix};
 use crate::diag::near;
 use crate::order;
 use crate::rm::class::{Attr, Cls};
+use crate::rm::number;
 use crate::rm::terminology;
 use crate::template::draft::Draft;
 use crate::template::tree::{Constraint, Node, OrdinalItem};
@@ -174,7 +175,7 @@ impl<'r> Reader<'r, '_> {
     fn ordinal(&mut self, draft: &mut Draft<'r>, text: &'r str, web: Option<&'r WebNode>) {
         let list = ordinals(web);
         let code = text.split("::").next().unwrap_or(text);
-        let by_number = text.parse::<f64>().ok().and_then(|n| list.iter().find(|i| i.value.total_cmp(&n).is_eq()));
+        let by_number = number::parse(text).and_then(|n| list.iter().find(|i| i.value.total_cmp(&n).is_eq()));
         let found = by_number.or_else(|| list.iter().find(|i| i.code == code));
         let found = found.or_else(|| list.iter().find(|i| self.label(web, &i.terminology, &i.code).is_some_and(|l| l == text)));
         match found {
@@ -292,7 +293,7 @@ impl<'r> Reader<'r, '_> {
             let units = draft.text_along(&[Attr::UNITS]).unwrap_or_default();
             let range = list.into_iter().flatten().find(|i| i.units == units).and_then(|i| i.precision.as_ref());
             if let Some(upper) = range.and_then(|r| r.upper).filter(|u| *u >= 0.0) {
-                draft.put(Attr::PRECISION, Draft::leaf(Cls::INTEGER, format!("{upper:.0}")));
+                draft.put(Attr::PRECISION, Draft::leaf(Cls::INTEGER, number::fixed(upper, 0)));
             }
         }
     }
@@ -326,7 +327,7 @@ impl<'r> Reader<'r, '_> {
         let list = ordinals(web);
         const TERMINOLOGY: &[Attr] = &[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::TERMINOLOGY_ID, Attr::VALUE];
         let code = draft.copy_along(&[Attr::SYMBOL, Attr::DEFINING_CODE, Attr::CODE_STRING]);
-        let number = draft.text_along(&[Attr::VALUE]).and_then(|v| v.parse::<f64>().ok());
+        let number = draft.text_along(&[Attr::VALUE]).and_then(number::parse);
         let text = draft.copy_along(&[Attr::SYMBOL, Attr::VALUE]);
         let found = list.iter().find(|i| match (&code, number) {
             (Some(code), _) => i.code == *code,
@@ -336,7 +337,7 @@ impl<'r> Reader<'r, '_> {
         if let Some(item) = found {
             if number.is_none() {
                 let class = draft.class().attr(Attr::VALUE).map_or(Cls::INTEGER, |d| d.ty);
-                draft.put(Attr::VALUE, Draft::leaf(class, item.value.to_string()));
+                draft.put(Attr::VALUE, Draft::leaf(class, number::shown(item.value)));
             }
             let label = text.or_else(|| self.label(web, &item.terminology, &item.code));
             let terminology = draft.copy_along(TERMINOLOGY).unwrap_or(Cow::Borrowed(&item.terminology));

@@ -8,6 +8,7 @@ use super::form::{Form, Shape, Value};
 use super::{print, read, suffix};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
+use crate::rm::number;
 use crate::rm::time::{Temporal, TemporalKind};
 use crate::rm::tree::{Kind, NodeId, NodeRef};
 use crate::template::fit::plain_name;
@@ -336,9 +337,9 @@ impl<'w, 'd> Writer<'w, 'd> {
     }
 
     fn quotient(&mut self, node: NodeRef<'_>, path: &str) {
-        let number = |attr| node.text_at(attr).and_then(|t| t.parse::<f64>().ok());
+        let number = |attr| node.text_at(attr).and_then(number::parse);
         if let (Some(numerator), Some(denominator)) = (number(Attr::NUMERATOR), number(Attr::DENOMINATOR).filter(|d| *d != 0.0)) {
-            self.push(path.to_owned(), Value::Number(Cow::Owned((numerator / denominator).to_string())), Cls::DV_PROPORTION);
+            self.push(path.to_owned(), Value::Number(Cow::Owned(number::shown(numerator / denominator))), Cls::DV_PROPORTION);
         }
     }
 }

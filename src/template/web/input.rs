@@ -3,6 +3,7 @@
 use super::{JsonText, WebNode};
 use crate::order;
 use crate::rm::class::{Attr, Cls};
+use crate::rm::number;
 use crate::rm::terminology;
 use crate::rm::time::DurationParts;
 use crate::template::tree::{Constraint, Interval, Node, QuantityItem, Template};
@@ -173,7 +174,7 @@ impl Form<'_, '_> {
             out.open('[');
             for item in list {
                 let choice = Choice { template, node: Some(node), terminology: &item.terminology, code: &item.code };
-                choice.write(out, &mut |out| out.raw_member(key, &item.value.to_string()));
+                choice.write(out, &mut |out| out.raw_member(key, &number::shown(item.value)));
             }
             out.close(']');
             if web.has_other {
@@ -446,7 +447,7 @@ fn limits(out: &mut JsonText, item: &QuantityItem) {
 }
 
 fn range(out: &mut JsonText, name: &str, interval: &Interval<f64>, is_integral: bool) {
-    let number = |value: f64| if is_integral { format!("{value:.0}") } else { format!("{value:?}") };
+    let number = |value: f64| if is_integral { number::fixed(value, 0) } else { serde_json::Value::from(value).to_string() };
     out.key(name);
     out.open('{');
     if let Some(lower) = interval.lower {
@@ -466,8 +467,8 @@ fn choices(out: &mut JsonText, numbers: &[f64], is_integral: bool) {
     out.open('[');
     for number in numbers {
         out.open('{');
-        out.member("value", &number.to_string());
-        out.member("label", &number.to_string());
+        out.member("value", &number::shown(*number));
+        out.member("label", &number::shown(*number));
         validation(out, &mut |out| range(out, "range", &exactly(*number), is_integral));
         out.close('}');
     }

@@ -4,7 +4,7 @@ use aqlite::diag::Diagnostic;
 use aqlite::gdl::describe::{self, problems};
 use aqlite::gdl::print;
 use aqlite::gdl::time::Moment;
-use serde_json::{Map, Value};
+use aqlite::rm::json;
 use wasm_bindgen::prelude::*;
 
 /// A guide in a language: bindings with their AQL, inputs for a form, outputs, rules, terms, problems.
@@ -60,8 +60,8 @@ pub fn test_guide(text: &str, fixture: &str, now: &str) -> Result<String, JsValu
 
 /// The texts of a JSON object.
 fn texts(object: &str) -> Result<Vec<(String, String)>, JsValue> {
-    let members: Map<String, Value> = serde_json::from_str(object).map_err(|e| JsError::new(&e.to_string()))?;
-    Ok(members.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned()))).collect())
+    let members = json::members(object).map_err(|problem| JsError::new(&problem.told(object)))?;
+    Ok(members.into_iter().filter_map(|(name, value)| Some((name.into_owned(), json::text(value)?))).collect())
 }
 
 fn moment(text: &str) -> Result<Moment, JsValue> {

@@ -20,7 +20,7 @@ use aqlite::store::repository::{Definition, DefinitionKind, Repository as _};
 use aqlite::template::flat::{self, Maker, Shape};
 use aqlite::template::{Template, WebTemplate, describe};
 use js_sys::Function;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::cell::RefCell;
 use wasm_bindgen::prelude::*;
 
@@ -156,10 +156,10 @@ impl Repository {
     /// # Errors
     /// When `headers` is not a JSON object of texts. Whatever is wrong with the request itself is a status, as over HTTP.
     pub fn handle(&self, method: &str, url: &str, headers: &str, body: &str, now: f64, seed: &str) -> Result<String, JsError> {
-        let headers: Map<String, Value> = serde_json::from_str(headers)?;
+        let headers = rm_json::members(headers).map_err(|problem| JsError::new(&problem.told(headers)))?;
         let target = url.strip_prefix(&self.service.config().base_url).unwrap_or(url);
         let mut request = Request::new(method, target);
-        request.headers = headers.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned()))).collect();
+        request.headers = headers.into_iter().filter_map(|(name, value)| Some((name.into_owned(), rm_json::text(value)?))).collect();
         request.body = body.as_bytes().to_vec();
         let Response { status, headers, body, .. } = self.send(&request, now, seed).map_err(|why| JsError::new(&why))?;
         Ok(json!({ "status": status, "headers": headers, "body": String::from_utf8_lossy(&body) }).to_string())
@@ -350,7 +350,10 @@ fn byte_offset(text: &str, units: usize) -> usize {
 
 /// The parameters of a JSON object.
 fn bound(parameters: &str) -> Result<Parameters, JsError> {
-    let parameters: Map<String, Value> = serde_json::from_str(parameters)?;
+    let parameters = match rm_json::value(parameters).map_err(|problem| JsError::new(&problem.told(parameters)))? {
+        Value::Object(members) => members,
+        _ => return Err(JsError::new("expected an object of parameters")),
+    };
     // One by one: what `collect` does for maps is code of its own.
     let mut all = Parameters::new();
     all.extend(parameters.into_iter().map(|(name, value)| (name, parameter(value))));
