@@ -194,11 +194,11 @@ impl Sheet {
         self.cells.reserve(rows * self.width);
     }
 
-    /// Adds rows of NULL, to be filled; gives the first and its followers, and where other texts may be kept.
-    pub fn extend(&mut self, rows: usize) -> (impl Iterator<Item = &mut [Held]>, &mut Dictionary) {
+    /// Adds rows of NULL, to be filled; gives their cells, row by row, and where other texts may be kept.
+    pub fn extend(&mut self, rows: usize) -> (&mut [Held], &mut Dictionary) {
         let start = self.cells.len();
         self.cells.resize(start + rows * self.width, Held::Null);
-        (self.cells.get_mut(start..).unwrap_or_default().chunks_exact_mut(self.width), &mut self.own)
+        (self.cells.get_mut(start..).unwrap_or_default(), &mut self.own)
     }
 
     /// From now on words are those of another batch; who holds some of the last one's gets them as texts of its own.

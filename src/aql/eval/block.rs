@@ -10,7 +10,7 @@ use crate::document::{Batch, Column, Fragment, ItemKind, Lane, Table};
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use std::borrow::Cow;
-use std::cell::OnceCell;
+use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 use std::rc::Rc;
 
@@ -42,8 +42,10 @@ pub(super) enum Picked<'b> {
 pub(super) struct Marked {
     words: Vec<u64>,
     count: usize,
-    /// The rows, once somebody has asked for them.
+    /// The rows, once many were asked for.
     rows: OnceCell<Vec<u32>>,
+    /// How many were looked for.
+    asked: Cell<u8>,
 }
 
 impl Marked {
@@ -59,6 +61,25 @@ impl Marked {
             }
             rows
         })
+    }
+
+    /// The row with a number: a few are looked for among the bits.
+    fn get(&self, i: usize) -> Option<u32> {
+        const FEW: u8 = 16;
+        if self.asked.get() == FEW || self.rows.get().is_some() {
+            return self.rows().get(i).copied();
+        }
+        self.asked.set(self.asked.get() + 1);
+        let mut before = i;
+        for (start, word) in (0..).step_by(64).zip(&self.words) {
+            let count = word.count_ones() as usize;
+            if before < count {
+                let left = (0..before).fold(*word, |left, _| left & (left - 1));
+                return Some(start + left.trailing_zeros());
+            }
+            before -= count;
+        }
+        None
     }
 }
 
@@ -153,7 +174,7 @@ impl<'b> Picked<'b> {
     /// The rows with a bit.
     pub fn marked(words: Vec<u64>) -> Picked<'b> {
         let count = words.iter().filter(|word| **word != 0).map(|word| word.count_ones() as usize).sum();
-        Picked::Marked(Rc::new(Marked { words, count, rows: OnceCell::new() }))
+        Picked::Marked(Rc::new(Marked { words, count, rows: OnceCell::new(), asked: Cell::new(0) }))
     }
 
     /// How many there are.
@@ -175,7 +196,7 @@ impl<'b> Picked<'b> {
         match self {
             Picked::But(range, hidden) => nth_but(range.clone(), hidden, i),
             Picked::These(rows) => rows.get(i).copied(),
-            Picked::Marked(marked) => marked.rows().get(i).copied(),
+            Picked::Marked(marked) => marked.get(i),
         }
     }
 
@@ -394,9 +415,14 @@ impl<'b> Block<'b> {
         filled(&self.cells, path).map(|filled| filled.item)
     }
 
+    /// True where each row has something at a path, of its own fragment.
+    pub fn fills(&self, path: usize) -> bool {
+        filled(&self.cells, path).is_some()
+    }
+
     /// True where no row has anything at a path.
     pub fn lacks(&self, path: usize) -> bool {
-        filled(&self.cells, path).is_none() && !self.over.has(path)
+        !self.fills(path) && !self.over.has(path)
     }
 
     /// The values of a path that ends in a slot of the fragments.

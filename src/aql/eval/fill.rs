@@ -38,7 +38,12 @@ struct Above<'b> {
     known: Vec<Known<'b>>,
     /// The one that was asked last.
     last: usize,
+    /// Room for the fragments of some rows.
+    fragments: Vec<Option<Fragment>>,
 }
+
+/// So many rows are filled together.
+const TOGETHER: usize = 256;
 
 /// Where cells come from in the fragments of a table that are of a case.
 struct Known<'b> {
@@ -81,7 +86,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 return None;
             }
             let paths = self.shown(trie.variable);
-            filling.above.push(Above { class: expr.class, paths, trie, known: Vec::new(), last: 0 });
+            filling.above.push(Above { class: expr.class, paths, trie, known: Vec::new(), last: 0, fragments: Vec::new() });
         }
         filling.own = self.shown(anchor.variable);
         for (at, column) in self.plan.query.select.iter().enumerate() {
@@ -124,32 +129,34 @@ impl<'b> Filling<'_, 'b> {
             return;
         }
         let Filling { expander, sheet, marks, constants, own, above, .. } = self;
-        let first = sheet.len() as u64;
-        let (rows, texts) = sheet.extend(block.rows.len());
+        let (first, width) = (sheet.len() as u64, expander.plan.query.select.len());
+        let (cells, texts) = sheet.extend(block.rows.len());
         let sources: Vec<(usize, Source<'b>)> =
             own.iter().map(|(at, path)| (*at, Source::of(expander.view.batch, block.number, &block.cells, *path, texts))).collect();
         let at = |values: &[u32], row: u32| values.get(row as usize).copied().unwrap_or(u32::MAX);
-        for ((number, row), cells) in (first..).zip(block.rows.rows().iter().copied()).zip(rows) {
-            constants.iter().for_each(|(at, held)| set(cells, *at, *held));
-            let fragment = Fragment { table: block.number, row };
-            sources.iter().for_each(|(at, source)| set(cells, *at, source.held(expander.view, fragment, texts)));
-            above.iter_mut().for_each(|of| of.fill(*expander, at(block.table.docs(), row), cells, texts));
-            marks.push(u64::from(at(block.table.places(), row)) << 32 | number);
+        let rows = block.rows.rows();
+        for (rows, cells) in rows.chunks(TOGETHER).zip(cells.chunks_mut(TOGETHER * width)) {
+            for (row, cells) in rows.iter().zip(cells.chunks_exact_mut(width)) {
+                let fragment = Fragment { table: block.number, row: *row };
+                constants.iter().for_each(|(at, held)| set(cells, *at, *held));
+                sources.iter().for_each(|(at, source)| set(cells, *at, source.held(expander.view, fragment, texts)));
+            }
+            above.iter_mut().for_each(|of| of.fill(*expander, rows.iter().map(|row| at(block.table.docs(), *row)), cells, texts));
         }
+        marks.extend((first..).zip(rows.iter()).map(|(number, row)| u64::from(at(block.table.places(), *row)) << 32 | number));
     }
 
     /// Takes the row of a fragment that was walked.
     pub fn take_row(&mut self, row: &[Node], place: u32, doc: u32) {
         let Filling { expander, sheet, marks, constants, own, above, .. } = self;
         marks.push(u64::from(place) << 32 | sheet.len() as u64);
-        let (mut rows, texts) = sheet.extend(1);
-        let cells = rows.next().unwrap_or_default();
+        let (cells, texts) = sheet.extend(1);
         constants.iter().for_each(|(at, held)| set(cells, *at, *held));
         for (at, path) in own {
             let node = row.get(*path).copied().unwrap_or(Node::NONE);
             set(cells, *at, hold_node(expander.view, node, texts, &mut None));
         }
-        above.iter_mut().for_each(|of| of.fill(*expander, doc, cells, texts));
+        above.iter_mut().for_each(|of| of.fill(*expander, std::iter::once(doc), cells, texts));
     }
 
     /// Puts the rows into document order.
@@ -160,15 +167,22 @@ impl<'b> Filling<'_, 'b> {
 }
 
 impl<'b> Above<'b> {
-    fn fill(&mut self, expander: Expander<'_, 'b>, doc: u32, cells: &mut [Held], texts: &mut Dictionary) {
-        let batch = expander.view.batch;
-        let Some(fragment) = batch.doc(doc).and_then(|doc| batch.bound(self.class, doc)) else { return };
-        if !self.known.get(self.last).is_some_and(|known| known.is_of(fragment)) {
-            let known = self.known.iter().position(|known| known.is_of(fragment));
-            self.last = known.unwrap_or_else(|| self.learn(expander, fragment, texts));
+    /// Fills the cells of rows of these documents. All fragments are looked up before the first is read: memory answers many at once.
+    fn fill(&mut self, expander: Expander<'_, 'b>, docs: impl Iterator<Item = u32>, cells: &mut [Held], texts: &mut Dictionary) {
+        let (batch, width) = (expander.view.batch, expander.plan.query.select.len());
+        let mut fragments = std::mem::take(&mut self.fragments);
+        fragments.clear();
+        fragments.extend(docs.map(|doc| batch.doc(doc).and_then(|doc| batch.bound(self.class, doc))));
+        for (fragment, cells) in fragments.iter().zip(cells.chunks_exact_mut(width)) {
+            let Some(fragment) = *fragment else { continue };
+            if !self.known.get(self.last).is_some_and(|known| known.is_of(fragment)) {
+                let known = self.known.iter().position(|known| known.is_of(fragment));
+                self.last = known.unwrap_or_else(|| self.learn(expander, fragment, texts));
+            }
+            let sources = self.known.get(self.last).into_iter().flat_map(|known| &known.sources);
+            sources.for_each(|(at, source)| set(cells, *at, source.held(expander.view, fragment, texts)));
         }
-        let sources = self.known.get(self.last).into_iter().flat_map(|known| &known.sources);
-        sources.for_each(|(at, source)| set(cells, *at, source.held(expander.view, fragment, texts)));
+        self.fragments = fragments;
     }
 
     fn learn(&mut self, expander: Expander<'_, 'b>, fragment: Fragment, texts: &mut Dictionary) -> usize {

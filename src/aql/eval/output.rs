@@ -300,10 +300,10 @@ impl Output {
     pub fn fold<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, block: &Block<'b>, scratch: &mut [Node]) {
         let start = self.taken;
         let query = &judge.plan.query;
-        let mut bytes = 0;
+        let (mut bytes, mut known) = (0, None);
         for (column, tally) in query.select.iter().zip(self.only_sums(query)) {
             if let ColumnValue::Aggregate(aggregate) = &column.value {
-                tally.add_block(aggregate, judge.view, block, start, scratch);
+                tally.add_block(aggregate, judge.view, block, start, scratch, &mut known);
                 bytes += tally.bytes();
             }
         }
@@ -443,9 +443,9 @@ pub(super) fn best_of(query: &Query) -> Option<usize> {
 fn hold_row<'p: 'b, 'b>(sheet: &mut Sheet, shown: &mut [Shown], judge: Judge<'p, 'b>, row: &[Node]) -> u32 {
     let select = &judge.plan.query.select;
     let start = sheet.len();
-    let (mut rows, own) = sheet.extend(1);
+    let (cells, own) = sheet.extend(1);
     let mut buffer = String::new();
-    for ((cell, column), shown) in rows.next().unwrap_or_default().iter_mut().zip(select).zip(shown) {
+    for ((cell, column), shown) in cells.iter_mut().zip(select).zip(shown) {
         *cell = match &column.value {
             value @ ColumnValue::Expr(Expr::Path(_)) => hold_node(judge.view, node_of(value, row), own, shown),
             value => Held::of(&plain_cell(judge, value, row, &mut buffer), own),

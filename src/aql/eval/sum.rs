@@ -26,22 +26,27 @@ const PIECE: usize = 1024;
 impl Sum {
     /// Adds numbers.
     pub fn add_all(&mut self, numbers: &[f64]) {
-        for piece in numbers.chunks(PIECE) {
-            if self.waiting.len() + piece.len() > PIECE {
-                self.flush();
-            }
-            self.waiting.extend_from_slice(piece);
+        let (pieces, rest) = numbers.as_chunks::<PIECE>();
+        pieces.iter().for_each(|piece| self.add_piece(piece));
+        if self.waiting.len() + rest.len() > PIECE {
+            self.flush();
         }
+        self.waiting.extend_from_slice(rest);
     }
 
     fn flush(&mut self) {
         let mut waiting = std::mem::take(&mut self.waiting);
-        match two_sums(&waiting) {
-            Some(sums) => sums.into_iter().for_each(|sum| self.add(sum)),
-            None => waiting.iter().for_each(|number| self.add(*number)),
-        }
+        self.add_piece(&waiting);
         waiting.clear();
         self.waiting = waiting;
+    }
+
+    /// Adds at most [`PIECE`] numbers.
+    fn add_piece(&mut self, numbers: &[f64]) {
+        match two_sums(numbers) {
+            Some(sums) => sums.into_iter().for_each(|sum| self.add(sum)),
+            None => numbers.iter().for_each(|number| self.add(*number)),
+        }
     }
 
     /// Adds a number.

@@ -8,6 +8,7 @@ use super::value::Value;
 use crate::aql::query::Aggregate;
 use crate::aql::result::Cell;
 use crate::document::Number;
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
@@ -23,32 +24,48 @@ pub(super) struct Tally {
     unordered: bool,
 }
 
+/// The numbers of a path in the rows of a block.
+pub(super) type Picked<'b> = (usize, Cow<'b, [f64]>);
+
 impl Tally {
-    /// Adds all rows of a block: whole columns where the aggregate is of numbers, else row by row.
-    pub fn add_block(&mut self, aggregate: &Aggregate, view: View<'_>, block: &Block<'_>, start: u64, scratch: &mut [Node]) {
+    /// Adds all rows of a block: whole columns where the aggregate is of numbers, else row by row. `known` is what the last aggregate
+    /// read of the block.
+    pub fn add_block<'b>(
+        &mut self,
+        aggregate: &Aggregate,
+        view: View<'b>,
+        block: &Block<'b>,
+        start: u64,
+        scratch: &mut [Node],
+        known: &mut Option<Picked<'b>>,
+    ) {
+        let rows = block.rows.len();
         let path = match aggregate {
-            Aggregate::CountRows => None,
-            Aggregate::Count(path) | Aggregate::CountDistinct(path) => Some(*path),
-            Aggregate::Sum(path) | Aggregate::Avg(path) | Aggregate::Min(path) | Aggregate::Max(path) => Some(*path),
+            Aggregate::CountRows => return self.count += rows as u64,
+            Aggregate::Count(path) if block.fills(*path) => return self.count += rows as u64,
+            Aggregate::Count(path) | Aggregate::CountDistinct(path) => *path,
+            Aggregate::Sum(path) | Aggregate::Avg(path) | Aggregate::Min(path) | Aggregate::Max(path) => *path,
         };
-        let numbers = path.and_then(|path| block.numbers(path));
-        match (aggregate, numbers) {
-            (Aggregate::CountRows, _) => self.count += block.rows.len() as u64,
-            (Aggregate::Sum(_) | Aggregate::Avg(_), Some(values)) => {
-                self.count += block.rows.len() as u64;
-                self.sum.add_all(&block.rows.of(values));
+        if block.lacks(path) {
+            return;
+        }
+        if known.as_ref().is_none_or(|(of, _)| *of != path) {
+            *known = block.numbers(path).map(|numbers| (path, block.rows.of(numbers)));
+        }
+        match (aggregate, known) {
+            (Aggregate::Sum(_) | Aggregate::Avg(_), Some((_, values))) => {
+                self.count += rows as u64;
+                self.sum.add_all(values);
             }
-            (Aggregate::Min(_) | Aggregate::Max(_), Some(values)) => {
-                let values = block.rows.of(values);
-                let best = if matches!(aggregate, Aggregate::Min(_)) { least(&values) } else { -least_of(&values, |v| -v) };
+            (Aggregate::Min(_) | Aggregate::Max(_), Some((_, values))) => {
+                let best = if matches!(aggregate, Aggregate::Min(_)) { least(values) } else { -least_of(values, |v| -v) };
                 if !self.is_behind(aggregate, best) {
-                    let as_good = (0..).zip(&*values).filter(|(_, value)| **value == best).map(|(i, _)| i);
+                    let as_good = (0..).zip(&**values).filter(|(_, value)| **value == best).map(|(i, _)| i);
                     let first = as_good.min_by_key(|i| block.place(*i));
                     first.into_iter().for_each(|i| self.add_at(aggregate, view, block, i, start, scratch));
                 }
             }
-            _ if path.is_some_and(|path| block.lacks(path)) => {}
-            _ => (0..block.rows.len()).for_each(|i| self.add_at(aggregate, view, block, i, start, scratch)),
+            _ => (0..rows).for_each(|i| self.add_at(aggregate, view, block, i, start, scratch)),
         }
     }
 

@@ -51,24 +51,22 @@ impl Flag {
         self.words.get(at).copied().unwrap_or(0)
     }
 
-    /// Of values, one for each fragment that it stands for, those of the fragments with these bits.
+    /// Of values, one for each fragment that it stands for, those of the fragments with these bits, which all are among them.
     pub fn pick(&self, bits: &[u64], values: &[f64]) -> Vec<f64> {
         let mut picked = Vec::with_capacity(values.len());
-        for ((word, start), wanted) in self.words.iter().zip(&self.before).zip(bits) {
-            let own = values.get(*start as usize..).unwrap_or_default();
-            if word == wanted {
-                picked.extend_from_slice(own.get(..word.count_ones() as usize).unwrap_or_default());
-                continue;
-            }
-            let mut left = *word;
-            for value in own {
-                if left == 0 {
-                    break;
-                }
-                picked.extend((wanted >> left.trailing_zeros() & 1 == 1).then_some(*value));
-                left &= left - 1;
+        let mut start = 0;
+        let mut take = |start: u32, end: u32| picked.extend_from_slice(values.get(start as usize..end as usize).unwrap_or_default());
+        for ((word, before), wanted) in self.words.iter().zip(&self.before).zip(bits) {
+            let mut left_out = word & !wanted;
+            while left_out != 0 {
+                let lower = (1 << left_out.trailing_zeros()) - 1;
+                let at = before + (word & lower).count_ones();
+                take(start, at);
+                start = at + 1;
+                left_out &= left_out - 1;
             }
         }
+        take(start, self.before.get(bits.len()).copied().unwrap_or(self.count));
         picked
     }
 
