@@ -1,6 +1,7 @@
 //! aqlite: an openEHR query (AQL) and decision support (GDL) core.
 
 pub mod aql;
+mod case;
 pub mod diag;
 pub mod document;
 pub mod gdl;

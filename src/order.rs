@@ -32,7 +32,7 @@ pub(crate) fn distinct<T: Ord>(items: impl IntoIterator<Item = T>) -> Vec<T> {
 pub(crate) fn by_upper_half(marks: &mut Vec<u64>) {
     const MOST: usize = 11;
     if marks.len() < 64 {
-        return marks.sort_unstable();
+        return sort_few(marks);
     }
     let width = if marks.len() < 1 << MOST { 8 } else { MOST };
     let most = marks.iter().max().map_or(0, |mark| mark >> 32);
@@ -54,6 +54,16 @@ pub(crate) fn by_upper_half(marks: &mut Vec<u64>) {
             }
         }
         std::mem::swap(marks, &mut sorted);
+    }
+}
+
+/// Puts one after the other among those before it.
+fn sort_few(marks: &mut [u64]) {
+    for end in 1..=marks.len() {
+        if let Some((last, sorted)) = marks.get_mut(..end).and_then(|some| some.split_last_mut()) {
+            let place = sorted.partition_point(|mark| mark <= last);
+            marks.get_mut(place..end).into_iter().for_each(|behind| behind.rotate_right(1));
+        }
     }
 }
 

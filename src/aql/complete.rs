@@ -7,6 +7,7 @@ use super::parse::{expected_next, parse};
 use super::scene::{Place, Scene};
 use super::signature::SIGNATURES;
 use super::token::{TokenKind, tokens};
+use crate::case;
 use crate::diag::{Diagnostic, Span};
 use crate::order;
 use crate::rm::class::Cls;
@@ -115,13 +116,13 @@ pub fn complete(text: &str, offset: usize, labels: &dyn Labels) -> Vec<Completio
     let whole = Scene::new(text);
     let mut scene = Scene::new(before);
     scene.variables.clone_from(&whole.variables);
-    let mut desk = Desk { whole, before: scene, labels, span: Span::new(start, end), prefix: prefix.to_lowercase(), out: Vec::new() };
+    let mut desk = Desk { whole, before: scene, labels, span: Span::new(start, end), prefix: case::lower(prefix), out: Vec::new() };
     for expected in expected_next(before) {
         desk.offer(expected);
     }
     let prefix = desk.prefix;
     let mut out = desk.out;
-    order::sort_by_key(&mut out, |c| !c.label.to_lowercase().starts_with(&prefix));
+    order::sort_by_key(&mut out, |c| !case::lower(&c.label).starts_with(&prefix));
     out
 }
 
@@ -153,7 +154,7 @@ struct Desk<'a> {
 
 impl Desk<'_> {
     fn push(&mut self, kind: CompletionKind, label: &str, insert: &str, detail: &str) {
-        let fits = |text: &str| text.to_lowercase().contains(&self.prefix);
+        let fits = |text: &str| case::lower(text).contains(&self.prefix);
         let new = Completion { label: label.to_owned(), kind, detail: detail.to_owned(), insert: insert.to_owned(), span: self.span };
         if (fits(label) || fits(insert)) && !self.out.contains(&new) {
             self.out.push(new);

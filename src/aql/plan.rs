@@ -10,7 +10,7 @@ use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::id::is_archetype_id;
 use crate::store::scan::{ArchetypeGroup, Scan};
-use regex_lite::Regex;
+use crate::template::pattern::Pattern;
 use std::collections::HashMap;
 
 /// The most different paths that a query may have.
@@ -29,7 +29,7 @@ pub struct Plan {
     pub(super) single: bool,
     /// Archetypes match by equality only.
     pub(super) exact: bool,
-    pub(super) regexes: HashMap<String, Regex>,
+    pub(super) regexes: HashMap<String, Pattern>,
     pub(super) facts: Facts,
     scan: Scan,
 }
@@ -156,7 +156,7 @@ fn exists_paths(condition: &Condition) -> Vec<&IdentifiedPath> {
     }
 }
 
-fn regexes(query: &Query) -> Result<HashMap<String, Regex>, Vec<Diagnostic>> {
+fn regexes(query: &Query) -> Result<HashMap<String, Pattern>, Vec<Diagnostic>> {
     let mut patterns = Vec::new();
     each_class(&query.from, &mut |expr| patterns.extend(expr.predicate.iter().flat_map(patterns_of)));
     let paths = query.paths.iter().chain(query.condition.iter().flat_map(exists_paths));
@@ -164,11 +164,11 @@ fn regexes(query: &Query) -> Result<HashMap<String, Regex>, Vec<Diagnostic>> {
         let predicates = path.root.iter().chain(path.steps.iter().filter_map(|s| s.predicate.as_ref()));
         patterns.extend(predicates.flat_map(patterns_of));
     }
-    let compile = |pattern: String| match Regex::new(&format!("^(?:{pattern})$")) {
-        Ok(regex) => Ok((pattern, regex)),
-        Err(error) => {
-            let message = format!("`/{pattern}/` is not a regular expression: {error}");
-            Err(vec![Diagnostic::error("AQL0210", Span::default(), message)])
+    let compile = |pattern: String| match Pattern::compile(&pattern) {
+        Some(compiled) => Ok((pattern, compiled)),
+        None => {
+            let problem = Diagnostic::error("AQL0210", Span::default(), format!("`/{pattern}/` is not a regular expression that is known here"));
+            Err(vec![problem.with_help("known are `.`, classes, groups, `|`, `* + ? {m,n}`, `\\d \\w \\s` and escaped signs")])
         }
     };
     patterns.into_iter().map(compile).collect()

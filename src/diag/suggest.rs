@@ -1,5 +1,7 @@
 //! "Did you mean": the nearest known words.
 
+use crate::{case, order};
+
 /// How many are told of several.
 const MOST: usize = 5;
 
@@ -16,14 +18,12 @@ pub(crate) fn near<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) ->
     let given = letters(word);
     let most = (given.len() / 3).max(2);
     let has_front = |c: &str| !word.is_empty() && (c.starts_with(word) || word.starts_with(c));
-    let mut found: Vec<(usize, &str)> = candidates.map(|c| (distance(&given, &letters(c)), c)).filter(|(d, c)| *d <= most || has_front(c)).collect();
-    found.sort_unstable();
-    found.dedup();
-    found.into_iter().take(MOST).map(|(_, c)| c).collect()
+    let found = candidates.map(|c| (distance(&given, &letters(c)), c)).filter(|(d, c)| *d <= most || has_front(c));
+    order::distinct(found).into_iter().take(MOST).map(|(_, c)| c).collect()
 }
 
 fn letters(word: &str) -> Vec<char> {
-    word.to_lowercase().chars().take(64).collect()
+    word.chars().map(case::lower_letter).take(64).collect()
 }
 
 /// The optimal string alignment distance.

@@ -6,6 +6,7 @@ use super::expr::ast::{Action, Expr, Operator, Variable};
 use super::guide::{Direction, Guide};
 use super::reach::Reach;
 use super::value::Value;
+use crate::case;
 use crate::diag::{Diagnostic, Span};
 use std::collections::{HashMap, HashSet};
 
@@ -98,7 +99,7 @@ fn is_text(attribute: &str) -> Option<bool> {
 
 /// A label without what people write in more than one way.
 fn bare(label: &str) -> String {
-    label.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    label.chars().filter(|c| c.is_alphanumeric()).map(case::lower_letter).collect()
 }
 
 struct Lint<'g> {

@@ -195,8 +195,8 @@ impl<R: Repository> Service<R> {
 }
 
 fn written(answer: &impl serde::Serialize) -> Result<Response, Failure> {
-    let body = serde_json::to_string(answer).map_err(|_| Failure::new(500, "the result cannot be written as JSON"))?;
-    Ok(Response::new(200).with_body("application/json", body))
+    let body = serde_json::to_value(answer).map_err(|_| Failure::new(500, "the result cannot be written as JSON"))?;
+    Ok(Response::new(200).with_body("application/json", body.to_string()))
 }
 
 /// The failure of a query, which is known by its stage and its place there.

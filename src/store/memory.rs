@@ -16,6 +16,7 @@ use crate::rm::tree::Tree;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::future::{Ready, ready};
 use std::hash::BuildHasher;
 
 /// EHRs, versions and definitions in memory: every document is held once, in the columns of one standing batch.
@@ -140,6 +141,13 @@ impl Memory {
             state.check(commit).map_err(|why| format!("the journal does not fit: {why}"))?;
         }
         state.apply(change);
+        Ok(())
+    }
+
+    /// Checks a commit and does it.
+    fn take(&self, commit: Commit) -> Result<(), StoreError> {
+        self.state.borrow().check(&commit)?;
+        self.change(Change::Commit(Box::new(commit)));
         Ok(())
     }
 
@@ -529,169 +537,200 @@ fn row_of(ehr: &Ehr) -> EhrRow {
     EhrRow { ehr_id: ehr.ehr_id.clone(), system_id: ehr.system_id.clone(), time_created: ehr.time_created.clone(), is_queryable: ehr.is_queryable }
 }
 
+/// What needs no waiting, as the future that a host would wait for.
+fn at_once<T>(make: impl FnOnce() -> T) -> Ready<T> {
+    ready(make())
+}
+
 impl Repository for Memory {
-    async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
-        self.state.borrow().check(&commit)?;
-        self.change(Change::Commit(Box::new(commit)));
-        Ok(())
+    fn commit(&self, commit: Commit) -> impl Future<Output = Result<(), StoreError>> {
+        at_once(|| self.take(commit))
     }
 
-    async fn commit_all(&self, commits: Vec<Commit>) -> Vec<Result<(), StoreError>> {
-        let mut outcomes = Vec::new();
-        for commit in commits {
-            outcomes.push(self.commit(commit).await);
-        }
-        outcomes
+    fn commit_all(&self, commits: Vec<Commit>) -> impl Future<Output = Vec<Result<(), StoreError>>> {
+        at_once(|| commits.into_iter().map(|commit| self.take(commit)).collect())
     }
 
-    async fn contributions(&self, ehr_id: Option<&str>, after: Option<&str>, limit: u64) -> Result<Vec<Contribution>, StoreError> {
-        let state = self.state.borrow();
-        let behind = match after {
-            Some(uid) => state.contribution(uid).ok_or(StoreError::NoSuchContribution)?.0 + 1,
-            None => 0,
-        };
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let stated = (0..).zip(&state.contributions).skip(behind);
-        let wanted = stated.filter(|(_, c)| ehr_id.is_none_or(|ehr_id| state.owner_id(c.owner) == ehr_id)).take(limit);
-        let whole = |(number, c): (u32, &Stated)| Contribution {
-            ehr_id: state.owner_id(c.owner).to_owned(),
-            uid: state.uid_of(number).to_owned(),
-            document: state.document_of(c),
-            versions: (c.documents.0..c.documents.1).filter_map(|document| state.version(document)).collect(),
-        };
-        Ok(wanted.map(whole).collect())
-    }
-
-    async fn set_tags(&self, ehr_id: &str, list: TagList) -> Result<(), StoreError> {
-        self.change(Change::Tags(ehr_id.to_owned(), list));
-        Ok(())
-    }
-
-    async fn tags(&self, ehr_id: &str, target: Option<&str>) -> Result<Vec<TagList>, StoreError> {
-        let state = self.state.borrow();
-        let wanted = state.tags.iter().filter(|(t, (owner, _))| owner == ehr_id && target.is_none_or(|target| target == t.as_str()));
-        let mut lists: Vec<TagList> = wanted.map(|(target, (_, tags))| TagList { target: target.clone(), tags: tags.clone() }).collect();
-        order::sort_by(&mut lists, &|a, b| a.target.cmp(&b.target));
-        Ok(lists)
-    }
-
-    async fn delete_objects(&self, ehr_id: &str, objects: &[String]) -> Result<(), StoreError> {
-        self.change(Change::RemoveObjects(ehr_id.to_owned(), objects.to_vec()));
-        Ok(())
-    }
-
-    async fn ehr(&self, ehr_id: &str) -> Result<Option<Ehr>, StoreError> {
-        Ok(self.state.borrow().ehr(ehr_id).cloned())
-    }
-
-    async fn ehr_by_subject(&self, id: &str, namespace: &str) -> Result<Option<Ehr>, StoreError> {
-        let state = self.state.borrow();
-        let key = state.subjects.get(&(id.to_owned(), namespace.to_owned()));
-        Ok(key.and_then(|key| state.ehrs.get(key)).and_then(|record| record.ehr.clone()))
-    }
-
-    async fn version(&self, ehr_id: &str, object_id: &str, which: Which<'_>) -> Result<Option<Version>, StoreError> {
-        let state = self.state.borrow();
-        let mut versions = state.versions(ehr_id, object_id).filter_map(|document| state.version(document));
-        Ok(match which {
-            Which::Latest => versions.next(),
-            Which::Uid(uid) => versions.find(|v| v.version_uid == uid),
-            Which::At(time) => versions.find(|v| v.time_committed.as_str() <= time),
+    fn contributions(&self, ehr_id: Option<&str>, after: Option<&str>, limit: u64) -> impl Future<Output = Result<Vec<Contribution>, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            let behind = match after {
+                Some(uid) => state.contribution(uid).ok_or(StoreError::NoSuchContribution)?.0 + 1,
+                None => 0,
+            };
+            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+            let stated = (0..).zip(&state.contributions).skip(behind);
+            let wanted = stated.filter(|(_, c)| ehr_id.is_none_or(|ehr_id| state.owner_id(c.owner) == ehr_id)).take(limit);
+            let whole = |(number, c): (u32, &Stated)| Contribution {
+                ehr_id: state.owner_id(c.owner).to_owned(),
+                uid: state.uid_of(number).to_owned(),
+                document: state.document_of(c),
+                versions: (c.documents.0..c.documents.1).filter_map(|document| state.version(document)).collect(),
+            };
+            Ok(wanted.map(whole).collect())
         })
     }
 
-    async fn versions(&self, ehr_id: &str, object_id: &str) -> Result<Vec<Version>, StoreError> {
-        let state = self.state.borrow();
-        let mut versions: Vec<Version> = state.versions(ehr_id, object_id).filter_map(|document| state.version(document)).collect();
-        versions.reverse();
-        Ok(versions)
+    fn set_tags(&self, ehr_id: &str, list: TagList) -> impl Future<Output = Result<(), StoreError>> {
+        at_once(|| {
+            self.change(Change::Tags(ehr_id.to_owned(), list));
+            Ok(())
+        })
     }
 
-    async fn objects(&self, ehr_id: &str, kind: ObjectKind, offset: u64, limit: u64) -> Result<Vec<String>, StoreError> {
-        let state = self.state.borrow();
-        let is_first = |(document, doc): &(u32, &Doc)| doc.row.kind == kind && state.before.get(*document as usize) == Some(&None);
-        let skip = usize::try_from(offset).unwrap_or(usize::MAX);
-        let take = usize::try_from(limit).unwrap_or(usize::MAX);
-        let wanted = state.documents(ehr_id).filter(is_first).skip(skip).take(take);
-        Ok(wanted.map(|(document, _)| state.batch.object_id(document).to_owned()).collect())
+    fn tags(&self, ehr_id: &str, target: Option<&str>) -> impl Future<Output = Result<Vec<TagList>, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            let wanted = state.tags.iter().filter(|(t, (owner, _))| owner == ehr_id && target.is_none_or(|target| target == t.as_str()));
+            let mut lists: Vec<TagList> = wanted.map(|(target, (_, tags))| TagList { target: target.clone(), tags: tags.clone() }).collect();
+            order::sort_by(&mut lists, &|a, b| a.target.cmp(&b.target));
+            Ok(lists)
+        })
     }
 
-    async fn contribution(&self, ehr_id: &str, uid: &str) -> Result<Option<String>, StoreError> {
-        let state = self.state.borrow();
-        let found = state.contribution(uid).filter(|(_, c)| state.owner_id(c.owner) == ehr_id);
-        Ok(found.map(|(_, c)| state.document_of(c)))
+    fn delete_objects(&self, ehr_id: &str, objects: &[String]) -> impl Future<Output = Result<(), StoreError>> {
+        at_once(|| {
+            self.change(Change::RemoveObjects(ehr_id.to_owned(), objects.to_vec()));
+            Ok(())
+        })
     }
 
-    async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<u64, StoreError> {
-        let state = self.state.borrow();
-        match scan.ehrs_in(&state.batch) {
-            Some(found) if found.is_empty() => true,
-            // What follows from all versions of an EHR would be made for all EHRs of the standing batch.
-            Some(found) if scan.whole_ehrs && scan.all_versions => {
-                let rows = found.iter().filter_map(|ehr| state.batch.ehr(*ehr));
-                rows.filter_map(|row| state.batch_of(&row.ehr_id)).all(|batch| sink(&batch))
+    fn ehr(&self, ehr_id: &str) -> impl Future<Output = Result<Option<Ehr>, StoreError>> {
+        at_once(|| Ok(self.state.borrow().ehr(ehr_id).cloned()))
+    }
+
+    fn ehr_by_subject(&self, id: &str, namespace: &str) -> impl Future<Output = Result<Option<Ehr>, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            let key = state.subjects.get(&(id.to_owned(), namespace.to_owned()));
+            Ok(key.and_then(|key| state.ehrs.get(key)).and_then(|record| record.ehr.clone()))
+        })
+    }
+
+    fn version(&self, ehr_id: &str, object_id: &str, which: Which<'_>) -> impl Future<Output = Result<Option<Version>, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            let mut versions = state.versions(ehr_id, object_id).filter_map(|document| state.version(document));
+            Ok(match which {
+                Which::Latest => versions.next(),
+                Which::Uid(uid) => versions.find(|v| v.version_uid == uid),
+                Which::At(time) => versions.find(|v| v.time_committed.as_str() <= time),
+            })
+        })
+    }
+
+    fn versions(&self, ehr_id: &str, object_id: &str) -> impl Future<Output = Result<Vec<Version>, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            let mut versions: Vec<Version> = state.versions(ehr_id, object_id).filter_map(|document| state.version(document)).collect();
+            versions.reverse();
+            Ok(versions)
+        })
+    }
+
+    fn objects(&self, ehr_id: &str, kind: ObjectKind, offset: u64, limit: u64) -> impl Future<Output = Result<Vec<String>, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            let is_first = |(document, doc): &(u32, &Doc)| doc.row.kind == kind && state.before.get(*document as usize) == Some(&None);
+            let skip = usize::try_from(offset).unwrap_or(usize::MAX);
+            let take = usize::try_from(limit).unwrap_or(usize::MAX);
+            let wanted = state.documents(ehr_id).filter(is_first).skip(skip).take(take);
+            Ok(wanted.map(|(document, _)| state.batch.object_id(document).to_owned()).collect())
+        })
+    }
+
+    fn contribution(&self, ehr_id: &str, uid: &str) -> impl Future<Output = Result<Option<String>, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            let found = state.contribution(uid).filter(|(_, c)| state.owner_id(c.owner) == ehr_id);
+            Ok(found.map(|(_, c)| state.document_of(c)))
+        })
+    }
+
+    fn scan(&self, scan: &Scan, sink: Sink<'_>) -> impl Future<Output = Result<u64, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            match scan.ehrs_in(&state.batch) {
+                Some(found) if found.is_empty() => true,
+                // What follows from all versions of an EHR would be made for all EHRs of the standing batch.
+                Some(found) if scan.whole_ehrs && scan.all_versions => {
+                    let rows = found.iter().filter_map(|ehr| state.batch.ehr(*ehr));
+                    rows.filter_map(|row| state.batch_of(&row.ehr_id)).all(|batch| sink(&batch))
+                }
+                _ => sink(&state.batch),
+            };
+            Ok(state.revision)
+        })
+    }
+
+    fn define(&self, kind: DefinitionKind, definition: Definition) -> impl Future<Output = Result<(), StoreError>> {
+        at_once(|| {
+            let key = (kind, definition.name.clone(), definition.version.clone());
+            if self.state.borrow().definitions.contains_key(&key) {
+                return Err(StoreError::DefinitionExists);
             }
-            _ => sink(&state.batch),
-        };
-        Ok(state.revision)
+            self.change(Change::Define(kind, definition));
+            Ok(())
+        })
     }
 
-    async fn define(&self, kind: DefinitionKind, definition: Definition) -> Result<(), StoreError> {
-        let key = (kind, definition.name.clone(), definition.version.clone());
-        if self.state.borrow().definitions.contains_key(&key) {
-            return Err(StoreError::DefinitionExists);
-        }
-        self.change(Change::Define(kind, definition));
-        Ok(())
+    fn definitions(&self, kind: DefinitionKind, prefix: &str) -> impl Future<Output = Result<Vec<Definition>, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            let listed = state.definitions.iter().filter(|((k, name, _), _)| *k == kind && name.starts_with(prefix));
+            let mut found: Vec<Definition> = listed.map(|(_, d)| Definition { body: String::new(), ..d.clone() }).collect();
+            order::sort_by(&mut found, &by_name);
+            Ok(found)
+        })
     }
 
-    async fn definitions(&self, kind: DefinitionKind, prefix: &str) -> Result<Vec<Definition>, StoreError> {
-        let state = self.state.borrow();
-        let listed = state.definitions.iter().filter(|((k, name, _), _)| *k == kind && name.starts_with(prefix));
-        let mut found: Vec<Definition> = listed.map(|(_, d)| Definition { body: String::new(), ..d.clone() }).collect();
-        order::sort_by(&mut found, &by_name);
-        Ok(found)
+    fn definition(&self, kind: DefinitionKind, name: &str, version: &str) -> impl Future<Output = Result<Option<Definition>, StoreError>> {
+        at_once(|| Ok(self.state.borrow().definitions.get(&(kind, name.to_owned(), version.to_owned())).cloned()))
     }
 
-    async fn definition(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<Option<Definition>, StoreError> {
-        Ok(self.state.borrow().definitions.get(&(kind, name.to_owned(), version.to_owned())).cloned())
+    fn undefine(&self, kind: DefinitionKind, name: &str, version: &str) -> impl Future<Output = Result<bool, StoreError>> {
+        at_once(|| {
+            if kind == DefinitionKind::Template && self.state.borrow().names_template(name) {
+                return Err(StoreError::TemplateInUse);
+            }
+            Ok(self.change(Change::Undefine(kind, name.to_owned(), version.to_owned())))
+        })
     }
 
-    async fn undefine(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<bool, StoreError> {
-        if kind == DefinitionKind::Template && self.state.borrow().names_template(name) {
-            return Err(StoreError::TemplateInUse);
-        }
-        Ok(self.change(Change::Undefine(kind, name.to_owned(), version.to_owned())))
+    fn delete_ehr(&self, ehr_id: &str) -> impl Future<Output = Result<bool, StoreError>> {
+        at_once(|| Ok(!ehr_id.is_empty() && self.change(Change::RemoveEhr(ehr_id.to_owned()))))
     }
 
-    async fn delete_ehr(&self, ehr_id: &str) -> Result<bool, StoreError> {
-        Ok(!ehr_id.is_empty() && self.change(Change::RemoveEhr(ehr_id.to_owned())))
+    fn reset(&self) -> impl Future<Output = Result<(), StoreError>> {
+        at_once(|| {
+            self.change(Change::Reset);
+            Ok(())
+        })
     }
 
-    async fn reset(&self) -> Result<(), StoreError> {
-        self.change(Change::Reset);
-        Ok(())
+    fn note(&self, accesses: Vec<Access>) -> impl Future<Output = Result<(), StoreError>> {
+        at_once(|| {
+            self.change(Change::Note(accesses));
+            Ok(())
+        })
     }
 
-    async fn note(&self, accesses: Vec<Access>) -> Result<(), StoreError> {
-        self.change(Change::Note(accesses));
-        Ok(())
+    fn accesses(&self, filter: &AccessFilter<'_>) -> impl Future<Output = Result<Vec<(u64, Access)>, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            let wanted = |(number, access): &(u64, &Access)| {
+                *number > filter.after
+                    && filter.from.is_none_or(|from| access.time.as_str() >= from)
+                    && filter.to.is_none_or(|to| access.time.as_str() < to)
+                    && filter.ehr_id.is_none_or(|id| access.ehr_id.as_deref() == Some(id))
+                    && filter.who.is_none_or(|who| access.who == who)
+            };
+            let limit = usize::try_from(filter.limit).unwrap_or(usize::MAX);
+            Ok((1..).zip(&state.accesses).filter(wanted).take(limit).map(|(number, access)| (number, access.clone())).collect())
+        })
     }
 
-    async fn accesses(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError> {
-        let state = self.state.borrow();
-        let wanted = |(number, access): &(u64, &Access)| {
-            *number > filter.after
-                && filter.from.is_none_or(|from| access.time.as_str() >= from)
-                && filter.to.is_none_or(|to| access.time.as_str() < to)
-                && filter.ehr_id.is_none_or(|id| access.ehr_id.as_deref() == Some(id))
-                && filter.who.is_none_or(|who| access.who == who)
-        };
-        let limit = usize::try_from(filter.limit).unwrap_or(usize::MAX);
-        Ok((1..).zip(&state.accesses).filter(wanted).take(limit).map(|(number, access)| (number, access.clone())).collect())
-    }
-
-    async fn revision(&self) -> Result<u64, StoreError> {
-        Ok(self.state.borrow().revision)
+    fn revision(&self) -> impl Future<Output = Result<u64, StoreError>> {
+        at_once(|| Ok(self.state.borrow().revision))
     }
 }

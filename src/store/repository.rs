@@ -145,7 +145,7 @@ impl Grounds {
     /// The grounds that these definitions of a template are.
     pub fn of<'d>(template: &str, stored: impl IntoIterator<Item = &'d Definition>) -> Grounds {
         let mut stored: Vec<String> = stored.into_iter().map(|d| format!("{} {}", d.version, d.created)).collect();
-        stored.sort_unstable();
+        order::sort(&mut stored);
         Grounds { template: template.to_owned(), stored }
     }
 }

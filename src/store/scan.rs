@@ -1,6 +1,7 @@
 //! What a query needs from a repository, as data: the planner writes it, the repository may use it to read less.
 
 use crate::document::{Batch, ObjectKind};
+use crate::order;
 
 /// A request for batches of documents.
 ///
@@ -35,10 +36,7 @@ impl Scan {
     /// The numbers that the EHRs asked for have in a batch, ascending; `None` where all are asked for.
     pub fn ehrs_in(&self, batch: &Batch) -> Option<Vec<u32>> {
         let asked = |ehr: &u32| self.unqueryable || batch.ehr(*ehr).is_some_and(|row| row.is_queryable);
-        let mut numbers: Vec<u32> = self.ehrs.as_ref()?.iter().filter_map(|id| batch.ehr_number(id)).filter(asked).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        Some(numbers)
+        Some(order::distinct(self.ehrs.as_ref()?.iter().filter_map(|id| batch.ehr_number(id)).filter(asked)))
     }
 
     /// What both ask for, of the same EHRs or of all: whoever asked for less may be sent more.

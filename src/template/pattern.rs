@@ -1,6 +1,6 @@
-//! Regular expressions as archetypes use them in slots and text constraints, matched in linear time.
+//! Regular expressions as archetypes use them in slots and text constraints, and queries in predicates, matched in linear time.
 //!
-//! Anchored at both ends. Known: `.`, classes, groups, alternation, `* + ? {m,n}`, `\d \w \s` and their negations, escapes.
+//! Anchored at both ends. Known: `.`, classes, groups, alternation, `* + ? {m,n}`, `\d \w \s` and their negations, escapes, `(?i)` in front.
 //! An expression outside of this subset does not compile, and a constraint that does not compile constrains nothing.
 
 use std::iter::Peekable;
@@ -42,7 +42,8 @@ const MAX_DEPTH: usize = 32;
 impl Pattern {
     /// Compiles an expression; `None` when it is not one that archetypes use.
     pub fn compile(source: &str) -> Option<Pattern> {
-        let mut reader = Reader { chars: source.chars().peekable(), depth: 0 };
+        let (ignores_case, rest) = source.strip_prefix("(?i)").map_or((false, source), |rest| (true, rest));
+        let mut reader = Reader { chars: rest.chars().peekable(), depth: 0 };
         let expr = reader.either()?;
         if reader.chars.next().is_some() {
             return None;
@@ -50,6 +51,13 @@ impl Pattern {
         let mut program = Vec::new();
         emit(&expr, &mut program)?;
         program.push(Step::Done);
+        if ignores_case {
+            program.iter_mut().for_each(|step| {
+                if let Step::One(set) = step {
+                    set.ignore_case()
+                }
+            });
+        }
         Some(Pattern { source: source.to_owned(), program })
     }
 
@@ -83,10 +91,10 @@ impl Pattern {
 
     /// True when the whole text matches.
     pub fn matches(&self, text: &str) -> bool {
-        let mut now = Threads::new(self.program.len());
+        let (mut now, mut next) = (Threads::new(self.program.len()), Threads::new(self.program.len()));
         now.add(&self.program, 0);
         for c in text.chars() {
-            let mut next = Threads::new(self.program.len());
+            next.clear();
             for at in &now.list {
                 if let Some(Step::One(set)) = self.program.get(*at)
                     && set.contains(c)
@@ -94,7 +102,7 @@ impl Pattern {
                     next.add(&self.program, at + 1);
                 }
             }
-            now = next;
+            std::mem::swap(&mut now, &mut next);
         }
         now.list.iter().any(|at| self.program.get(*at) == Some(&Step::Done))
     }
@@ -108,6 +116,11 @@ struct Threads {
 impl Threads {
     fn new(size: usize) -> Threads {
         Threads { seen: vec![false; size], list: Vec::new() }
+    }
+
+    fn clear(&mut self) {
+        self.seen.fill(false);
+        self.list.clear();
     }
 
     fn add(&mut self, program: &[Step], start: usize) {
@@ -141,21 +154,34 @@ impl Set {
         first.into_iter().chain(['a', 'A', '1', ' ', '-']).find(|c| self.contains(*c))
     }
 
-    fn escape(c: char) -> Set {
+    /// Takes each letter of the ranges for its other case, too.
+    fn ignore_case(&mut self) {
+        let (lower, upper) = (('a', 'z', 'A'), ('A', 'Z', 'a'));
+        for (from, to) in self.ranges.clone() {
+            for (first, last, other) in [lower, upper] {
+                let swapped = |c: char| char::from_u32(u32::from(c) - u32::from(first) + u32::from(other));
+                let common = Some((from.max(first), to.min(last))).filter(|(from, to)| from <= to);
+                self.ranges.extend(common.and_then(|(from, to)| swapped(from).zip(swapped(to))));
+            }
+        }
+    }
+
+    fn escape(c: char) -> Option<Set> {
         let ranges: &[(char, char)] = match c.to_ascii_lowercase() {
             'd' => &[('0', '9')],
             'w' => &[('a', 'z'), ('A', 'Z'), ('0', '9'), ('_', '_')],
             's' => &[(' ', ' '), ('\t', '\t'), ('\n', '\n'), ('\r', '\r')],
             _ => {
-                return Set::of(match c {
+                return Some(Set::of(match c {
                     'n' => '\n',
                     't' => '\t',
                     'r' => '\r',
+                    other if other.is_ascii_alphanumeric() => return None,
                     other => other,
-                });
+                }));
             }
         };
-        Set { negated: c.is_ascii_uppercase(), ranges: ranges.to_vec() }
+        Some(Set { negated: c.is_ascii_uppercase(), ranges: ranges.to_vec() })
     }
 }
 
@@ -195,7 +221,7 @@ impl Reader<'_> {
         Some(match c {
             '.' => Expr::One(Set { negated: true, ranges: Vec::new() }),
             '[' => Expr::One(self.class()?),
-            '\\' => Expr::One(Set::escape(self.chars.next()?)),
+            '\\' => Expr::One(Set::escape(self.chars.next()?)?),
             '*' | '+' | '?' => return None,
             '(' => {
                 if self.chars.next_if_eq(&'?').is_some() && self.chars.next() != Some(':') {
@@ -215,7 +241,7 @@ impl Reader<'_> {
             let low = match self.chars.next()? {
                 ']' if !set.ranges.is_empty() => return Some(set),
                 '\\' => {
-                    let escaped = Set::escape(self.chars.next()?);
+                    let escaped = Set::escape(self.chars.next()?)?;
                     if escaped.negated {
                         return None;
                     }
@@ -365,13 +391,16 @@ mod tests {
             ("\\d{3}(\\.\\d)?", "123.4", true),
             ("", "", true),
             ("(a*)*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac", false),
+            ("(?i)heart[- ]rate", "Heart Rate", true),
+            ("(?i)[^a-f]X", "Ex", false),
+            ("a+?b*?", "aab", true),
         ] {
             assert_eq!(Pattern::compile(pattern).unwrap().matches(text), expected, "{pattern} on {text}");
         }
         for (pattern, expected) in [("[A-F0-9]{2,3}x?", "AA"), ("[^a]|bb", "A"), ("openEHR\\.(a|b)\\.v\\d+", "openEHR.a.v0"), (".*", "")] {
             assert_eq!(Pattern::compile(pattern).unwrap().example().as_deref(), Some(expected), "{pattern}");
         }
-        assert_eq!(Pattern::compile("(?=look)ahead"), None);
+        assert!(["(?=look)ahead", "\\bword", "(a)\\1", "\\x41", "a(?i)b"].iter().all(|other| Pattern::compile(other).is_none()));
         assert_eq!(Pattern::compile("((a{1000}){1000}){1000}"), None);
     }
 }

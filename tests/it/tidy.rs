@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms of the core from the ground up: each may use what stands before it.
-const ROOMS: [&str; 9] = ["diag", "order", "rm", "template", "document", "store", "aql", "gdl", "service"];
+const ROOMS: [&str; 10] = ["order", "case", "diag", "rm", "template", "document", "store", "aql", "gdl", "service"];
 /// The sample data stands beside the others and uses only these.
-const SAMPLES_USE: [&str; 5] = ["diag", "order", "rm", "template", "samples"];
+const SAMPLES_USE: [&str; 6] = ["order", "case", "diag", "rm", "template", "samples"];
 /// Crates of the hosts, which the core must not know.
 const HOST_CRATES: [&str; 4] = ["worker::", "wasm_bindgen", "js_sys", "web_sys"];
 /// Clocks, files, networks and terminals: the core is pure.

@@ -32,7 +32,7 @@ impl<'b> Tester<'_, 'b> {
             }
             Predicate::Regex(path, pattern) => {
                 let Some(regex) = self.plan.regexes.get(pattern) else { return false };
-                self.any(node, path, &mut |left| left.as_text().is_some_and(|text| regex.is_match(text)))
+                self.any(node, path, &mut |left| left.as_text().is_some_and(|text| regex.matches(text)))
             }
         }
     }

@@ -4,6 +4,7 @@ use super::form::{Form, Part, Value};
 use super::read::Reader;
 use super::shown;
 use crate::diag::near;
+use crate::order;
 
 /// A key: its name without a leading underscore, and the suffixes beside its main value.
 pub(super) struct Key {
@@ -105,11 +106,7 @@ impl<'f, 'a> Context<'f, 'a> {
 
     /// The indexes of the participations: those of their names and ids.
     pub fn participations(&self) -> Vec<u32> {
-        let mut indexes = self.indexes("participation_name");
-        indexes.extend(self.indexes("participation_id"));
-        indexes.sort_unstable();
-        indexes.dedup();
-        indexes
+        order::distinct(["participation_name", "participation_id"].into_iter().flat_map(|key| self.indexes(key)))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The ids of nodes: what names become as segments of keys.
 
 use super::WebNode;
+use crate::case;
 use crate::rm::class::Cls;
 use std::collections::HashSet;
 
@@ -35,7 +36,7 @@ pub(super) fn segment(name: &str) -> String {
     for c in name.chars() {
         let kept = c.is_alphabetic() || c.is_ascii_digit() || matches!(c, '.' | '-');
         if kept {
-            out.extend(c.to_lowercase());
+            out.push(case::lower_letter(c));
         } else if !out.ends_with('_') {
             out.push('_');
         }
