@@ -1,10 +1,12 @@
-//! A wasm module whose functions stand each beside the one most like it, and none twice: so the module packs smaller.
+//! A wasm module whose functions stand each beside the one most like it, those that are called most in front, and none twice: so the module
+//! packs smaller.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use wasm_encoder::reencode::{Error, Reencode};
 use wasm_encoder::{CodeSection, FunctionSection, Module};
-use wasmparser::{CodeSectionReader, FunctionBody, FunctionSectionReader, Parser, Payload, TypeRef};
+use wasmparser::{BinaryReader, CodeSectionReader, FunctionBody, FunctionSectionReader, Operator, Parser, Payload, TypeRef};
 
 /// The same module; only the numbers of its own functions are others, and functions of equal bytes are one.
 ///
@@ -68,12 +70,13 @@ impl<'w> Functions<'w> {
         Order { places, numbers }
     }
 
-    /// All functions, each behind the one that it is most like, and where none is left that is, in the order of their bytes.
+    /// What is called most, then all other functions, each behind the one that it is most like, and where none is left that is, in the order of
+    /// their bytes.
     fn alike(&self) -> Order {
         let sketches: Vec<Sketch> = self.own.iter().map(|(_, bytes)| sketch(bytes)).collect();
-        let mut left: Vec<usize> = (0..self.own.len()).collect();
+        let mut places = self.called_most();
+        let mut left: Vec<usize> = (0..self.own.len()).filter(|place| !places.contains(place)).collect();
         left.sort_by_key(|place| self.own.get(*place));
-        let mut places: Vec<usize> = Vec::with_capacity(left.len());
         while !left.is_empty() {
             let last = places.last().and_then(|place| sketches.get(*place));
             let likeness = |place: &usize| last.zip(sketches.get(*place)).map_or(0, |(a, b)| in_common(a, b));
@@ -84,9 +87,32 @@ impl<'w> Functions<'w> {
         Order { places, numbers }
     }
 
+    /// The functions that are called most often, as many as have a number of one byte.
+    fn called_most(&self) -> Vec<usize> {
+        let mut calls = vec![0_usize; self.own.len()];
+        for callee in self.own.iter().flat_map(|(_, bytes)| callees(bytes)) {
+            let place = callee.checked_sub(self.imported).and_then(|place| calls.get_mut(place as usize));
+            place.into_iter().for_each(|calls| *calls += 1);
+        }
+        let mut often: Vec<(usize, usize)> = calls.into_iter().enumerate().filter(|(_, calls)| *calls >= OFTEN).collect();
+        often.sort_by_key(|(_, calls)| Reverse(*calls));
+        often.truncate(128_usize.saturating_sub(self.imported as usize));
+        often.into_iter().map(|(place, _)| place).collect()
+    }
+
     fn number(&self, place: usize) -> u32 {
         self.imported + u32::try_from(place).unwrap_or(u32::MAX)
     }
+}
+
+/// So many calls are often.
+const OFTEN: usize = 100;
+
+/// The numbers of the functions that a function calls, once for each call.
+fn callees(function: &[u8]) -> Vec<u32> {
+    let body = FunctionBody::new(BinaryReader::new(function, 0));
+    let called = |operator| if let Ok(Operator::Call { function_index }) = operator { Some(function_index) } else { None };
+    body.get_operators_reader().into_iter().flatten().filter_map(called).collect()
 }
 
 /// The least hashes of the runs of bytes in a function: the more of them two functions share, the more runs they do.
@@ -218,6 +244,14 @@ mod tests {
         let order = Functions::of(&wasm).unwrap().alike();
         let beside = |a: usize, b: usize| order.places.windows(2).any(|pair| pair == [a, b] || pair == [b, a]);
         assert!(beside(0, 2) && beside(1, 3), "{:?}", order.places);
+    }
+
+    #[test]
+    fn what_is_called_most_stands_in_front() {
+        let calls = vec![Instruction::Call(3); OFTEN];
+        let sorted = in_order(&module_of(&[calls, vec![Instruction::I32Const(1)], vec![Instruction::I32Const(2)]])).unwrap();
+        let (exports, _) = told(&sorted);
+        assert_eq!(exports.iter().map(|(_, number)| *number).collect::<Vec<_>>(), [2, 3, 1]);
     }
 
     #[test]
