@@ -4,6 +4,7 @@
 //! shapes do not unite; elements that are not alike stand beside one another.
 
 use super::shape::{Item, ItemKind, Shape};
+use crate::order;
 use crate::rm::class::Attr;
 
 /// A superset has at most this many items.
@@ -157,9 +158,7 @@ impl Laid<'_> {
             }
             union.set.extend(item.flag);
         }
-        union.set.sort_unstable();
-        union.set.dedup();
-        Some(union)
+        Some(Union { set: order::distinct(union.set), ..union })
     }
 
     /// The superset of both, and what the shape's slots, runs and flags are in it.
@@ -170,9 +169,8 @@ impl Laid<'_> {
             let Some((parent, end)) = making.shape.items.get(at).map(|item| (item.parent, item.end)) else { continue };
             making.shape.items.get_mut(parent as usize).into_iter().for_each(|parent| parent.end = parent.end.max(end));
         }
-        making.set.sort_unstable();
-        making.set.dedup();
-        Union { shape: Some(making.shape), flags: making.before, slots: making.own_slots, runs: making.own_runs, set: making.set }
+        let set = order::distinct(making.set);
+        Union { shape: Some(making.shape), flags: making.before, slots: making.own_slots, runs: making.own_runs, set }
     }
 }
 

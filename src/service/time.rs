@@ -1,20 +1,36 @@
 //! Points in time as the interface writes and reads them.
 
 use super::error::Failure;
-use chrono::{DateTime, SecondsFormat, Utc};
+use crate::rm::time::{Parts, Temporal, TemporalKind, date_after, format_utc, from_unix_millis};
+
+const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// ISO 8601 extended in UTC with microseconds, so that text order is time order: `2026-11-20T22:15:00.123456+00:00`.
 pub(crate) fn iso(micros: i64) -> String {
-    moment(micros).to_rfc3339_opts(SecondsFormat::Micros, false)
+    written(from_unix_millis(0).saturating_add(micros))
+}
+
+/// The same of a count of microseconds since 0001-01-01.
+fn written(micros: i64) -> String {
+    let text = format_utc(micros);
+    let text = text.trim_end_matches('Z');
+    let (seconds, fraction) = text.split_once('.').unwrap_or((text, ""));
+    format!("{seconds}.{fraction:0<6}+00:00")
 }
 
 /// The date of HTTP headers: `Fri, 20 Nov 2026 22:15:00 GMT`.
 pub(crate) fn http_date(iso: &str) -> Option<String> {
-    let time = DateTime::parse_from_rfc3339(iso).ok()?.with_timezone(&Utc);
-    Some(time.to_rfc2822().replace("+0000", "GMT"))
+    let micros = Temporal::parse(TemporalKind::DateTime, iso)?.earliest;
+    let days = micros.div_euclid(86_400_000_000);
+    let (year, month, day) = date_after(days);
+    let name = |names: &[&'static str], at: i64| names.get(usize::try_from(at).ok()?).copied();
+    let (weekday, month) = (name(&DAYS, days.rem_euclid(7))?, name(&MONTHS, month - 1)?);
+    let clock = written(micros);
+    Some(format!("{weekday}, {day:02} {month} {year:04} {} GMT", clock.get(11..19)?))
 }
 
-/// The parameter `version_at_time`, in the form of [`iso`]: extended ISO 8601; a `+` that a form decoder turned into a
+/// The parameter `version_at_time`, in the form of [`iso`]: ISO 8601, a date at least; a `+` that a form decoder turned into a
 /// blank is read as one, and without a zone the time is UTC.
 pub(crate) fn at_time(text: &str) -> Result<String, Failure> {
     time_of("version_at_time", text)
@@ -23,16 +39,11 @@ pub(crate) fn at_time(text: &str) -> Result<String, Failure> {
 /// A parameter that is a time.
 pub(crate) fn time_of(key: &str, text: &str) -> Result<String, Failure> {
     let text = text.trim().replace(' ', "+");
-    let read = LEFT_OUT.iter().find_map(|rest| DateTime::parse_from_rfc3339(&format!("{text}{rest}")).ok());
-    read.map(|time| time.with_timezone(&Utc).to_rfc3339_opts(SecondsFormat::Micros, false))
+    let whole = Parts::parse(TemporalKind::DateTime, &text).filter(|parts| parts.day.is_some());
+    whole
+        .and_then(|_| Temporal::parse(TemporalKind::DateTime, &text))
+        .map(|time| written(time.earliest))
         .ok_or_else(|| Failure::bad(format!("`{key}` is not a time: expected ISO 8601 such as `2026-01-31T08:15:00.000+01:00`")))
-}
-
-/// What a time may leave out at its end, and what it means then.
-const LEFT_OUT: [&str; 4] = ["", "Z", ":00Z", "T00:00:00Z"];
-
-fn moment(micros: i64) -> DateTime<Utc> {
-    DateTime::from_timestamp_micros(micros).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -48,8 +59,10 @@ mod tests {
         }
         assert_eq!(at_time("2026-01-31").unwrap(), "2026-01-31T00:00:00.000000+00:00");
         assert_eq!(at_time("2026-01-31T07:15:00.25").unwrap(), "2026-01-31T07:15:00.250000+00:00");
-        assert!(at_time("yesterday").is_err());
+        assert!(["yesterday", "2026-01", "2026-02-30", ""].iter().all(|text| at_time(text).is_err()));
         assert_eq!(iso(1_500_000), "1970-01-01T00:00:01.500000+00:00");
         assert_eq!(http_date("2026-11-20T22:15:00.123456+00:00").unwrap(), "Fri, 20 Nov 2026 22:15:00 GMT");
+        assert_eq!(http_date("2027-03-01T00:15:00.000000+01:00").unwrap(), "Sun, 28 Feb 2027 23:15:00 GMT");
+        assert_eq!(http_date("2024-02-01T00:00:00.000000+00:00").unwrap(), "Thu, 01 Feb 2024 00:00:00 GMT");
     }
 }

@@ -240,6 +240,8 @@ impl Reader<'_> {
         loop {
             let low = match self.chars.next()? {
                 ']' if !set.ranges.is_empty() => return Some(set),
+                // A class of POSIX, such as `[:alpha:]`.
+                '[' if self.chars.peek() == Some(&':') => return None,
                 '\\' => {
                     let escaped = Set::escape(self.chars.next()?)?;
                     if escaped.negated {
@@ -400,7 +402,7 @@ mod tests {
         for (pattern, expected) in [("[A-F0-9]{2,3}x?", "AA"), ("[^a]|bb", "A"), ("openEHR\\.(a|b)\\.v\\d+", "openEHR.a.v0"), (".*", "")] {
             assert_eq!(Pattern::compile(pattern).unwrap().example().as_deref(), Some(expected), "{pattern}");
         }
-        assert!(["(?=look)ahead", "\\bword", "(a)\\1", "\\x41", "a(?i)b"].iter().all(|other| Pattern::compile(other).is_none()));
+        assert!(["(?=look)ahead", "\\bword", "(a)\\1", "\\x41", "a(?i)b", "[[:alpha:]]"].iter().all(|other| Pattern::compile(other).is_none()));
         assert_eq!(Pattern::compile("((a{1000}){1000}){1000}"), None);
     }
 }

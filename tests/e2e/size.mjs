@@ -1,13 +1,17 @@
-// The worker's script must stay small: Cloudflare's limit counts what gzip leaves.
+// What is loaded over a network must stay small: the worker's script, of which Cloudflare's limit counts what gzip leaves, and the page's module.
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { gzipSync } from "node:zlib";
+import { brotliCompressSync, gzipSync } from "node:zlib";
 import { root } from "./server.mjs";
 
-const LIMIT = 900_000;
-const folder = join(root, "dist/worker");
-const files = readdirSync(folder).map((name) => ({ name, gzip: gzipSync(readFileSync(join(folder, name))).length }));
-const total = files.reduce((sum, file) => sum + file.gzip, 0);
-console.log(files.map(({ name, gzip }) => `${name} ${gzip}`).join(", "));
-console.log(`worker script: ${total} bytes gzip, at most ${LIMIT}`);
-process.exit(total > LIMIT ? 1 : 0);
+const LIMITS = [
+  { what: "worker script", folder: "dist/worker", ending: "", packed: gzipSync, by: "gzip", limit: 900_000 },
+  { what: "page module", folder: "dist/www", ending: ".wasm", packed: brotliCompressSync, by: "brotli", limit: 600_000 },
+];
+
+for (const { what, folder, ending, packed, by, limit } of LIMITS) {
+  const files = readdirSync(join(root, folder)).filter((name) => name.endsWith(ending));
+  const total = files.reduce((sum, name) => sum + packed(readFileSync(join(root, folder, name))).length, 0);
+  console.log(`${what} (${files.length} files): ${total} bytes ${by}, at most ${limit}`);
+  if (files.length === 0 || total > limit) process.exitCode = 1;
+}

@@ -78,7 +78,7 @@ fn hosts(report: &mut Report) -> Result<(), String> {
     let built = bundle::all().and_then(|()| bundle::package()).and_then(|()| sample::generate());
     report.note("worker and page", started, built);
     report.step("types of the page", command(npm_program("tsc"), &["--noEmit", "--project", "www/tsconfig.json"]));
-    report.step("size of the worker", command("node", &["tests/e2e/size.mjs"]));
+    report.step("size of worker and page", command("node", &["tests/e2e/size.mjs"]));
     report.step("worker in workerd", node_tests("tests/e2e"));
     report.step("page in Chromium", node_tests("tests/web"));
     report.step("package in Node, Chromium and workerd", node_tests("tests/package"));

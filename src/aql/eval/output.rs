@@ -10,6 +10,7 @@ use crate::aql::plan::Plan;
 use crate::aql::query::{ColumnValue, Expr, Literal, OrderBy, OrderKey, Query, Window};
 use crate::aql::result::{Cell, Held, ResultColumn, ResultSet, Sheet};
 use crate::document::{Dictionary, Fragment, ItemKind, Leaf, Number};
+use crate::order;
 use crate::rm::Token;
 use crate::rm::json::Scanner;
 use crate::rm::number;
@@ -227,7 +228,7 @@ impl Output {
     /// Hands over the rows that are held, in default order, and forgets them.
     pub fn release<'b>(&mut self, plan: &Plan, view: View<'b>, visit: &mut dyn FnMut(&[Found<'b>])) {
         let mut found = Vec::with_capacity(plan.query.select.len());
-        self.rows.sort_unstable_by_key(|row| row.order);
+        order::sort_by_key(&mut self.rows, |row| row.order);
         for row in self.rows.drain(..) {
             let row = nth(&self.nodes, row.nodes, plan.width);
             found.clear();
