@@ -13,7 +13,7 @@ import { sampleDefinitions } from "../samples.mjs";
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, "../..");
 const { values: options } = parseArgs({ options: { wasm: { type: "string" }, out: { type: "string" } } });
-const wasm = resolve(options.wasm ?? join(root, "target/www-wasm"));
+const wasm = resolve(options.wasm ?? join(root, "target/package-wasm"));
 const out = resolve(options.out ?? join(root, "dist/package"));
 const { version, license } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
 

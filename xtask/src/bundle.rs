@@ -27,7 +27,7 @@ pub fn worker() -> Result<(), String> {
     unless_fresh("worker", &inputs, &script, || {
         let bind =
             ["--target", "module", "--experimental-reset-state-function", "--force-enable-abort-handler", "--no-typescript", "--remove-name-section"];
-        wasm_module("aqlite-worker", &bind, "target/wasm/worker")?;
+        wasm_module("aqlite-worker", "wasm", &bind, "target/wasm/worker")?;
         let glue = root().join("target/wasm/worker/aqlite_worker.js");
         edit(&glue, |text| text.replace("import source ", "import "))?;
         run(&mut esbuild(&[
@@ -45,11 +45,11 @@ pub fn worker() -> Result<(), String> {
     })
 }
 
-/// The module of browsers: the page's, and that of the npm package.
-fn module() -> Result<(), String> {
+/// The module of browsers: compiled for a first load it is the page's, for speed that of the npm package.
+fn module(name: &str, profile: &str, folder: &str) -> Result<(), String> {
     let inputs = [&CORE[..], &["www/wasm"]].concat();
-    unless_fresh("module", &inputs, &root().join("target/www-wasm/aqlite_wasm.js"), || {
-        wasm_module("aqlite-wasm", &["--target", "web", "--remove-name-section", "--remove-producers-section"], "target/www-wasm")
+    unless_fresh(name, &inputs, &root().join(folder).join("aqlite_wasm.js"), || {
+        wasm_module("aqlite-wasm", profile, &["--target", "web", "--remove-name-section", "--remove-producers-section"], folder)
     })
 }
 
@@ -57,11 +57,11 @@ fn module() -> Result<(), String> {
 pub fn package() -> Result<(), String> {
     target(WASM)?;
     npm_packages()?;
-    module()?;
+    module("module of the package", "release", "target/package-wasm")?;
     let packed = root().join("dist/aqlite.tgz");
     let inputs = [&CORE[..], &["www/wasm", "www/package", "www/src", "package.json", "package-lock.json"]].concat();
     unless_fresh("package", &inputs, &packed, || {
-        run(&mut command("node", &["www/package/build.mjs", "--wasm", "target/www-wasm", "--out", "dist/package"]))?;
+        run(&mut command("node", &["www/package/build.mjs", "--wasm", "target/package-wasm", "--out", "dist/package"]))?;
         let name = output_of(&mut command("npm", &["pack", "--silent", "./dist/package", "--pack-destination", "dist"]));
         let name = name.ok_or("`npm pack` failed")?;
         fs::rename(root().join("dist").join(&name), &packed).map_err(|e| format!("{name}: {e}"))
@@ -72,7 +72,7 @@ pub fn package() -> Result<(), String> {
 
 /// The page's own build script bundles it.
 fn page() -> Result<(), String> {
-    module()?;
+    module("module of the page", "wasm", "target/www-wasm")?;
     let index = root().join("dist/www/index.html");
     let inputs = [&CORE[..], &["www", "package-lock.json", "examples/openapi.rs"]].concat();
     unless_fresh("page", &inputs, &index, || {
@@ -94,10 +94,10 @@ fn openapi() -> Result<String, String> {
 }
 
 /// Compiles a crate to wasm and writes the module and its JavaScript glue, both named after the crate.
-pub fn wasm_module(package: &str, bind: &[&str], folder: &str) -> Result<(), String> {
+fn wasm_module(package: &str, profile: &str, bind: &[&str], folder: &str) -> Result<(), String> {
     target(WASM)?;
-    run(&mut cargo(&["build", "--quiet", "--profile", "wasm", "--target", WASM, "--lib", "--package", package]))?;
-    let module = format!("target/{WASM}/wasm/{}.wasm", package.replace('-', "_"));
+    run(&mut cargo(&["build", "--quiet", "--profile", profile, "--target", WASM, "--lib", "--package", package]))?;
+    let module = format!("target/{WASM}/{profile}/{}.wasm", package.replace('-', "_"));
     let program = wasm_bindgen()?.join("wasm-bindgen");
     run(command(program, bind).args(["--out-dir", folder, &module]))?;
     put_in_order(&root().join(folder).join(format!("{}_bg.wasm", package.replace('-', "_"))))
