@@ -138,6 +138,25 @@ test("a query that takes too long is given up, and its connection goes on", asyn
   }
 });
 
+test("a body over a small limit is read past, and its connection goes on", async () => {
+  const small = withoutProxy(freshState("past"), { AUTH: "none", LIMIT_BODY: "1000" });
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  try {
+    const { port } = await small.ready;
+    for (const [type, path] of [["application/x-ndjson", `${V1}/ehr/bulk`], ["application/json", `${V1}/query/aql`]]) {
+      for (const length of [1_001, 90_000, 250_000]) {
+        const headers = { "content-type": type, "transfer-encoding": "chunked" };
+        const answer = await raw("POST", path, { headers, body: "x".repeat(length), port, agent });
+        assert.equal(answer.status, 413, `${path}, ${length} bytes: ${answer.body}`);
+        assert.equal((await raw("GET", "/health", { port, agent })).status, 200, `${path}, ${length} bytes`);
+      }
+    }
+  } finally {
+    agent.destroy();
+    await small.dispose();
+  }
+});
+
 test("the document of the interface and its page are served beside the worker", async () => {
   const document = await server.send("GET", "/openapi.json");
   assert.equal(document.json.openapi, "3.0.3");

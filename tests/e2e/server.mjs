@@ -1,7 +1,6 @@
 // The worker in real workerd, by `wrangler dev`, for tests: started, asked, stopped, started again on the same state.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -14,18 +13,6 @@ const PATIENCE = 1200;
 
 const wrangler = join(root, "node_modules/.bin/wrangler");
 const quiet = { ...process.env, CI: "1", NO_COLOR: "1", WRANGLER_SEND_METRICS: "false", CLOUDFLARE_CF_FETCH_ENABLED: "false" };
-
-/** A port that nobody listens on. */
-function freePort() {
-  return new Promise((resolve, reject) => {
-    const probe = createServer();
-    probe.once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
-      const { port } = probe.address();
-      probe.close(() => resolve(port));
-    });
-  });
-}
 
 /** An empty state folder under target/, with the migrations applied. */
 export function freshState(name) {
@@ -40,9 +27,9 @@ export function freshState(name) {
 
 /** A running worker. */
 class Server {
-  constructor(child, port) {
+  constructor(child) {
     this.child = child;
-    this.port = port;
+    this.port = undefined;
     this.log = "";
     this.exited = new Promise((resolve) => child.once("exit", resolve));
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (bytes) => (this.log += bytes));
@@ -83,24 +70,29 @@ class Server {
 
 /** Starts the worker on a state folder and waits until it answers; `more` are further arguments of `wrangler dev`. */
 export async function start(state, vars = { AUTH: "none" }, more = []) {
-  // The inspector's port too: left to itself, wrangler takes one that another server may be about to take.
-  const [port, inspector] = [await freePort(), await freePort()];
-  const ports = ["--ip", "127.0.0.1", "--port", String(port), "--inspector-port", String(inspector)];
+  // The system gives the ports as they are bound: one looked for beforehand may be another program's by then, which answers in our place.
+  const ports = ["--ip", "127.0.0.1", "--port", "0", "--inspector-port", "0"];
   const args = ["dev", "--local", ...ports, "--persist-to", state, "--show-interactive-dev-session=false", ...more];
   for (const [name, value] of Object.entries(vars)) args.push("--var", `${name}:${value}`);
   const child = spawn(wrangler, args, { cwd: root, env: quiet, detached: true, stdio: ["ignore", "pipe", "pipe"] });
-  const server = new Server(child, port);
-  for (let tries = 0; tries < PATIENCE; tries += 1) {
-    if (child.exitCode !== null) break;
-    try {
-      await server.send("OPTIONS", `${V1}/`);
-      return server;
-    } catch {
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
+  const server = new Server(child);
+  for (let tries = 0; tries < PATIENCE && child.exitCode === null; tries += 1) {
+    server.port ??= /Ready on http:\S+:(\d+)/.exec(server.log)?.[1];
+    if (server.port !== undefined && (await answers(server))) return server;
+    await new Promise((resolve) => setTimeout(resolve, 100));
   }
   await server.stop("SIGKILL");
   throw new Error(`the worker did not start:\n${server.log}`);
+}
+
+/** Whether the worker itself answers: the manifest is open to all. */
+async function answers(server) {
+  try {
+    const { status, json } = await server.send("OPTIONS", `${V1}/`);
+    return status === 200 && json?.solution === "aqlite";
+  } catch {
+    return false;
+  }
 }
 
 /** Starts the worker, on a fresh state, with another configuration than wrangler.toml: what `change` makes of it. */

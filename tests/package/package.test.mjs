@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -229,23 +228,19 @@ test("the README's page and worker run in Chromium, and keep", async () => {
 
 test("the README's worker runs in workerd", async () => {
   await writeFile(join(house, "wrangler.toml"), 'name = "readme"\nmain = "workerd.mjs"\ncompatibility_date = "2025-04-01"\nsend_metrics = false\n');
-  const port = await new Promise((resolve) => {
-    const probe = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = probe.address();
-      probe.close(() => resolve(port));
-    });
-  });
   const quiet = { ...process.env, CI: "1", WRANGLER_SEND_METRICS: "false", CLOUDFLARE_CF_FETCH_ENABLED: "false" };
-  const child = spawn(program("wrangler"), ["dev", "--local", "--ip", "127.0.0.1", "--port", String(port), "--show-interactive-dev-session=false"], { cwd: house, env: quiet, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(program("wrangler"), ["dev", "--local", "--ip", "127.0.0.1", "--port", "0", "--inspector-port", "0", "--show-interactive-dev-session=false"], { cwd: house, env: quiet, detached: true, stdio: ["ignore", "pipe", "pipe"] });
   let log = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (bytes) => (log += bytes));
   const ask = async () => {
     for (let tries = 0; tries < 300; tries += 1) {
+      const [origin] = /(?<=Ready on )http:\S+/.exec(log) ?? [];
       try {
-        return await fetch(`http://127.0.0.1:${port}/v1/query/aql?q=${encodeURIComponent(COUNT)}`);
+        if (origin !== undefined) return await fetch(`${origin}/v1/query/aql?q=${encodeURIComponent(COUNT)}`);
       } catch {
-        await new Promise((resolve) => setTimeout(resolve, 100));
+        // It is not there yet.
       }
+      await new Promise((resolve) => setTimeout(resolve, 100));
     }
     throw new Error(`the worker did not start:\n${log}`);
   };

@@ -10,7 +10,7 @@ use worker::{Headers, Result, web_sys};
 /// Bytes of a body of unknown length that are read at a time.
 const CHUNK: usize = 100_000;
 
-/// How many times the limit is read past before the connection is given up.
+/// How many times the limit (that of a chunk, if it is lower) is read past before the connection is given up.
 const PATIENCE: usize = 10;
 
 #[wasm_bindgen(module = "/http.js")]
@@ -39,7 +39,7 @@ impl Body {
     /// Reads past what is left, up to a bound: an answer to a request that is still being sent would not arrive, and the next
     /// request of its connection would fail.
     pub async fn pass(&mut self, limit: usize) {
-        let mut left = PATIENCE * (limit / CHUNK);
+        let mut left = PATIENCE * limit.max(CHUNK) / CHUNK;
         while left > 0 && self.next(CHUNK).await.is_ok_and(|chunk| chunk.len() == CHUNK) {
             left -= 1;
         }

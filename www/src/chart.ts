@@ -8,9 +8,7 @@ import { groupings, histogram, measures, summary, type Grouping, type Measure } 
 const SERIES = 4;
 /** So many patients have a line of their own, all in one colour; one of them can be brought out. */
 const LINES = 100;
-/** Of them, so many points at most: more are a cloud. */
-const LINED = 5_000;
-/** Up to here points are joined where nothing tells the rows apart. */
+/** Up to here the points of a line are joined: more are a cloud. */
 const JOINED = 120;
 /** Pixels from which on a line is meant by the pointer. */
 const NEAR = 24;
@@ -80,10 +78,11 @@ function inked(name: string, more: Partial<uPlot.Series> = {}): Partial<uPlot.Se
 function overTime(time: Measure, numbers: Measure[], groups: Grouping[]): Drawing {
   const [grouping] = groups;
   const [first] = numbers;
-  if (grouping && first && grouping.groups.length > SERIES && grouping.groups.length <= LINES && first.values.length <= LINED) return linesOverTime(time, first, grouping);
+  const areJoined = time.values.length <= JOINED * (grouping?.groups.length ?? 1);
+  if (grouping && first && areJoined && grouping.groups.length > SERIES && grouping.groups.length <= LINES) return linesOverTime(time, first, grouping);
   const few = grouping && first && grouping.groups.length <= SERIES ? grouping : undefined;
   const shown = few && first ? apart(first, few) : numbers.slice(0, SERIES);
-  const joined = few || (!grouping && time.values.length <= JOINED) ? {} : { paths: () => null };
+  const joined = areJoined && (few || !grouping) ? {} : { paths: () => null };
   const draw = (width: number, height: number) => plotOverTime(width, height, time, shown, shown.map((_, at) => inked(INKS[at] ?? "--accent", joined)));
   const told = few && first ? [first] : shown;
   return { title: `${told.map(({ name }) => name).join(", ")} over ${time.name}${few ? `, by ${few.name}` : ""}`, members: [], draw, words: () => told.map(words).join(". ") };

@@ -32,6 +32,8 @@ export class TemplateView {
   readonly #panes: Record<string, HTMLElement>;
   #described: TemplateDescription | undefined;
   #entered: Form | undefined;
+  /** What was entered, while the form is made anew in another language. */
+  #texts = new Map<string, string>();
   /** The template on screen, and where it is from. */
   #shown = "";
   #where = "";
@@ -114,8 +116,8 @@ export class TemplateView {
   /** Shows the chosen template in a language; empty for its own. */
   async #open(language: string): Promise<void> {
     const [template, opening] = [this.#templates.value, (this.#opens += 1)];
-    // The same form in another language keeps what was entered.
-    const texts = language ? this.#entered?.texts() : undefined;
+    if (!language) this.#texts.clear();
+    else if (this.#entered) this.#texts = this.#entered.texts();
     this.#described = undefined;
     this.#entered = undefined;
     this.#outcome.replaceChildren();
@@ -127,16 +129,16 @@ export class TemplateView {
     this.#described = described;
     if (!language) this.#language.replaceChildren(...described.languages.map((one) => h("option", { value: one }, languageName(one))));
     this.#drawTree();
-    await this.#drawForm(template, opening, texts);
+    await this.#drawForm(template, opening);
   }
 
-  async #drawForm(template: string, opening: number, texts = new Map<string, string>()): Promise<void> {
+  async #drawForm(template: string, opening: number): Promise<void> {
     this.#form.replaceChildren(h("p", { class: "quiet" }, "The form is being made …"));
     try {
       const web = JSON.parse(await this.#engine.call("webTemplate", template)) as WebTemplate;
       if (opening !== this.#opens) return;
       this.#entered = new Form(web, this.#language.value);
-      this.#entered.enter(texts);
+      this.#entered.enter(this.#texts);
       this.#form.replaceChildren(this.#entered.element);
     } catch (error) {
       if (opening !== this.#opens) return;
