@@ -280,11 +280,6 @@ impl Batch {
         number
     }
 
-    /// Adds an object that is no document, such as a CONTRIBUTION: no query sees it.
-    pub fn add_aside(&mut self, packed: &Packed) -> Fragment {
-        self.add_part(u32::MAX, packed, packed.root(), None)
-    }
-
     /// Adds an owner of documents that is no EHR: no query sees them.
     pub fn add_owner(&mut self) -> u32 {
         let number = self.ehrs.len() as u32;

@@ -3,7 +3,7 @@
 use super::Service;
 use super::auth::{Act, Need, Reach, Resource, Subject, refused};
 use super::call::Call;
-use super::committal::{Audit, object};
+use super::committal::Audit;
 use super::content::Checked;
 use super::error::Failure;
 use super::ids::VersionUid;
@@ -14,6 +14,7 @@ use crate::rm::json;
 use crate::rm::json::quote_into;
 use crate::rm::tree::{NodeRef, Tree};
 use crate::store::repository::{Commit, Ehr, EhrFlags, Grounds, Repository, StoreError, TagList, Version, Which};
+use crate::store::statement::{self, reference};
 
 /// One version to be.
 pub(crate) struct Change {
@@ -264,35 +265,16 @@ pub(crate) fn stale(latest: &str) -> Failure {
     Failure::new(412, format!("the version is not the latest one, which is {latest}")).header("ETag", format!("\"{latest}\""))
 }
 
-/// An OBJECT_REF in this repository, as canonical JSON.
-pub(crate) fn reference(id_class: &str, id: &str, referred: &str) -> String {
-    let id = object(&[("_type", id_class), ("value", id)]);
-    format!(r#"{{"_type":"OBJECT_REF","id":{id},"namespace":"local","type":"{referred}"}}"#)
-}
-
 /// The class name of the documents of a kind.
 pub(crate) fn class_name(kind: ObjectKind) -> &'static str {
     kind.class().name()
 }
 
 fn contribution_json(uid: &str, audit: &str, changes: &[Change]) -> String {
-    let mut out = String::from(r#"{"_type":"CONTRIBUTION","uid":"#);
-    out.push_str(&object(&[("_type", "HIER_OBJECT_ID"), ("value", uid)]));
-    out.push_str(r#","versions":["#);
-    for (i, change) in changes.iter().enumerate() {
-        if i > 0 {
-            out.push(',');
-        }
-        let class = match (change.kind, change.content.as_ref().and_then(|c| c.tree.root())) {
-            (ObjectKind::Party, Some(party)) => party.class().name(),
-            (kind, _) => class_name(kind),
-        };
-        out.push_str(&reference("OBJECT_VERSION_ID", &change.uid.to_string(), class));
-    }
-    out.push_str(r#"],"audit":"#);
-    out.push_str(audit);
-    out.push('}');
-    out
+    let class = |change: &Change| change.content.as_ref().and_then(|c| c.tree.root()).map_or(change.kind.class(), NodeRef::class);
+    let versions: Vec<_> = changes.iter().map(|change| (change.uid.to_string(), class(change).name())).collect();
+    let versions: Vec<_> = versions.iter().map(|(uid, class)| (uid.as_str(), *class)).collect();
+    statement::contribution(uid, &versions, audit)
 }
 
 /// Copies what a client may say about a version beyond its audit and data.

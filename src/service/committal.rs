@@ -5,6 +5,7 @@ use super::error::Failure;
 use crate::rm::class::Attr;
 use crate::rm::json::quote_into;
 use crate::rm::tree::NodeRef;
+use crate::store::statement::object;
 
 /// A code of the openEHR terminology with its rubric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -197,19 +198,6 @@ impl Party {
         }
         (members.len() > 1).then(|| format!("{{{}}}", members.join(",")))
     }
-}
-
-/// A flat JSON object of texts.
-pub(crate) fn object(members: &[(&str, &str)]) -> String {
-    let mut out = String::from("{");
-    for (i, (key, value)) in members.iter().enumerate() {
-        out.push_str(if i > 0 { ",\"" } else { "\"" });
-        out.push_str(key);
-        out.push_str("\":");
-        quote_into(&mut out, value);
-    }
-    out.push('}');
-    out
 }
 
 /// The code of a DV_CODED_TEXT; where it is unknown, that of the rubric beside it: some clients number the states otherwise.

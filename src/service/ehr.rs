@@ -2,8 +2,8 @@
 
 use super::Service;
 use super::call::{Call, Changed};
-use super::commit::{Change, ChangeSet, Committed, quoted, reference};
-use super::committal::{Audit, CREATION, object};
+use super::commit::{Change, ChangeSet, Committed, quoted};
+use super::committal::{Audit, CREATION};
 use super::content::{Checked, check_plain, read_body, read_text};
 use super::error::Failure;
 use super::http::Response;
@@ -14,6 +14,7 @@ use crate::document::ObjectKind;
 use crate::rm::class::Cls;
 use crate::rm::tree::Tree;
 use crate::store::repository::{Ehr, Repository, Which};
+use crate::store::statement::{object, reference};
 
 /// The EHR_STATUS of an EHR that is created without one (ITS-REST, EHR creation).
 pub(crate) const DEFAULT_STATUS: &str = r#"{"_type":"EHR_STATUS","archetype_node_id":"openEHR-EHR-EHR_STATUS.generic.v1",

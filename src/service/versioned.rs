@@ -2,8 +2,7 @@
 
 use super::Service;
 use super::call::Call;
-use super::commit::{quoted, reference};
-use super::committal::object;
+use super::commit::quoted;
 use super::controlled::Controlled;
 use super::error::Failure;
 use super::http::Response;
@@ -15,6 +14,7 @@ use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::tree::{NodeRef, Tree};
 use crate::store::repository::{Repository, Version, Which};
+use crate::store::statement::{object, reference};
 
 impl<R: Repository> Service<R> {
     /// The version that a path names: by its uid, or by its object and `version_at_time`, or the latest of its object.

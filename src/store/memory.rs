@@ -8,11 +8,10 @@ use super::repository::{
     Version, Which,
 };
 use super::scan::Scan;
-use crate::document::{Batch, Doc, DocRow, DocState, EhrRow, Fragment, NothingKnown, ObjectKind, Shapes, pack};
+use super::statement;
+use crate::document::{Batch, Doc, DocRow, DocState, EhrRow, ObjectKind};
 use crate::order;
-use crate::rm::class::{Attr, Cls};
-use crate::rm::json;
-use crate::rm::tree::Tree;
+use crate::rm::class::Attr;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -45,7 +44,6 @@ struct State {
     /// Versions that say beside their document what it does not tell.
     odd: HashMap<u32, Version>,
     definitions: HashMap<(DefinitionKind, String, String), Definition>,
-    shapes: Shapes,
     batch: Batch,
     ordinal: u64,
     revision: u64,
@@ -60,20 +58,37 @@ struct Record {
 }
 
 /// A contribution.
-#[derive(Clone)]
 struct Stated {
     /// The number of its EHR in the batch.
     owner: u32,
-    document: Statement,
     /// The numbers of its versions.
     documents: (u32, u32),
+    /// Its uid and its document, where its versions do not tell them.
+    own: Option<Box<(String, String)>>,
 }
 
-/// The document of a contribution: packed, or as text where it does not come back letter for letter.
-#[derive(Clone)]
-enum Statement {
-    Packed(Fragment),
-    Text { uid: String, text: String },
+impl Stated {
+    fn uid<'a>(&'a self, batch: &'a Batch) -> &'a str {
+        match &self.own {
+            Some(own) => &own.0,
+            None => batch.doc(self.documents.0).and_then(|doc| batch.text_along(doc.version, CONTRIBUTION)).unwrap_or_default(),
+        }
+    }
+
+    fn document(&self, batch: &Batch) -> String {
+        self.own.as_ref().map_or_else(|| self.told(batch).unwrap_or_default(), |own| own.1.clone())
+    }
+
+    /// The document of a contribution that has the audit of its first version.
+    fn told(&self, batch: &Batch) -> Option<String> {
+        let first = batch.doc(self.documents.0)?.version;
+        let mut audit = String::new();
+        batch.write_json(first, batch.table(first.table)?.shape().child(0, Attr::COMMIT_AUDIT)?, &mut audit);
+        let class = |doc: &Doc| doc.data.and_then(|data| batch.table(data.table)).map_or(doc.row.kind.class(), |table| table.shape().class()).name();
+        let version = |doc: &Doc| Some((batch.text_along(doc.version, UID)?, class(doc)));
+        let versions: Option<Vec<_>> = (self.documents.0..self.documents.1).map(|document| batch.doc(document).and_then(version)).collect();
+        Some(statement::contribution(batch.text_along(first, CONTRIBUTION)?, &versions?, &audit))
+    }
 }
 
 const UID: &[Attr] = &[Attr::UID, Attr::VALUE];
@@ -206,28 +221,11 @@ impl State {
     }
 
     fn uid_of(&self, contribution: u32) -> &str {
-        match self.contributions.get(contribution as usize).map(|c| &c.document) {
-            Some(Statement::Packed(fragment)) => self.batch.text_along(*fragment, UID).unwrap_or_default(),
-            Some(Statement::Text { uid, .. }) => uid,
-            None => "",
-        }
+        self.contributions.get(contribution as usize).map_or("", |stated| stated.uid(&self.batch))
     }
 
     fn owner_id(&self, owner: u32) -> &str {
         self.batch.ehr(owner).map_or("", |ehr| &ehr.ehr_id)
-    }
-
-    fn document_of(&self, stated: &Stated) -> String {
-        match &stated.document {
-            Statement::Packed(fragment) => self.json(*fragment),
-            Statement::Text { text, .. } => text.clone(),
-        }
-    }
-
-    fn json(&self, fragment: Fragment) -> String {
-        let mut out = String::new();
-        self.batch.write_json(fragment, 0, &mut out);
-        out
     }
 
     /// A version with its tags and those of its object.
@@ -358,7 +356,6 @@ impl State {
             self.flag(&commit.ehr_id, flags);
         }
         let owner = self.owner(&commit.ehr_id);
-        let document = self.statement(commit.contribution_uid, commit.contribution);
         self.accesses.extend(commit.access);
         let first = self.batch.len() as u32;
         for mut version in commit.versions {
@@ -366,18 +363,10 @@ impl State {
             self.ordinal += 1;
             self.store(owner, self.ordinal, version);
         }
-        self.contribute(Stated { owner, document, documents: (first, self.batch.len() as u32) });
-    }
-
-    /// The document of a contribution, packed where it comes back as it is.
-    fn statement(&mut self, uid: String, text: String) -> Statement {
-        let tree = json::read(&text, Cls::CONTRIBUTION).ok();
-        let root = tree.as_ref().and_then(Tree::root).filter(|root| root.text_along(UID) == Some(&uid));
-        let packed = root.map(|root| pack(root, &NothingKnown, &self.shapes));
-        match packed.filter(|packed| packed.to_json() == text) {
-            Some(packed) => Statement::Packed(self.batch.add_aside(&packed)),
-            None => Statement::Text { uid, text },
-        }
+        let told = Stated { owner, documents: (first, self.batch.len() as u32), own: None };
+        let is_told = told.uid(&self.batch) == commit.contribution_uid && told.told(&self.batch).is_some_and(|told| told == commit.contribution);
+        let own = (!is_told).then(|| Box::new((commit.contribution_uid, commit.contribution)));
+        self.contribute(Stated { own, ..told });
     }
 
     fn contribute(&mut self, stated: Stated) {
@@ -496,14 +485,10 @@ impl State {
             }
             let documents = (first, self.batch.len() as u32);
             if documents.0 < documents.1 || stated.documents.0 == stated.documents.1 {
-                let document = match stated.document {
-                    Statement::Packed(fragment) => {
-                        let packed = old.packed(fragment);
-                        Statement::Packed(packed.map_or(fragment, |packed| self.batch.add_aside(&packed)))
-                    }
-                    text => text,
-                };
-                self.contribute(Stated { owner, document, documents });
+                let is_whole = documents.1 - documents.0 == stated.documents.1 - stated.documents.0;
+                let before = || Box::new((stated.uid(&old).to_owned(), stated.document(&old)));
+                let own = (stated.own.is_some() || !is_whole).then(before);
+                self.contribute(Stated { owner, documents, own });
             }
         }
     }
@@ -564,7 +549,7 @@ impl Repository for Memory {
             let whole = |(number, c): (u32, &Stated)| Contribution {
                 ehr_id: state.owner_id(c.owner).to_owned(),
                 uid: state.uid_of(number).to_owned(),
-                document: state.document_of(c),
+                document: c.document(&state.batch),
                 versions: (c.documents.0..c.documents.1).filter_map(|document| state.version(document)).collect(),
             };
             Ok(wanted.map(whole).collect())
@@ -643,7 +628,7 @@ impl Repository for Memory {
         at_once(|| {
             let state = self.state.borrow();
             let found = state.contribution(uid).filter(|(_, c)| state.owner_id(c.owner) == ehr_id);
-            Ok(found.map(|(_, c)| state.document_of(c)))
+            Ok(found.map(|(_, c)| c.document(&state.batch)))
         })
     }
 

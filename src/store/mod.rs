@@ -8,6 +8,7 @@ pub mod ready;
 pub mod repository;
 pub mod scan;
 pub mod sql;
+pub(crate) mod statement;
 
 use repository::Definition;
 use std::cmp::Ordering;

@@ -18,7 +18,7 @@ struct Client {
 
 impl Client {
     fn new() -> Client {
-        let config = Config { auth: Auth::Open, ..Config::default() };
+        let config = Config { auth: Auth::Open, admin: true, ..Config::default() };
         Client { service: Service::new(Memory::new(), config), moment: Ticks::new() }
     }
 
@@ -90,6 +90,26 @@ fn documents_come_back_as_they_were_sent_also_by_way_of_xml() {
         assert_eq!(updated.status, 204, "{path}: {}", text(&updated));
         assert_eq!(without_uid(text(&client.ask(200, "GET", &object, JSON, ""))), sent);
     }
+}
+
+#[test]
+fn a_contribution_stays_as_it_was_when_one_of_its_objects_goes() {
+    let (generator, mut client) = (Generator::new(3, 1, 4), Client::new());
+    client.load(&generator);
+    let (ehr, uids) = (generator.ehr(0).ehr_id, [0, 1, 2].map(|index| generator.uid(index)));
+    let line = |index: usize, contribution: &str| {
+        let (uid, data) = (&uids[index], generator.composition(index).json);
+        format!(r#"{{"ehr_id":"{ehr}","version_uid":"{uid}::elsewhere::1","contribution_uid":"{contribution}","data":{data}}}"#)
+    };
+    let [together, alone] = ["11111111-0000-4000-8000-000000000001", "11111111-0000-4000-8000-000000000002"];
+    let lines = [line(0, together), line(1, together), line(2, alone)].join("\n");
+    client.ask(200, "POST", "/admin/load", "application/x-ndjson", &lines);
+    let paths = [together, alone].map(|uid| format!("/ehr/{ehr}/contribution/{uid}"));
+    let before = paths.each_ref().map(|path| text(&client.ask(200, "GET", path, JSON, "")).to_owned());
+    assert!(before[0].contains(&format!("{}::elsewhere::1", uids[0])) && before[0].contains(&format!("{}::elsewhere::1", uids[1])), "{}", before[0]);
+    client.ask(204, "DELETE", &format!("/admin/ehr/{ehr}/composition/{}", uids[0]), JSON, "");
+    let after = paths.each_ref().map(|path| text(&client.ask(200, "GET", path, JSON, "")).to_owned());
+    assert_eq!(after, before);
 }
 
 #[test]

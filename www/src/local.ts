@@ -37,7 +37,7 @@ interface Exported {
 export type Watch = (progress: Progress) => void;
 
 /** Compositions between two looks at what else there is to do. */
-const STEP = 250;
+const STEP = 1000;
 
 /** An open repository. */
 export class Local {

@@ -323,7 +323,8 @@ mod tests {
         ];
         let (mut batch, shapes) = (Batch::new(), Shapes::new());
         let trees: Vec<_> = lists.iter().map(|text| json::read(text, Cls::ITEM_LIST).unwrap()).collect();
-        let fragments: Vec<_> = trees.iter().map(|tree| batch.add_aside(&pack(tree.root().unwrap(), &NothingKnown, &shapes))).collect();
+        let packed: Vec<_> = trees.iter().map(|tree| pack(tree.root().unwrap(), &NothingKnown, &shapes)).collect();
+        let fragments: Vec<_> = packed.iter().map(|packed| batch.add_part(u32::MAX, packed, packed.root(), None)).collect();
         assert_eq!(batch.tables().iter().map(super::Table::len).collect::<Vec<_>>(), [6, 3], "the lists, and the repeated elements");
         for ((tree, fragment), sent) in trees.iter().zip(fragments).zip(&lists) {
             let packed = batch.packed(fragment).unwrap();

@@ -1,0 +1,39 @@
+//! What a repository says of its own in canonical JSON: references into it, and the CONTRIBUTION of some versions.
+
+use crate::rm::json::quote_into;
+
+/// A flat JSON object of texts.
+pub(crate) fn object(members: &[(&str, &str)]) -> String {
+    let mut out = String::from("{");
+    for (i, (key, value)) in members.iter().enumerate() {
+        out.push_str(if i > 0 { ",\"" } else { "\"" });
+        out.push_str(key);
+        out.push_str("\":");
+        quote_into(&mut out, value);
+    }
+    out.push('}');
+    out
+}
+
+/// An OBJECT_REF in this repository.
+pub(crate) fn reference(id_class: &str, id: &str, referred: &str) -> String {
+    let id = object(&[("_type", id_class), ("value", id)]);
+    format!(r#"{{"_type":"OBJECT_REF","id":{id},"namespace":"local","type":"{referred}"}}"#)
+}
+
+/// A CONTRIBUTION: its uid, the uids of its versions with the names of their classes, and its audit.
+pub(crate) fn contribution(uid: &str, versions: &[(&str, &str)], audit: &str) -> String {
+    let mut out = String::from(r#"{"_type":"CONTRIBUTION","uid":"#);
+    out.push_str(&object(&[("_type", "HIER_OBJECT_ID"), ("value", uid)]));
+    out.push_str(r#","versions":["#);
+    for (i, (version, class)) in versions.iter().enumerate() {
+        if i > 0 {
+            out.push(',');
+        }
+        out.push_str(&reference("OBJECT_VERSION_ID", version, class));
+    }
+    out.push_str(r#"],"audit":"#);
+    out.push_str(audit);
+    out.push('}');
+    out
+}
