@@ -28,6 +28,115 @@ pub(crate) fn distinct<T: Ord>(items: impl IntoIterator<Item = T>) -> Vec<T> {
     items
 }
 
+/// Values by text, in the order of the texts. The trees of the standard library are some kilobytes for each type of value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ByText<V>(Vec<(String, V)>);
+
+impl<V> ByText<V> {
+    /// Nothing yet.
+    pub const fn new() -> ByText<V> {
+        ByText(Vec::new())
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// True when there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn place(&self, key: &str) -> Result<usize, usize> {
+        self.0.binary_search_by(|(own, _)| own.as_str().cmp(key))
+    }
+
+    /// The value of a text.
+    pub fn get(&self, key: &str) -> Option<&V> {
+        self.0.get(self.place(key).ok()?).map(|(_, value)| value)
+    }
+
+    /// The value of a text, to be changed.
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut V> {
+        let at = self.place(key).ok()?;
+        self.0.get_mut(at).map(|(_, value)| value)
+    }
+
+    /// True when a text has a value.
+    pub fn contains_key(&self, key: &str) -> bool {
+        self.place(key).is_ok()
+    }
+
+    /// Gives a text a value in place of the one that it has, which is given back.
+    pub fn insert(&mut self, key: String, value: V) -> Option<V> {
+        match self.place(&key) {
+            Ok(at) => self.0.get_mut(at).map(|(_, old)| std::mem::replace(old, value)),
+            Err(at) => {
+                self.0.insert(at, (key, value));
+                None
+            }
+        }
+    }
+
+    /// Takes the value of a text out.
+    pub fn remove(&mut self, key: &str) -> Option<V> {
+        self.place(key).ok().map(|at| self.0.remove(at).1)
+    }
+
+    /// The texts with their values.
+    pub fn iter(&self) -> impl Iterator<Item = (&String, &V)> {
+        self.into_iter()
+    }
+
+    /// The texts.
+    pub fn keys(&self) -> impl Iterator<Item = &String> {
+        self.0.iter().map(|(key, _)| key)
+    }
+
+    /// The values.
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.0.iter().map(|(_, value)| value)
+    }
+}
+
+impl<V> Default for ByText<V> {
+    fn default() -> ByText<V> {
+        ByText::new()
+    }
+}
+
+impl<V> Extend<(String, V)> for ByText<V> {
+    fn extend<I: IntoIterator<Item = (String, V)>>(&mut self, pairs: I) {
+        for (key, value) in pairs {
+            self.insert(key, value);
+        }
+    }
+}
+
+impl<V> FromIterator<(String, V)> for ByText<V> {
+    fn from_iter<I: IntoIterator<Item = (String, V)>>(pairs: I) -> ByText<V> {
+        let mut all = ByText::new();
+        all.extend(pairs);
+        all
+    }
+}
+
+impl<V, const N: usize> From<[(String, V); N]> for ByText<V> {
+    fn from(pairs: [(String, V); N]) -> ByText<V> {
+        pairs.into_iter().collect()
+    }
+}
+
+impl<'a, V> IntoIterator for &'a ByText<V> {
+    type Item = (&'a String, &'a V);
+    type IntoIter = std::iter::Map<std::slice::Iter<'a, (String, V)>, fn(&'a (String, V)) -> (&'a String, &'a V)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter().map(|(key, value)| (key, value))
+    }
+}
+
 /// Sorts marks by their upper half; the lower halves of those with the same one must ascend already.
 pub(crate) fn by_upper_half(marks: &mut Vec<u64>) {
     const MOST: usize = 11;
@@ -119,6 +228,21 @@ mod tests {
                 assert_eq!(ours, theirs);
             }
         }
+    }
+
+    #[test]
+    fn values_by_text_are_those_of_a_map() {
+        let (mut ours, mut theirs) = (ByText::new(), std::collections::BTreeMap::new());
+        for (key, value) in numbers(200, 30) {
+            let key = format!("k{key}");
+            if value % 3 == 0 {
+                assert_eq!(ours.remove(&key), theirs.remove(&key));
+            } else {
+                assert_eq!(ours.insert(key.clone(), value), theirs.insert(key.clone(), value));
+            }
+            assert_eq!((ours.get(&key), ours.contains_key(&key), ours.len()), (theirs.get(&key), theirs.contains_key(&key), theirs.len()));
+        }
+        assert!(ours.iter().eq(&theirs) && ours.keys().eq(theirs.keys()) && ours.values().eq(theirs.values()));
     }
 
     #[test]

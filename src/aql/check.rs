@@ -15,8 +15,7 @@ use super::query::{Aggregate, Column, ColumnValue, Condition, Expr, IdentifiedPa
 use super::terminology::Terminology;
 use super::token::{DIAGNOSTICS_LIMIT, Keyword};
 use crate::diag::{Diagnostic, Severity, Span, nearest};
-use crate::order;
-use std::collections::BTreeMap;
+use crate::order::{self, ByText};
 
 /// What a parameter is bound to.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,7 +35,7 @@ pub enum Parameter {
 }
 
 /// The parameters of a request by name, without `$`.
-pub type Parameters = BTreeMap<String, Parameter>;
+pub type Parameters = ByText<Parameter>;
 
 /// What the checker may use.
 #[derive(Clone, Copy, Default)]

@@ -14,7 +14,7 @@ use crate::order;
 use crate::rm::class::Attr;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::future::{Ready, ready};
 use std::hash::BuildHasher;
 
@@ -29,9 +29,9 @@ pub struct Memory {
 #[derive(Default)]
 struct State {
     /// By creation order.
-    ehrs: BTreeMap<u64, Record>,
-    ehr_ids: HashMap<String, u64>,
-    subjects: HashMap<(String, String), u64>,
+    ehrs: Vec<Record>,
+    ehr_ids: HashMap<String, usize>,
+    subjects: HashMap<(String, String), usize>,
     /// In commit order.
     contributions: Vec<Stated>,
     contribution_uids: Index,
@@ -190,7 +190,7 @@ impl State {
     }
 
     fn record(&self, ehr_id: &str) -> Option<&Record> {
-        self.ehrs.get(self.ehr_ids.get(ehr_id)?)
+        self.ehrs.get(*self.ehr_ids.get(ehr_id)?)
     }
 
     fn ehr(&self, ehr_id: &str) -> Option<&Ehr> {
@@ -387,29 +387,28 @@ impl State {
         in_batch
     }
 
-    fn keep(&mut self, ehr_id: &str, record: Record) -> u64 {
-        let key = self.ehrs.last_key_value().map_or(0, |(key, _)| key + 1);
-        self.ehr_ids.insert(ehr_id.to_owned(), key);
-        self.ehrs.insert(key, record);
-        key
+    fn keep(&mut self, ehr_id: &str, record: Record) -> usize {
+        self.ehr_ids.insert(ehr_id.to_owned(), self.ehrs.len());
+        self.ehrs.push(record);
+        self.ehrs.len() - 1
     }
 
     fn create(&mut self, ehr: Ehr) {
         let in_batch = self.batch.add_ehr(row_of(&ehr));
         let (id, subject) = (ehr.ehr_id.clone(), ehr.subject.clone());
-        let key = self.keep(&id, Record { ehr: Some(ehr), in_batch });
-        self.subjects.extend(subject.map(|subject| (subject, key)));
+        let place = self.keep(&id, Record { ehr: Some(ehr), in_batch });
+        self.subjects.extend(subject.map(|subject| (subject, place)));
     }
 
     fn flag(&mut self, ehr_id: &str, flags: EhrFlags) {
-        let Some(key) = self.ehr_ids.get(ehr_id).copied() else { return };
-        let Some(record) = self.ehrs.get_mut(&key) else { return };
+        let Some(place) = self.ehr_ids.get(ehr_id).copied() else { return };
+        let Some(record) = self.ehrs.get_mut(place) else { return };
         let Some(ehr) = &mut record.ehr else { return };
         if let Some(subject) = &ehr.subject {
             self.subjects.remove(subject);
         }
         if let Some(subject) = &flags.subject {
-            self.subjects.insert(subject.clone(), key);
+            self.subjects.insert(subject.clone(), place);
         }
         (ehr.subject, ehr.is_queryable, ehr.is_modifiable) = (flags.subject, flags.is_queryable, flags.is_modifiable);
         self.batch.set_queryable(record.in_batch, flags.is_queryable);
@@ -444,11 +443,13 @@ impl State {
 
     /// Forgets an EHR, its objects, contributions and columns.
     fn remove(&mut self, ehr_id: &str) -> bool {
-        let Some(record) = self.ehr_ids.remove(ehr_id).and_then(|key| self.ehrs.remove(&key)) else { return false };
+        let Some(place) = self.ehr_ids.remove(ehr_id) else { return false };
+        let record = self.ehrs.remove(place);
         self.tags.retain(|_, (owner, _)| owner != ehr_id);
         if let Some(subject) = record.ehr.and_then(|e| e.subject) {
             self.subjects.remove(&subject);
         }
+        self.ehr_ids.values_mut().chain(self.subjects.values_mut()).filter(|other| **other > place).for_each(|other| *other -= 1);
         self.rebuild(&|_| true);
         self.revision += 1;
         true
@@ -470,7 +471,7 @@ impl State {
         let mut odd = std::mem::take(&mut self.odd);
         (self.contribution_uids, self.objects, self.before) = Default::default();
         let mut owners: HashMap<u32, u32> = HashMap::new();
-        for record in self.ehrs.values_mut() {
+        for record in &mut self.ehrs {
             let number = match &record.ehr {
                 Some(ehr) => self.batch.add_ehr(row_of(ehr)),
                 None => self.batch.add_owner(),
@@ -587,8 +588,8 @@ impl Repository for Memory {
     fn ehr_by_subject(&self, id: &str, namespace: &str) -> impl Future<Output = Result<Option<Ehr>, StoreError>> {
         at_once(|| {
             let state = self.state.borrow();
-            let key = state.subjects.get(&(id.to_owned(), namespace.to_owned()));
-            Ok(key.and_then(|key| state.ehrs.get(key)).and_then(|record| record.ehr.clone()))
+            let place = state.subjects.get(&(id.to_owned(), namespace.to_owned()));
+            Ok(place.and_then(|place| state.ehrs.get(*place)).and_then(|record| record.ehr.clone()))
         })
     }
 

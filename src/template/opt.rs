@@ -161,12 +161,8 @@ impl Reader {
 
     fn archetype_root(&mut self, xml: Xml<'_>, id: &str) -> usize {
         let mut root = ArchetypeRoot { archetype_id: id.to_owned(), ..ArchetypeRoot::default() };
-        let terms = root.terms.entry(self.language.clone()).or_default();
-        for definition in xml.all("term_definitions") {
-            if let Some(code) = definition.attribute("code") {
-                terms.insert(code.to_owned(), term(definition));
-            }
-        }
+        let terms = xml.all("term_definitions").filter_map(|definition| Some((definition.attribute("code")?.to_owned(), term(definition))));
+        root.terms.insert(self.language.clone(), terms.collect());
         root.bindings = xml.all("term_bindings").flat_map(bindings).collect();
         self.roots.push(root);
         self.roots.len() - 1
@@ -324,12 +320,14 @@ impl Reader {
             let id = ontology.attribute("archetype_id").unwrap_or_default();
             for root in self.roots.iter_mut().filter(|r| r.archetype_id == id) {
                 for set in ontology.all("term_definitions") {
-                    let terms = root.terms.entry(set.attribute("language").unwrap_or(&self.language).to_owned()).or_default();
+                    let language = set.attribute("language").unwrap_or(&self.language);
+                    let mut terms = root.terms.remove(language).unwrap_or_default();
                     for item in set.all("items") {
-                        if let Some(code) = item.attribute("code") {
-                            terms.entry(code.to_owned()).or_insert_with(|| term(item));
+                        if let Some(code) = item.attribute("code").filter(|code| !terms.contains_key(code)) {
+                            terms.insert(code.to_owned(), term(item));
                         }
                     }
+                    root.terms.insert(language.to_owned(), terms);
                 }
                 root.bindings.extend(ontology.all("term_bindings").flat_map(bindings));
             }

@@ -11,11 +11,11 @@ use super::tree::{
 };
 use super::xml::{Document, Xml};
 use crate::diag::Diagnostic;
-use crate::order;
+use crate::order::{self, ByText};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::number::Spelled;
 use crate::rm::time::TemporalKind;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 impl Template {
     /// Reads an operational template of ADL 2 as XML: root `template`, `operational_template` or `archetype`, with an id and
@@ -99,10 +99,11 @@ fn concept_of(id: &str) -> &str {
 }
 
 /// The terms of a terminology by language.
-fn terms(terminology: Xml<'_>) -> BTreeMap<String, BTreeMap<String, Term>> {
-    let mut all: BTreeMap<String, BTreeMap<String, Term>> = BTreeMap::new();
+fn terms(terminology: Xml<'_>) -> ByText<ByText<Term>> {
+    let mut all: ByText<ByText<Term>> = ByText::new();
     for set in terminology.all("term_definitions") {
-        let terms = all.entry(set.attribute("language").or(set.attribute("id")).unwrap_or_default().to_owned()).or_default();
+        let language = set.attribute("language").or(set.attribute("id")).unwrap_or_default();
+        let mut terms = all.remove(language).unwrap_or_default();
         for item in set.all("items") {
             if let Some(code) = item.attribute("code").or(item.attribute("id")) {
                 let within = |name: &str| item.text_along(&[name]).unwrap_or_default().to_owned();
@@ -110,6 +111,7 @@ fn terms(terminology: Xml<'_>) -> BTreeMap<String, BTreeMap<String, Term>> {
                 terms.insert(code.to_owned(), if item.child("text").is_some() { as_elements() } else { term(item) });
             }
         }
+        all.insert(language.to_owned(), terms);
     }
     all
 }

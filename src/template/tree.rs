@@ -2,10 +2,11 @@
 
 use super::pattern::Pattern;
 use crate::diag::Diagnostic;
+use crate::order::ByText;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::number::Spelled;
 use crate::rm::time::TemporalKind;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 
 /// An operational template.
@@ -54,7 +55,7 @@ pub struct ArchetypeRoot {
     /// The archetype id.
     pub archetype_id: String,
     /// Terms: language, code, term.
-    pub terms: BTreeMap<String, BTreeMap<String, Term>>,
+    pub terms: ByText<ByText<Term>>,
     /// Bindings: terminology, code in the archetype, code in the terminology.
     pub bindings: Vec<(String, String, String)>,
 }

@@ -11,8 +11,8 @@ use crate::aql::facts::{Case, Expansion, MOST_CASES, OverRun, Survey};
 use crate::aql::query::{ClassExpr, Predicate};
 use crate::aql::trie::Trie;
 use crate::document::{Fragment, Table};
+use crate::order;
 use std::cell::Cell;
-use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// Rows of a table, by what they give.
@@ -214,7 +214,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     /// The fragments with runs of which no part gives a row: those of the parts that give none are asked.
     pub fn without(&self, trie: &Trie, runs: &Runs<'b>) -> Vec<Without> {
         let Some(only) = over_run(&runs.only) else { return Vec::new() };
-        let mut wholes = BTreeSet::new();
+        let mut wholes = Vec::new();
         for sorted in &runs.parts {
             for (_, rows) in sorted.cases.iter().filter(|(case, _)| case.rows().is_some_and(<[_]>::is_empty)) {
                 wholes.extend(rows.rows().iter().filter_map(|row| self.batch.whole_of(Fragment { table: sorted.number, row: *row })));
@@ -223,7 +223,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let gives =
             |part: &Fragment| self.expander(self.view()).of_part(trie, only, *part).is_some_and(|case| !case.rows().is_some_and(<[_]>::is_empty));
         let mut without: Vec<Without> = Vec::new();
-        for whole in wholes {
+        for whole in order::distinct(wholes) {
             let Some(case) = self.expander(self.view()).expansion(trie, Node::root(whole)) else { continue };
             let Some(run) = over_run(&case).filter(|over| !self.batch.parts(whole, over.run).iter().any(gives)) else { continue };
             match without.iter_mut().find(|(table, of, _)| *table == whole.table && over_run(of).is_some_and(|of| of.run == run.run)) {
