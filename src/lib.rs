@@ -1,16 +1,14 @@
 //! aqlite: an openEHR query (AQL) and decision support (GDL) core.
 
 pub mod aql;
-mod case;
-pub mod diag;
-pub mod document;
 pub mod gdl;
-mod order;
-pub mod rm;
 pub mod samples;
 pub mod service;
 pub mod store;
 pub mod template;
+
+use aqlite_engine::{case, order};
+pub use aqlite_engine::{diag, document, rm};
 
 /// The example of README.md, compiled and run as documentation.
 #[cfg(doctest)]

@@ -1,15 +1,15 @@
-//! Every rung of a query as data: tokens, syntax tree, checked query, plan. What a run touches stands in `eval::touched`.
+//! Every rung of a query as data: tokens, syntax tree, checked query, plan. What a run touches the engine tells (`Touched`).
 
 use super::ast;
 use super::check::{CheckOptions, Parameters, examine};
 use super::parse::parse;
-use super::plan::{Plan, plan};
 use super::prepare::QueryOptions;
 use super::print;
 use super::query::{Condition, Expr, Literal, Query, Window};
 use super::token::{TokenKind, tokens};
-use super::trie::{Mode, Trie};
+use super::{Plan, plan};
 use crate::diag::{Diagnostic, Severity, Span};
+use aqlite_engine::answer::{Mode, Trie, way};
 use std::fmt::Write;
 
 /// What each step made of a text. A rung that was not reached is absent; the diagnostics say why.
@@ -231,15 +231,15 @@ fn planned(plan: &Plan) -> Part {
     asked.extend(flag(scan.whole_ehrs, "all documents of an EHR together"));
     asked.extend(flag(scan.empty_ehrs, "EHRs without documents too"));
     asked.extend(scan.archetypes.iter().map(|group| Part::leaf(format!("pruned to archetype {}", group.0.join(" or ")))));
-    let mut parts = vec![Part::of("scan", asked), Part::leaf(format!("way: {}", super::eval::way(plan)))];
-    parts.extend(plan.tries.iter().map(|trie| tree(plan, trie, 0)));
+    let mut parts = vec![Part::of("scan", asked), Part::leaf(format!("way: {}", way(plan)))];
+    parts.extend(plan.tries().iter().map(|trie| tree(plan, trie, 0)));
     Part::of("plan", parts)
 }
 
 /// A step of the merged paths, with those below.
 fn tree(plan: &Plan, trie: &Trie, at: usize) -> Part {
     let Some(node) = trie.nodes.get(at) else { return Part::default() };
-    let variable = plan.query.variables.get(trie.variable);
+    let variable = plan.query().variables.get(trie.variable);
     let mut label = match at {
         0 => format!("rows of {}", variable.and_then(|v| v.name.as_deref()).unwrap_or("(anonymous)")),
         _ => node.attr.name().to_owned(),

@@ -2,8 +2,8 @@
 
 use super::check::{CheckOptions, Parameters, check};
 use super::parse::parse;
-use super::plan::{Plan, plan};
 use super::terminology::Terminology;
+use super::{Plan, plan};
 use crate::diag::{Diagnostic, Severity, Span};
 
 /// What a query is prepared with, beside its text.

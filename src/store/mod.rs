@@ -6,9 +6,10 @@ pub mod memory;
 mod prune;
 pub mod ready;
 pub mod repository;
-pub mod scan;
 pub mod sql;
 pub(crate) mod statement;
+
+pub use aqlite_engine::answer::scan;
 
 use repository::Definition;
 use std::cmp::Ordering;

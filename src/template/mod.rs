@@ -1,6 +1,10 @@
 //! Templates: the readers of operational templates (OPT 1.4, ADL 2), the constraint tree that they make, documents
 //! checked against it, example documents made of it, and a description of it for people.
 
+#[cfg(test)]
+#[path = "../../engine/src/rm/arbitrary.rs"]
+#[expect(dead_code, reason = "the tests beside it use more of it")]
+mod arbitrary;
 pub mod describe;
 mod draft;
 pub mod example;
@@ -9,12 +13,12 @@ pub mod flat;
 mod leaf;
 mod opt;
 mod opt2;
-pub mod pattern;
 pub mod tree;
 mod validate;
 pub mod web;
 mod xml;
 
+pub use aqlite_engine::pattern;
 pub use describe::{Description, describe};
 pub use example::{ExampleKind, example};
 pub use tree::Template;

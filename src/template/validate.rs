@@ -310,7 +310,7 @@ pub(super) fn is_leaf(value: NodeRef<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rm::arbitrary::Generator;
+    use crate::template::arbitrary::Generator;
 
     const SAMPLES: [&str; 3] = [
         include_str!("../../www/samples/vital_signs.opt"),

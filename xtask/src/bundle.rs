@@ -10,7 +10,7 @@ use crate::stamp::unless_fresh;
 use crate::tools::{WASM, npm_packages, npm_program, target, wasm_bindgen};
 
 /// Whatever both wasm modules are made of.
-const CORE: [&str; 5] = ["src", "Cargo.toml", "Cargo.lock", ".cargo/config.toml", "xtask/src/order.rs"];
+const CORE: [&str; 6] = ["engine", "src", "Cargo.toml", "Cargo.lock", ".cargo/config.toml", "xtask/src/order.rs"];
 
 /// Builds the worker and the page, as far as they changed.
 pub fn all() -> Result<(), String> {
@@ -27,7 +27,7 @@ pub fn worker() -> Result<(), String> {
     unless_fresh("worker", &inputs, &script, || {
         let bind =
             ["--target", "module", "--experimental-reset-state-function", "--force-enable-abort-handler", "--no-typescript", "--remove-name-section"];
-        wasm_module("aqlite-worker", "wasm", &bind, "target/wasm/worker")?;
+        wasm_module("aqlite-worker", "worker", &bind, "target/wasm/worker")?;
         let glue = root().join("target/wasm/worker/aqlite_worker.js");
         edit(&glue, |text| text.replace("import source ", "import "))?;
         run(&mut esbuild(&[
@@ -93,7 +93,7 @@ fn openapi() -> Result<String, String> {
     Ok(file.to_string_lossy().into_owned())
 }
 
-/// Compiles a crate to wasm and writes the module and its JavaScript glue, both named after the crate.
+/// Compiles a crate to wasm by a profile and writes the module and its JavaScript glue, both named after the crate.
 fn wasm_module(package: &str, profile: &str, bind: &[&str], folder: &str) -> Result<(), String> {
     target(WASM)?;
     run(&mut cargo(&["build", "--quiet", "--profile", profile, "--target", WASM, "--lib", "--package", package]))?;

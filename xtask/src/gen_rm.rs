@@ -1,10 +1,10 @@
-//! `cargo xtask gen-rm`: writes `src/rm/class_table.rs` from `src/rm/class_table.tsv`.
+//! `cargo xtask gen-rm`: writes `engine/src/rm/class_table.rs` from `engine/src/rm/class_table.tsv`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-const SOURCE: &str = "src/rm/class_table.tsv";
-const TARGET: &str = "src/rm/class_table.rs";
+const SOURCE: &str = "engine/src/rm/class_table.tsv";
+const TARGET: &str = "engine/src/rm/class_table.rs";
 /// Enumerations of the table and the primitive type that stands in the data.
 const ENUMERATIONS: [(&str, &str); 3] = [("PROPORTION_KIND", "Integer"), ("VALIDITY_KIND", "String"), ("VERSION_STATUS", "String")];
 const PRIMITIVES: [&str; 7] = ["Boolean", "Character", "Integer", "Integer64", "Octets", "Real", "String"];

@@ -56,7 +56,8 @@ fn wasm(report: &mut Report) -> Result<(), String> {
     let crates = ["--package", "aqlite-worker", "--package", "aqlite-wasm"];
     let clippy = [&["clippy", "--quiet", "--target", WASM], &crates[..], &["--", "--deny", "warnings"]].concat();
     report.step("lints of the wasm crates", cargo(&clippy));
-    let mut units = cargo(&["test", "--quiet", "--profile", "checked-wasm", "--target", WASI, "--package", "aqlite", "--lib"]);
+    let mut units =
+        cargo(&["test", "--quiet", "--profile", "checked-wasm", "--target", WASI, "--package", "aqlite", "--package", "aqlite-engine", "--lib"]);
     units.env("CARGO_TARGET_WASM32_WASIP1_RUNNER", "node --no-warnings tests/wasm/wasi.mjs");
     report.step("unit tests inside wasm", units);
     for (name, test) in [("wasm tests in Node", "node"), ("wasm tests in Chromium", "browser")] {

@@ -1,9 +1,9 @@
 //! Paths and predicates: variables and attributes.
 
 use super::{Checker, did_you_mean, spelled};
+use crate::aql::MAX_PATHS;
 use crate::aql::ast;
 use crate::aql::classes::{Classes, archetype_class};
-use crate::aql::plan::MAX_PATHS;
 use crate::aql::print;
 use crate::aql::query::{CompareOp, IdentifiedPath, Literal, Predicate, PredicateValue, Step};
 use crate::aql::token::{Escapes, is_archetype_id, is_node_code, regex_body, unescape};

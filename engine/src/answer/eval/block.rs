@@ -1,0 +1,524 @@
+//! Blocks: rows of one row template, tested, folded and shown column by column.
+
+use super::QueryError;
+use super::anchors::Conjunct;
+use super::condition::Judge;
+use super::node::Node;
+use crate::answer::facts::{Cells, Filled};
+use crate::answer::query::CompareOp;
+use crate::document::{Batch, Column, Fragment, ItemKind, Lane, Table};
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+use std::borrow::Cow;
+use std::cell::{Cell, OnceCell};
+use std::ops::Range;
+use std::rc::Rc;
+
+/// Rows of which each has the same cells, in a fragment of its own.
+pub(super) struct Block<'b> {
+    /// The table of the fragments, and its number.
+    pub table: &'b Table,
+    pub number: u32,
+    pub cells: Cells,
+    /// The fragments.
+    pub rows: Picked<'b>,
+    /// Of the template's rows the how manieth.
+    pub order: u32,
+    /// For parts of a run: what has them.
+    pub over: Over<'b>,
+}
+
+/// Rows of a table.
+#[derive(Clone)]
+pub(super) enum Picked<'b> {
+    /// A range, without some rows of it.
+    But(Range<u32>, &'b [u32]),
+    These(Vec<u32>),
+    /// Those with a bit.
+    Marked(Rc<Marked>),
+}
+
+/// Rows, a bit each.
+pub(super) struct Marked {
+    words: Vec<u64>,
+    count: usize,
+    /// The rows, once many were asked for.
+    rows: OnceCell<Vec<u32>>,
+    /// How many were looked for.
+    asked: Cell<u8>,
+}
+
+impl Marked {
+    fn rows(&self) -> &[u32] {
+        self.rows.get_or_init(|| {
+            let mut rows = Vec::with_capacity(self.count);
+            for (start, word) in (0..).step_by(64).zip(&self.words) {
+                let mut left = *word;
+                while left != 0 {
+                    rows.push(start + left.trailing_zeros());
+                    left &= left - 1;
+                }
+            }
+            rows
+        })
+    }
+
+    /// The row with a number: a few are looked for among the bits.
+    fn get(&self, i: usize) -> Option<u32> {
+        const FEW: u8 = 16;
+        if self.asked.get() == FEW || self.rows.get().is_some() {
+            return self.rows().get(i).copied();
+        }
+        self.asked.set(self.asked.get() + 1);
+        let mut before = i;
+        for (start, word) in (0..).step_by(64).zip(&self.words) {
+            let count = word.count_ones() as usize;
+            if before < count {
+                let left = (0..before).fold(*word, |left, _| left & (left - 1));
+                return Some(start + left.trailing_zeros());
+            }
+            before -= count;
+        }
+        None
+    }
+}
+
+/// The fragments that have the parts of a block.
+#[derive(Clone)]
+pub(super) enum Over<'b> {
+    /// The fragments of the block are no parts.
+    Nothing,
+    /// What has them gives no cell, and is looked for where its place is asked for.
+    Found(&'b Batch),
+    /// What has them.
+    Known {
+        /// What they have in common, by number.
+        wholes: Rc<[Whole<'b>]>,
+        /// For each row of the block: the number of what is common, and the row in its table.
+        of: Vec<(u32, u32)>,
+    },
+}
+
+/// A table with parts of its fragments elsewhere.
+pub(super) struct Whole<'b> {
+    pub table: &'b Table,
+    pub number: u32,
+    pub cells: Cells,
+}
+
+/// The numbers of a slot, one a fragment that has it.
+#[derive(Clone, Copy)]
+pub(super) struct Numbers<'b> {
+    values: &'b [f64],
+    lane: Lane<'b>,
+}
+
+impl Numbers<'_> {
+    /// That of a fragment.
+    fn at(&self, row: u32) -> Option<f64> {
+        self.values.get(self.lane.at(row) as usize).copied()
+    }
+}
+
+/// What of a block a conjunct depends on.
+enum Reads<'b> {
+    /// Nothing that differs between rows.
+    Nothing,
+    /// One slot of texts.
+    Words(Lane<'b>),
+    /// Anything.
+    Anything,
+}
+
+impl<'b> Picked<'b> {
+    /// The rows of a range that are not among `hidden`, which is in order.
+    pub fn but(range: Range<u32>, hidden: &'b [u32]) -> Picked<'b> {
+        let at = |row: u32| hidden.partition_point(|hidden| *hidden < row);
+        let hidden = hidden.get(at(range.start)..at(range.end)).unwrap_or_default();
+        Picked::But(range, hidden)
+    }
+
+    /// Parts of at most so many rows.
+    pub fn pieces(self, most: u32) -> Vec<Picked<'b>> {
+        match &self {
+            Picked::But(range, hidden) if range.len() > most as usize => {
+                range.clone().step_by(most as usize).map(|start| Picked::but(start..range.end.min(start + most), hidden)).collect()
+            }
+            Picked::These(_) | Picked::Marked(_) if self.len() > most as usize => {
+                self.rows().chunks(most as usize).map(|rows| Picked::These(rows.to_vec())).collect()
+            }
+            _ => vec![self],
+        }
+    }
+
+    /// The rows, a bit each.
+    pub fn bits(&self) -> Cow<'_, [u64]> {
+        let (bit, last) = (|row: u32| 1 << (row % 64), self.len().checked_sub(1).and_then(|last| self.get(last)));
+        let mut words = vec![0; last.map_or(0, |last| last as usize / 64 + 1)];
+        match self {
+            Picked::Marked(marked) => return Cow::Borrowed(&marked.words),
+            Picked::But(range, hidden) => {
+                for (start, word) in (0..).step_by(64).zip(&mut words) {
+                    let from = u64::MAX.checked_shl(range.start.saturating_sub(start)).unwrap_or(0);
+                    *word = from & u64::MAX.checked_shr((start + 64).saturating_sub(range.end)).unwrap_or(0);
+                }
+                hidden.iter().for_each(|row| words.get_mut(*row as usize / 64).into_iter().for_each(|word| *word &= !bit(*row)));
+            }
+            Picked::These(rows) => {
+                rows.iter().for_each(|row| words.get_mut(*row as usize / 64).into_iter().for_each(|word| *word |= bit(*row)));
+            }
+        }
+        Cow::Owned(words)
+    }
+
+    /// The rows with a bit.
+    pub fn marked(words: Vec<u64>) -> Picked<'b> {
+        let count = words.iter().filter(|word| **word != 0).map(|word| word.count_ones() as usize).sum();
+        Picked::Marked(Rc::new(Marked { words, count, rows: OnceCell::new(), asked: Cell::new(0) }))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Picked::But(range, hidden) => range.len() - hidden.len(),
+            Picked::These(rows) => rows.len(),
+            Picked::Marked(marked) => marked.count,
+        }
+    }
+
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The row with a number.
+    pub fn get(&self, i: usize) -> Option<u32> {
+        match self {
+            Picked::But(range, hidden) => nth_but(range.clone(), hidden, i),
+            Picked::These(rows) => rows.get(i).copied(),
+            Picked::Marked(marked) => marked.get(i),
+        }
+    }
+
+    /// Visits the rows, in stretches of one behind the other.
+    fn stretches(&self, mut visit: impl FnMut(Range<u32>)) {
+        match self {
+            Picked::But(range, hidden) => {
+                let mut start = range.start;
+                for row in hidden.iter() {
+                    visit(start..*row);
+                    start = row + 1;
+                }
+                visit(start..range.end);
+            }
+            _ => self.rows().iter().for_each(|row| visit(*row..row + 1)),
+        }
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> Cow<'_, [u32]> {
+        match self {
+            Picked::These(rows) => Cow::Borrowed(rows),
+            Picked::Marked(marked) => Cow::Borrowed(marked.rows()),
+            Picked::But(..) => {
+                let mut rows = Vec::with_capacity(self.len());
+                self.stretches(|stretch| rows.extend(stretch));
+                Cow::Owned(rows)
+            }
+        }
+    }
+
+    /// The rows, for oneself.
+    fn into_rows(self) -> Vec<u32> {
+        match self {
+            Picked::These(rows) => rows,
+            some => some.rows().into_owned(),
+        }
+    }
+
+    /// What a slot of numbers has in these rows, which all have it.
+    pub fn of<'c>(&self, Numbers { values, lane }: Numbers<'c>) -> Cow<'c, [f64]> {
+        // Parts that were collected do not always stand in the order of their table.
+        let in_order = !matches!(self, Picked::These(rows) if !rows.is_sorted_by(|a, b| a < b));
+        if in_order && self.len() == values.len() {
+            return Cow::Borrowed(values);
+        }
+        match (self, lane.flag()) {
+            (Picked::But(range, []), None) => Cow::Borrowed(part_of(values, range)),
+            (Picked::But(..), None) => {
+                let mut own = Vec::with_capacity(self.len());
+                self.stretches(|stretch| own.extend_from_slice(part_of(values, &stretch)));
+                Cow::Owned(own)
+            }
+            (_, Some(flag)) if in_order && self.len() >= values.len() / 16 => Cow::Owned(flag.pick(&self.bits(), values)),
+            _ => Cow::Owned(self.rows().iter().filter_map(|row| values.get(lane.at(*row) as usize)).copied().collect()),
+        }
+    }
+
+    /// The rows whose value passes a test.
+    fn passing(&self, numbers: Numbers<'_>, test: impl Fn(f64) -> bool) -> Picked<'b> {
+        let mut kept = vec![0; self.len()];
+        let mut count = 0;
+        // A row is written down before it is judged: a place for each, and no branch to be guessed.
+        let mut judge = |(row, value): (u32, &f64)| {
+            kept.get_mut(count).into_iter().for_each(|place| *place = row);
+            count += usize::from(test(*value));
+        };
+        match (self, numbers.lane.flag()) {
+            (Picked::But(..), None) => self.stretches(|stretch| stretch.clone().zip(part_of(numbers.values, &stretch)).for_each(&mut judge)),
+            _ => self.rows().iter().copied().zip(&*self.of(numbers)).for_each(&mut judge),
+        }
+        kept.truncate(count);
+        Picked::These(kept)
+    }
+}
+
+/// The row with a number in a range without some.
+fn nth_but(mut range: Range<u32>, hidden: &[u32], i: usize) -> Option<u32> {
+    let (mut low, mut high) = (0, hidden.len());
+    while low < high {
+        let middle = (low + high) / 2;
+        let before = hidden.get(middle).map_or(0, |row| (row - range.start) as usize - middle);
+        (low, high) = if before <= i { (middle + 1, high) } else { (low, middle) };
+    }
+    range.nth(i + low)
+}
+
+/// The values of some rows.
+fn part_of<'c>(values: &'c [f64], rows: &Range<u32>) -> &'c [f64] {
+    values.get(rows.start as usize..rows.end as usize).unwrap_or_default()
+}
+
+impl<'b> Block<'b> {
+    /// Keeps the rows for which a conjunct is true; `go_on` is asked before each that is judged by itself.
+    pub fn retain<'p: 'b>(
+        &mut self,
+        conjunct: &Conjunct<'p>,
+        judge: Judge<'p, 'b>,
+        scratch: &mut [Node],
+        go_on: &mut dyn FnMut() -> Result<(), QueryError>,
+    ) -> Result<(), QueryError> {
+        if let Some((path, op, limit)) = conjunct.number
+            && let Some(numbers) = self.numbers(path)
+        {
+            self.compare(numbers, op, limit);
+            return Ok(());
+        }
+        match self.reads(conjunct) {
+            Reads::Nothing => {
+                if self.rows.is_empty() || !self.is_true(0, conjunct, judge, scratch) {
+                    self.keep(|_, _| false);
+                }
+            }
+            Reads::Words(lane) => {
+                let word = |row: u32| lane.id(row).unwrap_or_default();
+                let mut known: HashMap<u32, bool> = HashMap::new();
+                for (i, row) in (0..).zip(self.rows.rows().iter()) {
+                    if let Entry::Vacant(unknown) = known.entry(word(*row)) {
+                        go_on()?;
+                        unknown.insert(self.is_true(i, conjunct, judge, scratch));
+                    }
+                }
+                self.keep(|_, row| known.get(&word(row)) == Some(&true));
+            }
+            Reads::Anything => {
+                let mut flags = Vec::with_capacity(self.rows.len());
+                for i in 0..self.rows.len() {
+                    go_on()?;
+                    flags.push(self.is_true(i, conjunct, judge, scratch));
+                }
+                self.keep(|i, _| flags.get(i).copied().unwrap_or(false));
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps the rows whose number compares so.
+    fn compare(&mut self, numbers: Numbers<'_>, op: CompareOp, limit: f64) {
+        match op {
+            CompareOp::Eq => self.keep_passing(numbers, |v| v == limit),
+            CompareOp::Ne => self.keep_passing(numbers, |v| v != limit && !v.is_nan()),
+            CompareOp::Lt => self.keep_passing(numbers, |v| v < limit),
+            CompareOp::Le => self.keep_passing(numbers, |v| v <= limit),
+            CompareOp::Gt => self.keep_passing(numbers, |v| v > limit),
+            CompareOp::Ge => self.keep_passing(numbers, |v| v >= limit),
+        }
+    }
+
+    /// Keeps the rows whose value passes a test.
+    fn keep_passing(&mut self, numbers: Numbers<'_>, test: impl Fn(f64) -> bool) {
+        match self.over {
+            Over::Known { .. } => self.keep(|_, row| numbers.at(row).is_some_and(&test)),
+            _ => self.rows = self.rows.passing(numbers, test),
+        }
+    }
+
+    /// Keeps rows by their number in the block and their fragment.
+    pub fn keep(&mut self, mut wanted: impl FnMut(usize, u32) -> bool) {
+        let mut rows = std::mem::replace(&mut self.rows, Picked::These(Vec::new())).into_rows();
+        let mut of = if let Over::Known { of, .. } = &mut self.over { Some(of) } else { None };
+        let mut kept = 0;
+        for i in 0..rows.len() {
+            if rows.get(i).is_some_and(|row| wanted(i, *row)) {
+                rows.swap(i, kept);
+                of.iter_mut().for_each(|of| of.swap(i, kept));
+                kept += 1;
+            }
+        }
+        rows.truncate(kept);
+        of.into_iter().for_each(|of| of.truncate(kept));
+        self.rows = Picked::These(rows);
+    }
+
+    fn is_true<'p: 'b>(&self, i: usize, conjunct: &Conjunct<'p>, judge: Judge<'p, 'b>, scratch: &mut [Node]) -> bool {
+        self.fill(i, scratch);
+        judge.truth(conjunct.condition, scratch, &mut conjunct.exists.clone()) == Some(true)
+    }
+
+    /// Writes the nodes of a row.
+    pub fn fill(&self, i: usize, scratch: &mut [Node]) {
+        scratch.fill(Node::NONE);
+        if let Some((whole, row)) = self.over.whole(i) {
+            set_cells(scratch, &whole.cells, Fragment { table: whole.number, row });
+        }
+        if let Some(row) = self.rows.get(i) {
+            set_cells(scratch, &self.cells, Fragment { table: self.number, row });
+        }
+    }
+
+    /// Where a row stands: the place of the fragment that was looked for, then the order of the row within it.
+    pub fn place(&self, i: usize) -> (u32, u64) {
+        let (row, own) = (self.rows.get(i).unwrap_or_default(), self.own_place(i));
+        let of_whole = match &self.over {
+            Over::Nothing => return (own, u64::from(self.order)),
+            Over::Known { .. } => self.over.whole(i).map(|(whole, row)| place_in(whole.table, row)),
+            Over::Found(batch) => {
+                let whole = batch.whole_of(Fragment { table: self.number, row });
+                whole.and_then(|whole| Some(place_in(batch.table(whole.table)?, whole.row)))
+            }
+        };
+        (of_whole.unwrap_or(own), (u64::from(own) << 32) | u64::from(self.order))
+    }
+
+    /// The place of the fragment that has the cells of a row.
+    pub fn own_place(&self, i: usize) -> u32 {
+        place_in(self.table, self.rows.get(i).unwrap_or_default())
+    }
+
+    /// The document of a row.
+    pub fn doc(&self, i: usize) -> u32 {
+        self.rows.get(i).and_then(|row| self.table.docs().get(row as usize)).copied().unwrap_or(u32::MAX)
+    }
+
+    /// The item of a path in the fragments.
+    fn item_of(&self, path: usize) -> Option<u32> {
+        filled(&self.cells, path).map(|filled| filled.item)
+    }
+
+    /// True where each row has something at a path, of its own fragment.
+    pub fn fills(&self, path: usize) -> bool {
+        filled(&self.cells, path).is_some()
+    }
+
+    /// True where no row has anything at a path.
+    pub fn lacks(&self, path: usize) -> bool {
+        !self.fills(path) && !self.over.has(path)
+    }
+
+    /// The values of a path that ends in a slot of the fragments.
+    fn lane(&self, path: usize) -> Option<Lane<'b>> {
+        self.table.lane(filled(&self.cells, path)?.slot?)
+    }
+
+    /// The numbers of a path.
+    pub fn numbers(&self, path: usize) -> Option<Numbers<'b>> {
+        let lane = self.lane(path)?;
+        match lane.column() {
+            Column::Number(numbers) => Some(Numbers { values: numbers.values(), lane }),
+            _ => None,
+        }
+    }
+
+    /// Appends what the values of a path sort by among values of their kind, or [`NO_RANK`] for one of no kind; false, and nothing,
+    /// where the column has no kind.
+    pub fn add_ranks(&self, path: usize, ranks: &mut Vec<i64>) -> bool {
+        let rows = self.rows.rows();
+        let Some(lane) = self.lane(path) else { return false };
+        let rank = |rank: Option<i64>| rank.unwrap_or(NO_RANK);
+        match (self.numbers(path), lane.column()) {
+            (Some(numbers), _) => ranks.extend(rows.iter().map(|row| rank(numbers.at(*row).map(rank_of)))),
+            (_, Column::Moment(_)) => ranks.extend(rows.iter().map(|row| rank(lane.begin(*row)))),
+            _ => return false,
+        }
+        true
+    }
+
+    /// True for a path whose values are numbers, false for one of date-times.
+    pub fn is_of_numbers(&self, path: usize) -> bool {
+        self.numbers(path).is_some()
+    }
+
+    fn reads(&self, conjunct: &Conjunct<'_>) -> Reads<'b> {
+        let Some(paths) = conjunct.paths.as_ref() else { return Reads::Anything };
+        let mut found = Reads::Nothing;
+        for path in paths {
+            let Some(item) = self.item_of(*path) else {
+                if self.over.has(*path) {
+                    return Reads::Anything;
+                }
+                continue;
+            };
+            found = match (self.table.shape().item(item).map(|i| i.kind), self.lane(*path), found) {
+                (Some(ItemKind::Constant(..)), _, found) => found,
+                (_, Some(lane), found) => match (lane.column().ids(), found) {
+                    (Some(_), Reads::Nothing) => Reads::Words(lane),
+                    (Some(_), Reads::Words(other)) if std::ptr::eq(lane.column(), other.column()) => Reads::Words(other),
+                    _ => return Reads::Anything,
+                },
+                _ => return Reads::Anything,
+            };
+        }
+        found
+    }
+}
+
+/// Says that a value has no rank among others.
+pub(super) const NO_RANK: i64 = i64::MIN;
+
+/// What fills a column.
+pub(super) fn filled(cells: &[Filled], path: usize) -> Option<&Filled> {
+    cells.iter().find(|filled| filled.column == path)
+}
+
+fn place_in(table: &Table, row: u32) -> u32 {
+    table.places().get(row as usize).copied().unwrap_or(0)
+}
+
+/// A whole number in the order of numbers, in which -0 is 0.
+pub(super) fn rank_of(number: f64) -> i64 {
+    let bits = (number + 0.0).to_bits() as i64;
+    if bits < 0 { bits ^ i64::MAX } else { bits }
+}
+
+impl<'b> Over<'b> {
+    /// What has the part of a row, and its row there.
+    fn whole(&self, i: usize) -> Option<(&Whole<'b>, u32)> {
+        let Over::Known { wholes, of } = self else { return None };
+        let (whole, row) = *of.get(i)?;
+        Some((wholes.get(whole as usize)?, row))
+    }
+
+    /// True when what has the parts fills a column.
+    pub fn has(&self, path: usize) -> bool {
+        matches!(self, Over::Known { wholes, .. } if wholes.iter().any(|whole| filled(&whole.cells, path).is_some()))
+    }
+}
+
+/// Writes the cells of a fragment into a row.
+pub(super) fn set_cells(row: &mut [Node], cells: &[Filled], fragment: Fragment) {
+    for filled in cells {
+        if let Some(cell) = row.get_mut(filled.column) {
+            *cell = Node { fragment, item: filled.item };
+        }
+    }
+}

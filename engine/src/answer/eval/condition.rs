@@ -1,0 +1,134 @@
+//! WHERE: three-valued conditions over one row, and the single-row functions.
+
+use super::function;
+use super::node::{Node, View};
+use super::predicate::Tester;
+use super::value::{Value, compare};
+use crate::answer::plan::Plan;
+use crate::answer::query::{CompareOp, Condition, Expr, LikeItem, LikePattern};
+
+/// Evaluates expressions and conditions over the rows of one batch.
+#[derive(Clone, Copy)]
+pub(super) struct Judge<'p, 'b> {
+    pub plan: &'p Plan,
+    pub view: View<'b>,
+    /// The one reading of the clock, ISO 8601 with zone.
+    pub now: &'p str,
+}
+
+impl<'p: 'b, 'b> Judge<'p, 'b> {
+    /// True when WHERE keeps the row.
+    pub fn keeps(self, row: &[Node]) -> bool {
+        let mut exists = 0;
+        self.plan.query.condition.as_ref().is_none_or(|c| self.truth(c, row, &mut exists) == Some(true))
+    }
+
+    /// The truth of a condition; `None` is unknown. `exists` counts the EXISTS conditions passed so far.
+    pub fn truth(self, condition: &'p Condition, row: &[Node], exists: &mut usize) -> Option<bool> {
+        match condition {
+            Condition::And(terms) => self.all(terms, row, exists, false),
+            Condition::Or(terms) => self.all(terms, row, exists, true),
+            Condition::Not(inner) => self.truth(inner, row, exists).map(|t| !t),
+            Condition::Compare(left, op, right) => compare(&self.value(left, row), *op, &self.value(right, row)),
+            Condition::Like(left, pattern) => self.value(left, row).as_text().map(|text| is_like(text, pattern)),
+            Condition::Matches(left, members) => {
+                let value = self.value(left, row);
+                let mut found = Some(false);
+                for member in members {
+                    match compare(&value, CompareOp::Eq, &Value::of_literal(member)) {
+                        Some(true) => return Some(true),
+                        Some(false) => {}
+                        None => found = None,
+                    }
+                }
+                found
+            }
+            Condition::Exists(_) => {
+                *exists += 1;
+                Some(self.exists(*exists - 1, row))
+            }
+            Condition::Constant(truth) => *truth,
+        }
+    }
+
+    /// AND (`dominant` false) and OR (`dominant` true); every term is visited, so that EXISTS conditions keep their numbers.
+    fn all(self, terms: &'p [Condition], row: &[Node], exists: &mut usize, dominant: bool) -> Option<bool> {
+        let mut result = Some(!dominant);
+        for term in terms {
+            match self.truth(term, row, exists) {
+                Some(truth) if truth == dominant => result = Some(dominant),
+                None if result != Some(dominant) => result = None,
+                _ => {}
+            }
+        }
+        result
+    }
+
+    fn exists(self, number: usize, row: &[Node]) -> bool {
+        let Some((_, plan)) = self.plan.exists.get(number) else { return false };
+        let at = |column: usize| row.get(column).copied().filter(|n| !n.is_none());
+        let tester = Tester { plan: self.plan, view: self.view };
+        let passes = plan.checks.iter().all(|(column, predicate)| at(*column).is_some_and(|n| tester.holds(predicate, n)));
+        passes && at(plan.base).is_some_and(|base| tester.reaches(base, &plan.rest, &mut |_| true))
+    }
+
+    /// The value of an expression in a row.
+    pub fn value(self, expr: &'p Expr, row: &[Node]) -> Value<'b> {
+        match expr {
+            Expr::Path(path) => row.get(*path).map_or(Value::Null, |n| self.view.value(*n)),
+            Expr::Literal(literal) => Value::of_literal(literal),
+            Expr::Call(function, arguments) => {
+                let arguments: Vec<Value<'b>> = arguments.iter().map(|a| self.value(a, row)).collect();
+                function::call(*function, &arguments, self.now)
+            }
+        }
+    }
+}
+
+/// Matches a whole text against a LIKE pattern, with one point to return to: linear in practice, never exponential.
+pub(super) fn is_like(text: &str, pattern: &LikePattern) -> bool {
+    let (mut rest, mut at) = (text, 0);
+    let mut back: Option<(&str, usize)> = None;
+    loop {
+        let step = match pattern.0.get(at) {
+            Some(LikeItem::Any) => {
+                back = Some((rest, at + 1));
+                Some(rest)
+            }
+            Some(LikeItem::One) => {
+                let mut characters = rest.chars();
+                characters.next().map(|_| characters.as_str())
+            }
+            Some(LikeItem::Text(piece)) => rest.strip_prefix(piece.as_str()),
+            None if rest.is_empty() => return true,
+            None => None,
+        };
+        match (step, back) {
+            (Some(tail), _) => (rest, at) = (tail, at + 1),
+            (None, Some((from, next))) => {
+                let mut characters = from.chars();
+                if characters.next().is_none() {
+                    return false;
+                }
+                back = Some((characters.as_str(), next));
+                (rest, at) = (characters.as_str(), next);
+            }
+            (None, None) => return false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn like_matches_whole_texts() {
+        let text = |t: &str| LikeItem::Text(t.to_owned());
+        let pattern = LikePattern(vec![text("2019-0"), LikeItem::One, text("-"), LikeItem::Any, text("Z")]);
+        assert!(is_like("2019-05-01T10:00:00Z", &pattern));
+        assert!(!is_like("2019-05-01T10:00:00", &pattern));
+        assert!(is_like("", &LikePattern(vec![LikeItem::Any])));
+        assert!(is_like("aXbXc", &LikePattern(vec![text("a"), LikeItem::Any, text("X"), LikeItem::One])));
+    }
+}

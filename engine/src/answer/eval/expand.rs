@@ -1,0 +1,348 @@
+//! SELECT, WHERE and ORDER BY paths of one variable: the rows that its node gives.
+
+use super::bind::may_hold;
+use super::block::set_cells;
+use super::node::{Asked, Node, View};
+use super::predicate::Tester;
+use crate::answer::facts::{Bound, Case, Cells, Expansion, Filled, OverRun};
+use crate::answer::plan::{PathSet, Plan};
+use crate::answer::query::Predicate;
+use crate::answer::trie::{Mode, Trie, TrieNode};
+use crate::document::{Fragment, ItemKind, Shape};
+use crate::rm::class::Attr;
+use std::cell::Cell;
+use std::ops::Range;
+use std::rc::Rc;
+
+/// Rows of nodes, one column a path or captured step.
+pub(super) struct Rows {
+    width: usize,
+    nodes: Vec<Node>,
+}
+
+impl Rows {
+    fn single(width: usize) -> Rows {
+        Rows { width, nodes: vec![Node::NONE; width] }
+    }
+
+    fn none(width: usize) -> Rows {
+        Rows { width, nodes: Vec::new() }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &[Node]> {
+        self.nodes.chunks_exact(self.width)
+    }
+
+    /// Every row with every row of a template at a fragment.
+    fn fill(&mut self, template: &[Cells], fragment: Fragment, most: usize) {
+        if let ([cells], 1) = (template, self.len()) {
+            return self.set(0, cells, fragment);
+        }
+        let mut more = Rows::none(self.width);
+        for cells in template {
+            let start = more.nodes.len();
+            more.nodes.resize(start + self.width, Node::NONE);
+            more.set(start, cells, fragment);
+        }
+        self.product(&more, most);
+    }
+
+    fn set(&mut self, start: usize, cells: &Cells, fragment: Fragment) {
+        set_cells(self.nodes.get_mut(start..).unwrap_or_default(), cells, fragment);
+    }
+
+    /// The rows of one fragment as those of all fragments of its shape.
+    fn cells(&self, shape: &Shape) -> Vec<Cells> {
+        let filled = |(column, node): (usize, &Node)| (!node.is_none()).then(|| Filled::of(shape, column, node.item));
+        self.iter().map(|row| row.iter().enumerate().filter_map(filled).collect()).collect()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len() / self.width
+    }
+
+    fn append(&mut self, more: Rows) {
+        if self.nodes.is_empty() {
+            self.nodes = more.nodes;
+        } else {
+            self.nodes.extend(more.nodes);
+        }
+    }
+
+    /// Every row of `self` with every row of `other`, at most `most` of them; the columns of both are disjoint.
+    pub fn product(&mut self, other: &Rows, most: usize) {
+        if self.nodes.len() == self.width && other.nodes.len() == self.width {
+            merge(&mut self.nodes, &other.nodes);
+            return;
+        }
+        let mut nodes =
+            Vec::with_capacity(self.nodes.len().saturating_mul(other.nodes.len() / self.width).min((most + 1).saturating_mul(self.width)));
+        for row in self.iter() {
+            for more in other.iter().take((most + 1).saturating_sub(nodes.len() / self.width)) {
+                let start = nodes.len();
+                nodes.extend_from_slice(row);
+                merge(nodes.get_mut(start..).unwrap_or_default(), more);
+            }
+        }
+        self.nodes = nodes;
+    }
+}
+
+fn merge(row: &mut [Node], more: &[Node]) {
+    for (cell, other) in row.iter_mut().zip(more) {
+        if !other.is_none() {
+            *cell = *other;
+        }
+    }
+}
+
+/// The cells met on the way through a shape, and the run that the way goes past.
+#[derive(Default)]
+struct Way {
+    cells: Vec<Filled>,
+    /// The run, the step whose instances its parts are, and the paths alive before it.
+    run: Option<(u32, usize, PathSet)>,
+    /// The cells that vanish where no part gives a row: of the steps between the run and the step that stays.
+    below: Option<Range<usize>>,
+}
+
+/// Expands the tries of one plan over one batch.
+#[derive(Clone, Copy)]
+pub(super) struct Expander<'p, 'b> {
+    pub plan: &'p Plan,
+    pub view: View<'b>,
+    /// So many rows of one assignment are the most that are built; one more tells that there are more.
+    pub most: usize,
+    /// Without templates.
+    pub plain: bool,
+}
+
+impl Expander<'_, '_> {
+    /// The rows of an assignment: the product over all variables that have paths.
+    pub fn rows(self, assignment: &[Node]) -> Rows {
+        let mut rows = Rows::single(self.plan.width);
+        for trie in &self.plan.tries {
+            let node = assignment.get(trie.variable).copied().unwrap_or(Node::NONE);
+            if node.is_none() {
+                continue;
+            }
+            match self.expansion(trie, node).as_deref().and_then(Case::rows) {
+                Some(template) => rows.fill(template, node.fragment, self.most),
+                None => rows.product(&self.walked(trie, node), self.most),
+            }
+        }
+        rows
+    }
+
+    /// What a variable gives that is bound to this node, as all fragments give it that have the same items, as far as it asks;
+    /// nothing is known without templates.
+    pub fn expansion(self, trie: &Trie, node: Node) -> Option<Rc<Case>> {
+        let table = self.view.table(node).filter(|_| !self.plain)?;
+        let bound = Bound { variable: trie.variable, step: 0, item: node.item, alive: PathSet::default() };
+        Some(self.plan.facts.of(table.shape()).case(bound, table, node.fragment.row, || {
+            let (differs, asked) = (Cell::new(false), Asked::of(node.fragment));
+            let asking = Expander { view: self.view.asking(&differs, &asked), ..self };
+            let rows = asking.walked(trie, node);
+            let expansion = if differs.replace(false) {
+                let over = asking.over_run(trie, node).filter(|_| !differs.get());
+                over.map_or(Expansion::Walk, Expansion::Run)
+            } else {
+                Expansion::Rows(rows.cells(table.shape()))
+            };
+            Case { asked: asked.flags(), expansion }
+        }))
+    }
+
+    /// What the part of a run gives, as all give it that have the same items, as far as it asks.
+    pub fn of_part(self, trie: &Trie, over: &OverRun, part: Fragment) -> Option<Rc<Case>> {
+        let bound = Bound { variable: trie.variable, step: over.step, item: 0, alive: over.alive };
+        let node = Node::root(part);
+        let table = self.view.table(node)?;
+        Some(self.plan.facts.of(table.shape()).case(bound, table, part.row, || {
+            let (differs, asked) = (Cell::new(false), Asked::of(part));
+            let asking = Expander { view: self.view.asking(&differs, &asked), ..self };
+            let passing = trie.nodes.get(over.step).and_then(|step| asking.passing(step, node, &over.alive));
+            let rows = passing.map_or(Vec::new(), |passing| asking.expand(trie, over.step, node, &passing).cells(table.shape()));
+            let expansion = if differs.get() { Expansion::Walk } else { Expansion::Rows(rows) };
+            Case { asked: asked.flags(), expansion }
+        }))
+    }
+
+    /// The way to the one run on which the rows depend, when each other step has at most one instance.
+    fn over_run(self, trie: &Trie, node: Node) -> Option<OverRun> {
+        let mut way = Way::default();
+        let exists = self.descend(trie, 0, node, &self.alive(trie, node), &mut way)?;
+        let (run, step, alive) = way.run.filter(|_| exists)?;
+        let below = way.below.unwrap_or_default();
+        let without = [way.cells.get(..below.start)?, way.cells.get(below.end..)?].concat().into();
+        Some(OverRun { run, step, alive, with: way.cells.into(), without })
+    }
+
+    /// Like [`Expander::fill`], but past one run. `None`: more than that decides.
+    fn descend(self, trie: &Trie, at: usize, node: Node, alive: &PathSet, way: &mut Way) -> Option<bool> {
+        let step = trie.nodes.get(at)?;
+        for kid in &step.kids {
+            let (start, known) = (way.cells.len(), way.run.is_some());
+            let below = match self.run_at(trie, *kid, node) {
+                Some(_) if known => return None,
+                Some(run) => {
+                    way.run = Some((run?, *kid, *alive));
+                    true
+                }
+                None => match self.only(trie, *kid, node, alive)? {
+                    Some((instance, passing)) => self.descend(trie, *kid, instance, &passing, way)?,
+                    None => false,
+                },
+            };
+            if !below && step.mode == Mode::Chain {
+                return Some(false);
+            }
+            if !known && way.run.is_some() && step.mode == Mode::Left && way.below.is_none() {
+                way.below = Some(start..way.cells.len());
+            }
+        }
+        let columns = step.ends.iter().filter(|p| alive.contains(**p)).chain(&step.capture);
+        let shape = self.view.table(node)?.shape();
+        way.cells.extend(columns.map(|column| Filled::of(shape, *column, node.item)));
+        Some(true)
+    }
+
+    /// The run that all instances of a step below a node are in; `Some(None)` when only some are.
+    fn run_at(self, trie: &Trie, kid: usize, node: Node) -> Option<Option<u32>> {
+        let shape = self.view.table(node)?.shape();
+        let has = |item: &u32| self.view.has(node.fragment, *item);
+        let step = trie.nodes.get(kid)?;
+        let child = shape.child(node.item, step.attr).filter(has)?;
+        let run_of = |item: u32| match shape.item(item).map(|i| i.kind) {
+            Some(ItemKind::Parts(run)) => Some(run),
+            _ => None,
+        };
+        let elements: Vec<u32> = match shape.item(child)?.kind {
+            ItemKind::List => shape.children(child).filter(|item| self.may_pass(step, shape, *item)).filter(has).collect(),
+            _ => vec![child],
+        };
+        match elements.as_slice() {
+            [only] => run_of(*only).map(Some),
+            several => several.iter().any(|e| run_of(*e).is_some()).then_some(None),
+        }
+    }
+
+    /// The rows of one variable, bound to a node, found by walking from it.
+    pub fn walked(self, trie: &Trie, node: Node) -> Rows {
+        let alive = self.alive(trie, node);
+        let mut rows = Rows::single(self.plan.width);
+        match self.fill(trie, 0, node, &alive, &mut rows.nodes) {
+            Some(_) => rows,
+            None => self.expand(trie, 0, node, &alive),
+        }
+    }
+
+    /// The paths whose root predicate the node passes.
+    fn alive(self, trie: &Trie, node: Node) -> PathSet {
+        let mut alive = PathSet::default();
+        for (path, predicate) in trie.nodes.first().iter().flat_map(|root| &root.paths) {
+            if !node.is_none() && predicate.as_ref().is_none_or(|p| self.tester().holds(p, node)) {
+                alive.insert(*path);
+            }
+        }
+        alive
+    }
+
+    /// The usual case, without lists of rows: fills the cells of a step and of all below it while each step has at most one
+    /// instance. `Some(false)`: the instance gives no row; `None`: a step has more, so that rows must be multiplied.
+    fn fill(self, trie: &Trie, at: usize, node: Node, alive: &PathSet, row: &mut [Node]) -> Option<bool> {
+        let Some(step) = trie.nodes.get(at) else { return Some(true) };
+        for kid in &step.kids {
+            let below = match self.only(trie, *kid, node, alive)? {
+                Some((instance, passing)) => self.fill(trie, *kid, instance, &passing, row)?,
+                None => false,
+            };
+            if !below && step.mode == Mode::Chain {
+                return Some(false);
+            }
+        }
+        for column in step.ends.iter().filter(|p| alive.contains(**p)).chain(&step.capture) {
+            if let Some(cell) = row.get_mut(*column) {
+                *cell = node;
+            }
+        }
+        Some(true)
+    }
+
+    /// The one instance of a step that some path is alive at, with those paths; `None` when there are several.
+    fn only(self, trie: &Trie, kid: usize, node: Node, alive: &PathSet) -> Option<Option<(Node, PathSet)>> {
+        let mut found = None;
+        let mut several = false;
+        if let Some(step) = trie.nodes.get(kid).filter(|_| !node.is_none()) {
+            self.view.each_such(node, step.attr, &|shape, item| self.may_pass(step, shape, item), &mut |instance| {
+                if let Some(passing) = self.passing(step, instance, alive) {
+                    several = found.is_some();
+                    found = Some((instance, passing));
+                }
+                !several
+            });
+        }
+        (!several).then_some(found)
+    }
+
+    /// The paths that are alive at an instance; `None` when no path cares for it.
+    fn passing(self, step: &TrieNode, instance: Node, alive: &PathSet) -> Option<PathSet> {
+        let mut passing = PathSet::default();
+        for (path, predicate) in &step.paths {
+            if alive.contains(*path) && predicate.as_ref().is_none_or(|p| self.tester().holds(p, instance)) {
+                passing.insert(*path);
+            }
+        }
+        (!passing.is_empty() || (step.paths.is_empty() && step.capture.is_some())).then_some(passing)
+    }
+
+    /// False for an item whose node id alone says that no path cares for it.
+    fn may_pass(self, step: &TrieNode, shape: &Shape, item: u32) -> bool {
+        let is_object = shape.item(item).is_some_and(|item| item.kind == ItemKind::Object);
+        let id = shape.constant(item, Attr::ARCHETYPE_NODE_ID);
+        let may_hold = |(_, predicate): &(usize, Option<Predicate>)| predicate.as_ref().is_none_or(|p| may_hold(p, id, self.plan.exact));
+        !is_object || step.paths.is_empty() || step.paths.iter().any(may_hold)
+    }
+
+    fn tester(&self) -> Tester<'_, '_> {
+        Tester { plan: self.plan, view: self.view }
+    }
+
+    fn expand(self, trie: &Trie, at: usize, node: Node, alive: &PathSet) -> Rows {
+        let mut rows = Rows::single(self.plan.width);
+        let Some(step) = trie.nodes.get(at) else { return rows };
+        let columns = step.ends.iter().filter(|p| alive.contains(**p)).chain(&step.capture);
+        for column in columns {
+            if let Some(cell) = rows.nodes.get_mut(*column) {
+                *cell = node;
+            }
+        }
+        for kid in &step.kids {
+            let below = self.below(trie, *kid, node, alive);
+            if !below.is_empty() {
+                rows.product(&below, self.most);
+            } else if step.mode == Mode::Chain {
+                return Rows::none(self.plan.width);
+            }
+        }
+        rows
+    }
+
+    /// The rows of all instances of a step below a node.
+    fn below(self, trie: &Trie, kid: usize, node: Node, alive: &PathSet) -> Rows {
+        let mut rows = Rows::none(self.plan.width);
+        let Some(step) = trie.nodes.get(kid).filter(|_| !node.is_none()) else { return rows };
+        self.view.each_such(node, step.attr, &|shape, item| self.may_pass(step, shape, item), &mut |instance| {
+            if let Some(passing) = self.passing(step, instance, alive) {
+                rows.append(self.expand(trie, kid, instance, &passing));
+            }
+            rows.len() <= self.most
+        });
+        rows
+    }
+}

@@ -1,0 +1,235 @@
+//! Walking stored documents without unpacking them: nodes of fragments, in one EHR.
+
+use crate::answer::plan::EHR_REFERENCES;
+use crate::document::{Batch, Doc, Fragment, ItemKind, Leaf, ObjectKind, Shape, Table};
+use crate::rm::class::{Attr, Cls};
+use crate::rm::json::quote_into;
+use std::cell::{Cell, RefCell};
+
+/// A node of a stored document: an object or a leaf.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Node {
+    pub fragment: Fragment,
+    pub item: u32,
+}
+
+impl Node {
+    /// No node: an unbound variable, an absent value.
+    pub const NONE: Node = Node { fragment: Fragment { table: u32::MAX, row: 0 }, item: 0 };
+
+    /// The root of a fragment.
+    pub fn root(fragment: Fragment) -> Node {
+        Node { fragment, item: 0 }
+    }
+
+    pub fn is_none(self) -> bool {
+        self.fragment.table == u32::MAX
+    }
+}
+
+/// True for an item that some fragments do not have.
+fn is_optional(shape: &Shape, item: u32) -> bool {
+    shape.item(item).is_some_and(|item| item.flag.is_some())
+}
+
+/// The reading view of a batch.
+#[derive(Clone, Copy)]
+pub(super) struct View<'b> {
+    pub batch: &'b Batch,
+    /// Set when something is read that differs between fragments of one table: a slot, or a run of parts.
+    differs: Option<&'b Cell<bool>>,
+    /// Takes which items a fragment has, where that alone shall be no difference.
+    asked: Option<&'b Asked>,
+}
+
+/// Which flags of a fragment were asked for, and whether they stand.
+pub(super) struct Asked {
+    fragment: Fragment,
+    flags: RefCell<Vec<(u32, bool)>>,
+}
+
+impl Asked {
+    /// Nothing was asked of a fragment yet.
+    pub fn of(fragment: Fragment) -> Asked {
+        Asked { fragment, flags: RefCell::default() }
+    }
+
+    /// What was asked.
+    pub fn flags(self) -> Vec<(u32, bool)> {
+        self.flags.into_inner()
+    }
+}
+
+impl<'b> View<'b> {
+    pub fn new(batch: &'b Batch) -> View<'b> {
+        View { batch, differs: None, asked: None }
+    }
+
+    /// A view that tells whether what was read holds for all fragments of the table.
+    pub fn watched(self, differs: &'b Cell<bool>) -> View<'b> {
+        View { differs: Some(differs), ..self }
+    }
+
+    /// A view that tells whether what was read holds for all fragments of the table of which the same can be said as was asked.
+    pub fn asking(self, differs: &'b Cell<bool>, asked: &'b Asked) -> View<'b> {
+        View { differs: Some(differs), asked: Some(asked), ..self }
+    }
+
+    /// True when a fragment has an item.
+    pub fn has(self, fragment: Fragment, item: u32) -> bool {
+        let Some(table) = self.batch.table(fragment.table) else { return false };
+        let Some(flag) = table.shape().item(item).and_then(|item| item.flag) else { return true };
+        let has = table.is_set(flag, fragment.row);
+        match self.asked.filter(|asked| asked.fragment == fragment).map(|asked| asked.flags.borrow_mut()) {
+            Some(mut flags) if !flags.contains(&(flag, has)) => flags.push((flag, has)),
+            Some(_) => {}
+            None => self.note_difference(),
+        }
+        has
+    }
+
+    fn note_difference(self) {
+        if let Some(differs) = self.differs {
+            differs.set(true);
+        }
+    }
+
+    pub fn table(self, node: Node) -> Option<&'b Table> {
+        self.batch.table(node.fragment.table)
+    }
+
+    /// The class of an object, the primitive type of a leaf.
+    pub fn class(self, node: Node) -> Cls {
+        self.table(node).and_then(|t| t.shape().item(node.item)).map_or(Cls::ANY, |i| i.class)
+    }
+
+    /// The value of a leaf.
+    pub fn leaf(self, node: Node) -> Option<Leaf<'b>> {
+        let table = self.table(node)?;
+        if let Some(ItemKind::Slot(..)) = table.shape().item(node.item).map(|i| i.kind) {
+            self.note_difference();
+        }
+        self.batch.leaf(node.fragment, node.item)
+    }
+
+    /// The object that a leaf belongs to, within its fragment: its class and the attribute of the leaf.
+    pub fn holder(self, node: Node) -> Option<(Cls, Attr)> {
+        let shape = self.table(node)?.shape();
+        let item = shape.item(node.item)?;
+        Some((shape.item(item.parent)?.class, item.attr?))
+    }
+
+    /// The text of the leaf at an attribute of an object.
+    pub fn text_at(self, node: Node, attr: Attr) -> Option<&'b str> {
+        match self.leaf(self.single(node, attr)?)? {
+            Leaf::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The number at an attribute of an object.
+    pub fn number_at(self, node: Node, attr: Attr) -> Option<f64> {
+        match self.leaf(self.single(node, attr)?)? {
+            Leaf::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// The first value at an attribute.
+    pub fn single(self, node: Node, attr: Attr) -> Option<Node> {
+        let mut found = None;
+        self.each(node, attr, &mut |n| {
+            found = Some(n);
+            false
+        });
+        found
+    }
+
+    /// Visits the values at an attribute in list order until `visit` says false; false when it did.
+    pub fn each(self, node: Node, attr: Attr, visit: &mut dyn FnMut(Node) -> bool) -> bool {
+        self.each_such(node, attr, &|_, _| true, visit)
+    }
+
+    /// Visits like [`View::each`], but need not visit elements that are not `such`, and does not ask whether these are there.
+    pub fn each_such(self, node: Node, attr: Attr, such: &dyn Fn(&Shape, u32) -> bool, visit: &mut dyn FnMut(Node) -> bool) -> bool {
+        let Some(table) = self.table(node) else { return true };
+        let shape = table.shape();
+        let Some(child) = shape.child(node.item, attr).filter(|child| self.has(node.fragment, *child)) else {
+            return shape.class() != Cls::EHR || self.each_of_ehr(table, node, attr, visit);
+        };
+        match shape.item(child).map(|i| i.kind) {
+            Some(ItemKind::List) => {
+                let is_there = |element: u32| !is_optional(shape, element) || (such(shape, element) && self.has(node.fragment, element));
+                shape.children(child).all(|element| !is_there(element) || self.element(table, node.fragment, element, visit))
+            }
+            Some(_) => self.element(table, node.fragment, child, visit),
+            None => true,
+        }
+    }
+
+    fn element(self, table: &Table, fragment: Fragment, item: u32, visit: &mut dyn FnMut(Node) -> bool) -> bool {
+        match table.shape().item(item).map(|i| i.kind) {
+            Some(ItemKind::Parts(run)) => {
+                self.note_difference();
+                self.batch.parts(fragment, run).iter().all(|part| visit(Node::root(*part)))
+            }
+            Some(_) => visit(Node { fragment, item }),
+            None => true,
+        }
+    }
+
+    /// What an EHR has that is not stored with it: its EHR_STATUS itself, and its lists of references.
+    fn each_of_ehr(self, table: &Table, node: Node, attr: Attr, visit: &mut dyn FnMut(Node) -> bool) -> bool {
+        self.note_difference();
+        if attr == Attr::EHR_STATUS {
+            return self.status_of(table, node).is_none_or(visit);
+        }
+        let references = || self.batch.references(*table.docs().get(node.fragment.row as usize)?).map(Node::root);
+        match EHR_REFERENCES.contains(&attr).then(references).flatten() {
+            Some(references) if references != node => self.each(references, attr, visit),
+            _ => true,
+        }
+    }
+
+    /// The latest EHR_STATUS of the EHR whose object this is.
+    fn status_of(self, table: &Table, node: Node) -> Option<Node> {
+        let ehr = *table.docs().get(node.fragment.row as usize)?;
+        let mut statuses = self.docs_of(ehr).filter(|d| d.row.kind == ObjectKind::EhrStatus && d.row.latest && !d.row.deleted);
+        statuses.next().and_then(|d| d.data).map(Node::root)
+    }
+
+    /// The documents of an EHR in commit order.
+    pub fn docs_of(self, ehr: u32) -> impl Iterator<Item = &'b Doc> {
+        self.batch.docs_of(ehr).iter().filter_map(move |d| self.batch.doc(*d))
+    }
+
+    /// Appends a node as JSON: an object as stored, a leaf as its token.
+    pub fn write_json(self, node: Node, out: &mut String) {
+        let Some(table) = self.table(node) else {
+            out.push_str("null");
+            return;
+        };
+        if table.shape().class() == Cls::EHR && node.item == 0 {
+            self.write_ehr(table, node, out);
+        } else {
+            self.batch.write_json(node.fragment, node.item, out);
+        }
+    }
+
+    /// An EHR with a reference to its status.
+    fn write_ehr(self, table: &Table, node: Node, out: &mut String) {
+        self.batch.write_json(node.fragment, node.item, out);
+        let uid = self.status_of(table, node).and_then(|status| self.single(status, Attr::UID)).and_then(|uid| self.text_at(uid, Attr::VALUE));
+        if let Some(uid) = uid {
+            out.pop();
+            out.push_str(",\"ehr_status\":{\"_type\":\"OBJECT_REF\",\"id\":{\"_type\":\"OBJECT_VERSION_ID\",\"value\":");
+            quote_into(out, uid);
+            out.push_str("},\"namespace\":\"local\",\"type\":\"EHR_STATUS\"}}");
+        }
+    }
+
+    /// Appends the text of a number leaf with its digits as sent.
+    pub fn write_token(self, node: Node, out: &mut String) {
+        self.batch.write_leaf(node.fragment, node.item, out);
+    }
+}

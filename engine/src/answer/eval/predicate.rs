@@ -1,0 +1,73 @@
+//! Predicates in brackets: two-valued tests of one node.
+
+use super::bind::may_hold;
+use super::node::{Node, View};
+use super::value::{Value, compare};
+use crate::answer::plan::Plan;
+use crate::answer::query::{Predicate, PredicateValue, Step};
+use crate::document::{ItemKind, Shape};
+use crate::rm::class::Attr;
+use crate::rm::id::{ArchetypeId, node_code_subsumes};
+
+/// Tests nodes of one batch against the predicates of one plan.
+#[derive(Clone, Copy)]
+pub(super) struct Tester<'p, 'b> {
+    pub plan: &'p Plan,
+    pub view: View<'b>,
+}
+
+impl<'b> Tester<'_, 'b> {
+    /// True when the node passes; unknown counts as false.
+    pub fn holds(self, predicate: &Predicate, node: Node) -> bool {
+        match predicate {
+            Predicate::And(terms) => terms.iter().all(|t| self.holds(t, node)),
+            Predicate::Or(terms) => terms.iter().any(|t| self.holds(t, node)),
+            Predicate::NodeId(id) => self.view.text_at(node, Attr::ARCHETYPE_NODE_ID).is_some_and(|text| matches_node_id(id, text, self.plan.exact)),
+            Predicate::Compare(path, op, PredicateValue::Literal(literal)) => {
+                let right = Value::of_literal(literal);
+                self.any(node, path, &mut |left| compare(left, *op, &right) == Some(true))
+            }
+            Predicate::Compare(path, op, PredicateValue::Path(other)) => {
+                self.any(node, path, &mut |left| self.any(node, other, &mut |right| compare(left, *op, right) == Some(true)))
+            }
+            Predicate::Regex(path, pattern) => {
+                let Some(regex) = self.plan.regexes.get(pattern) else { return false };
+                self.any(node, path, &mut |left| left.as_text().is_some_and(|text| regex.matches(text)))
+            }
+        }
+    }
+
+    /// True when some value at the path passes.
+    fn any(self, node: Node, path: &[Step], test: &mut dyn FnMut(&Value<'b>) -> bool) -> bool {
+        self.reaches(node, path, &mut |n| test(&self.view.value(n)))
+    }
+
+    /// True when some node at the end of the path passes.
+    pub fn reaches(self, node: Node, path: &[Step], test: &mut dyn FnMut(Node) -> bool) -> bool {
+        let Some((step, rest)) = path.split_first() else { return test(node) };
+        let such = |shape: &Shape, item: u32| {
+            let id = shape.constant(item, Attr::ARCHETYPE_NODE_ID);
+            let is_object = shape.item(item).is_some_and(|item| item.kind == ItemKind::Object);
+            !is_object || step.predicate.as_ref().is_none_or(|p| may_hold(p, id, self.plan.exact))
+        };
+        !self
+            .view
+            .each_such(node, step.attr, &such, &mut |n| !(step.predicate.as_ref().is_none_or(|p| self.holds(p, n)) && self.reaches(n, rest, test)))
+    }
+}
+
+/// Archetype and node codes match by equality and, unless `exact`, by specialisation.
+pub(super) fn matches_node_id(wanted: &str, text: &str, exact: bool) -> bool {
+    if wanted == text {
+        return true;
+    }
+    if exact {
+        return false;
+    }
+    match wanted.split_once('.') {
+        Some((entity, _)) if wanted.starts_with(|c: char| c.is_ascii_alphabetic()) && entity.contains('-') => {
+            text.starts_with(entity) && ArchetypeId::parse(wanted).zip(ArchetypeId::parse(text)).is_some_and(|(w, t)| w.subsumes(t))
+        }
+        _ => node_code_subsumes(wanted, text),
+    }
+}

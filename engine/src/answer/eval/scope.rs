@@ -1,0 +1,137 @@
+//! Which fragments of a batch a run by templates looks at: those of all living documents, or those of some EHRs.
+
+use super::anchors::Anchors;
+use super::bind::is_current;
+use super::block::Picked;
+use crate::answer::plan::Plan;
+use crate::document::{Batch, Doc, Fragment, Table};
+use crate::order;
+use crate::rm::class::Cls;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// The fragments that take part.
+pub(super) enum Scope<'b> {
+    /// All of the documents for which a flag stands, of all or of those with some numbers.
+    Flagged(Cow<'b, [bool]>, Option<Range<u32>>),
+    /// These: the numbers of table and row of each, table by table.
+    Chosen(Vec<u64>),
+}
+
+impl<'b> Scope<'b> {
+    /// The scope of a plan, of all documents or of those with some numbers; `passes` says whether one takes part, where more than its
+    /// being alive decides.
+    pub fn of(
+        plan: &Plan,
+        anchors: &Anchors<'_>,
+        batch: &'b Batch,
+        slice: Option<Range<u32>>,
+        passes: Option<&mut dyn FnMut(&Doc) -> bool>,
+    ) -> Scope<'b> {
+        let Some(documents) = Scope::documents(plan, batch) else {
+            let is_in = |number: u32| slice.as_ref().is_none_or(|slice| slice.contains(&number));
+            let flagged = (0..).zip(batch.docs()).zip(batch.live());
+            if let Some(ehrs) = plan.scan().ehrs_in(batch) {
+                let mut passes = passes;
+                let mut named =
+                    |doc: &Doc| is_current(doc) && ehrs.binary_search(&doc.ehr).is_ok() && passes.as_mut().is_none_or(|passes| passes(doc));
+                return Scope::Flagged(flagged.map(|((i, doc), _)| is_in(i) && named(doc)).collect(), slice);
+            }
+            let filtered = |passes: &mut dyn FnMut(&Doc) -> bool| flagged.map(|((i, doc), live)| *live && is_in(i) && passes(doc)).collect();
+            let flags = passes.map_or(Cow::Borrowed(batch.live()), |passes| Cow::Owned(filtered(passes)));
+            return Scope::Flagged(flags, slice);
+        };
+        let mut passes = passes;
+        let mut chosen = Chosen { anchors, batch, fragments: Vec::with_capacity(documents.len()), classes: Vec::new() };
+        for doc in documents.iter().filter_map(|d| batch.doc(*d)) {
+            if is_current(doc) && passes.as_mut().is_none_or(|passes| passes(doc)) {
+                doc.data.into_iter().for_each(|data| chosen.take(data, doc.row.kind.class()));
+            }
+        }
+        order::by_upper_half(&mut chosen.fragments);
+        Scope::Chosen(chosen.fragments)
+    }
+
+    /// The documents of the EHR that a plan is about, when it is about one.
+    pub fn documents(plan: &Plan, batch: &'b Batch) -> Option<&'b [u32]> {
+        let ehr = plan.scan().ehr()?;
+        Some(batch.ehr_number(ehr).map_or(&[], |number| batch.docs_of(number)))
+    }
+
+    /// The rows of a table that take part, in the order of their documents, of those in a range.
+    pub fn rows<'t>(&self, number: u32, table: &'t Table, range: Range<u32>) -> Picked<'t> {
+        let range = match self {
+            Scope::Flagged(_, Some(slice)) => rows_of(slice, table.docs(), range),
+            _ => range,
+        };
+        match self {
+            Scope::Flagged(Cow::Borrowed(_), _) => Picked::but(range, table.hidden()),
+            Scope::Flagged(flags, _) => {
+                let docs = table.docs().get(range.start as usize..range.end as usize).unwrap_or_default();
+                let flagged = |(row, doc): (u32, &u32)| (flags.get(*doc as usize) == Some(&true)).then_some(row);
+                Picked::These(range.zip(docs).filter_map(flagged).collect())
+            }
+            Scope::Chosen(fragments) => {
+                let from = fragments.partition_point(|f| table_of(*f) < number);
+                let rest = fragments.get(from..).unwrap_or_default();
+                Picked::These(rest.iter().take_while(|f| table_of(**f) == number).map(|f| *f as u32).collect())
+            }
+        }
+    }
+
+    /// Leaves the documents that are named only.
+    pub fn narrow(&mut self, documents: impl Iterator<Item = u32>) {
+        if let Scope::Flagged(flags, _) = self {
+            let mut left = vec![false; flags.len()];
+            for document in documents {
+                left.get_mut(document as usize).into_iter().for_each(|flag| *flag = true);
+            }
+            *flags = Cow::Owned(left);
+        }
+    }
+}
+
+/// The rows of a range whose documents are in a slice.
+fn rows_of(slice: &Range<u32>, docs: &[u32], range: Range<u32>) -> Range<u32> {
+    let own = docs.get(range.start as usize..range.end as usize).unwrap_or_default();
+    let at = |document: u32| range.start + own.partition_point(|other| *other < document) as u32;
+    at(slice.start)..at(slice.end)
+}
+
+/// The number of the table of a chosen fragment.
+pub(super) fn table_of(fragment: u64) -> u32 {
+    (fragment >> 32) as u32
+}
+
+/// Finds the fragments of documents that an anchor may bind.
+struct Chosen<'a, 'b> {
+    anchors: &'a Anchors<'a>,
+    batch: &'b Batch,
+    fragments: Vec<u64>,
+    /// Of the classes met so far: whether an anchor may be one, and whether one may be below.
+    classes: Vec<(Cls, bool, bool)>,
+}
+
+impl Chosen<'_, '_> {
+    fn take(&mut self, fragment: Fragment, class: Cls) {
+        let (is_anchor, may_hold) = self.may_be(class);
+        if is_anchor {
+            self.fragments.push((u64::from(fragment.table) << 32) | u64::from(fragment.row));
+        }
+        let Some(table) = self.batch.table(fragment.table).filter(|_| may_hold) else { return };
+        for part in (0..table.shape().parts().len() as u32).flat_map(|run| self.batch.parts(fragment, run)) {
+            let class = self.batch.table(part.table).map_or(Cls::ANY, |table| table.shape().class());
+            self.take(*part, class);
+        }
+    }
+
+    fn may_be(&mut self, class: Cls) -> (bool, bool) {
+        if let Some((_, is_anchor, may_hold)) = self.classes.iter().find(|(known, ..)| *known == class) {
+            return (*is_anchor, *may_hold);
+        }
+        let entries = &self.anchors.entries;
+        let found = (entries.iter().any(|anchor| class.is_a(anchor.class)), entries.iter().any(|anchor| class.may_contain(anchor.class)));
+        self.classes.push((class, found.0, found.1));
+        found
+    }
+}

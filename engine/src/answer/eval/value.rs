@@ -1,0 +1,171 @@
+//! Values of rows and how they compare: magnitudes, temporal keys, texts, three-valued.
+
+use super::node::{Node, View};
+use crate::answer::query::{CompareOp, Literal};
+use crate::document::Leaf;
+use crate::rm::class::{Attr, Cls};
+use crate::rm::number;
+use crate::rm::time::{Temporal, TemporalKind};
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+/// What an expression gives for one row.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value<'a> {
+    /// NULL: missing, unbound, not alive.
+    Null,
+    /// A boolean.
+    Boolean(bool),
+    /// A number.
+    Number(f64),
+    /// A text.
+    Text(Cow<'a, str>),
+    /// The text of a stored date, time, date-time or duration.
+    Temporal(TemporalKind, Cow<'a, str>),
+    /// A whole DV_DATE, DV_TIME, DV_DATE_TIME or DV_DURATION: comparable with temporal values, a duration with its seconds too.
+    TemporalObject(TemporalKind, &'a str),
+    /// A DV_TEXT: comparable for equality only, by its value.
+    TextObject(&'a str),
+    /// Text of a URL parameter.
+    Untyped(&'a str),
+    /// Any other object.
+    Object,
+}
+
+impl<'b> View<'b> {
+    /// The value of a node.
+    pub fn value(self, node: Node) -> Value<'b> {
+        if node.is_none() {
+            return Value::Null;
+        }
+        match self.leaf(node) {
+            Some(Leaf::Number(number)) => Value::Number(number),
+            Some(Leaf::Boolean(flag)) => Value::Boolean(flag),
+            Some(Leaf::Text(text)) => match self.holder(node) {
+                Some((class, Attr::VALUE)) => TemporalKind::of(class).map_or(Value::Text(text.into()), |kind| Value::Temporal(kind, text.into())),
+                _ => Value::Text(text.into()),
+            },
+            None => self.object_value(node),
+        }
+    }
+
+    fn object_value(self, node: Node) -> Value<'b> {
+        let class = self.class(node);
+        let number = |attr| self.number_at(node, attr).map_or(Value::Object, Value::Number);
+        match class {
+            Cls::DV_QUANTITY | Cls::DV_COUNT => number(Attr::MAGNITUDE),
+            Cls::DV_ORDINAL | Cls::DV_SCALE => number(Attr::VALUE),
+            Cls::DV_PROPORTION => match (self.number_at(node, Attr::NUMERATOR), self.number_at(node, Attr::DENOMINATOR)) {
+                (Some(n), Some(d)) if d != 0.0 => Value::Number(n / d),
+                _ => Value::Object,
+            },
+            _ if class.is_a(Cls::DV_TEXT) => self.text_at(node, Attr::VALUE).map_or(Value::Object, Value::TextObject),
+            _ => match (TemporalKind::of(class), self.text_at(node, Attr::VALUE)) {
+                (Some(kind), Some(text)) => Value::TemporalObject(kind, text),
+                _ => Value::Object,
+            },
+        }
+    }
+}
+
+impl<'a> Value<'a> {
+    /// The value of a literal.
+    pub fn of_literal(literal: &'a Literal) -> Value<'a> {
+        match literal {
+            Literal::Null => Value::Null,
+            Literal::Boolean(flag) => Value::Boolean(*flag),
+            Literal::Number(text) => number::parse(text).map_or(Value::Null, Value::Number),
+            Literal::Text(text) => Value::Text(text.as_str().into()),
+            Literal::Untyped(text) => Value::Untyped(text),
+        }
+    }
+
+    /// The text, for LIKE and string functions: a date as it is written, never a number.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Value::Text(text) | Value::Temporal(_, text) => Some(text),
+            Value::TextObject(text) | Value::TemporalObject(_, text) | Value::Untyped(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The temporal key: of a stored value by its kind, of a text by what it meets, else by its content.
+    fn key(&self, other: &Value<'_>) -> Option<Temporal> {
+        match (self, other) {
+            (Value::Temporal(kind, text), _) => Temporal::parse(*kind, text),
+            (Value::TemporalObject(kind, text), _) => Temporal::parse(*kind, text),
+            (_, Value::Temporal(kind, _) | Value::TemporalObject(kind, _)) => {
+                let text = self.as_text()?;
+                Temporal::parse(*kind, text).or_else(|| Temporal::classify(text))
+            }
+            _ => None,
+        }
+    }
+
+    /// The number, for arithmetic: a whole duration is its seconds.
+    pub fn as_number(&self) -> Option<f64> {
+        match self {
+            Value::Number(number) => Some(*number),
+            Value::Untyped(text) => number::parse(text),
+            Value::TemporalObject(TemporalKind::Duration, text) => Temporal::parse(TemporalKind::Duration, text).map(Temporal::magnitude),
+            _ => None,
+        }
+    }
+}
+
+/// Compares two values; `None` is unknown.
+pub(super) fn compare(left: &Value<'_>, op: CompareOp, right: &Value<'_>) -> Option<bool> {
+    let equality = matches!(op, CompareOp::Eq | CompareOp::Ne);
+    match (left, right) {
+        (Value::Null | Value::Object, _) | (_, Value::Null | Value::Object) => None,
+        (Value::TextObject(a), b) if equality => compare(&Value::Text((*a).into()), op, b),
+        (a, Value::TextObject(b)) if equality => compare(a, op, &Value::Text((*b).into())),
+        (Value::TextObject(_), _) | (_, Value::TextObject(_)) => None,
+        (Value::Untyped(text), other) => compare(&typed(text, other), op, other),
+        (other, Value::Untyped(text)) => compare(other, op, &typed(text, other)),
+        (Value::Number(a), Value::Number(b)) => a.partial_cmp(b).map(|o| holds(op, o)),
+        (Value::Boolean(a), Value::Boolean(b)) if equality => Some(holds(op, a.cmp(b))),
+        (Value::TemporalObject(TemporalKind::Duration, _), Value::Number(b)) => left.as_number()?.partial_cmp(b).map(|o| holds(op, o)),
+        (Value::Number(a), Value::TemporalObject(TemporalKind::Duration, _)) => a.partial_cmp(&right.as_number()?).map(|o| holds(op, o)),
+        (Value::Text(a), Value::Text(b)) => Some(holds(op, a.as_ref().cmp(b.as_ref()))),
+        _ => compare_temporal(left, op, right),
+    }
+}
+
+/// Temporal values by their keys. Where a text is none of the same axis: as strings, if the other side is a text too;
+/// unknown, if it is a whole object.
+fn compare_temporal(left: &Value<'_>, op: CompareOp, right: &Value<'_>) -> Option<bool> {
+    let (a, b) = (left.as_text()?, right.as_text()?);
+    let (x, y) = (left.key(right), right.key(left));
+    match (x, y) {
+        (Some(x), Some(y)) if x.axis() == y.axis() => match op {
+            CompareOp::Eq => x.same(y),
+            CompareOp::Ne => x.same(y).map(|same| !same),
+            _ => x.floor_order(y).map(|order| holds(op, order)),
+        },
+        (Some(_), Some(_)) => None,
+        _ if matches!(left, Value::TemporalObject(..)) || matches!(right, Value::TemporalObject(..)) => None,
+        _ => Some(holds(op, a.cmp(b))),
+    }
+}
+
+/// A URL parameter's text as the type of what it meets.
+fn typed<'a>(text: &'a str, other: &Value<'_>) -> Value<'a> {
+    match other {
+        Value::Number(_) => number::parse(text.trim()).map_or(Value::Null, Value::Number),
+        Value::Boolean(_) => text.trim().parse().map_or(Value::Null, Value::Boolean),
+        _ => Value::Text(text.into()),
+    }
+}
+
+/// True when an order satisfies an operator.
+pub(super) fn holds(op: CompareOp, order: Ordering) -> bool {
+    match op {
+        CompareOp::Eq => order.is_eq(),
+        CompareOp::Ne => order.is_ne(),
+        CompareOp::Lt => order.is_lt(),
+        CompareOp::Le => order.is_le(),
+        CompareOp::Gt => order.is_gt(),
+        CompareOp::Ge => order.is_ge(),
+    }
+}

@@ -1,0 +1,16 @@
+//! Answers: checked query → plan → rows.
+
+mod eval;
+mod facts;
+mod plan;
+pub mod query;
+mod result;
+pub mod scan;
+mod table;
+mod trie;
+
+pub use eval::{Budget, Found, QueryError, Run, Touched, TouchedShape, way};
+pub use plan::{MAX_PATHS, Plan, plan};
+pub use result::{Cell, ResultColumn, ResultSet, Row};
+pub use table::CsvOptions;
+pub use trie::{Mode, Trie, TrieNode};

@@ -1,0 +1,73 @@
+//! "Did you mean": the nearest known words.
+
+use crate::{case, order};
+
+/// How many are told of several.
+const MOST: usize = 5;
+
+/// The candidate with the fewest typing mistakes (letters added, dropped, changed or swapped), if they are few for its length.
+pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let word = letters(word);
+    let most = (word.len() / 3).max(1);
+    let near = candidates.map(|c| (distance(&word, &letters(c)), c)).filter(|(d, c)| *d <= most && *d < c.chars().count());
+    near.min_by_key(|(d, _)| *d).map(|(_, c)| c)
+}
+
+/// Up to five candidates with few typing mistakes or the same beginning, the nearest first.
+pub fn near<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let given = letters(word);
+    let most = (given.len() / 3).max(2);
+    let has_front = |c: &str| !word.is_empty() && (c.starts_with(word) || word.starts_with(c));
+    let found = candidates.map(|c| (distance(&given, &letters(c)), c)).filter(|(d, c)| *d <= most || has_front(c));
+    order::distinct(found).into_iter().take(MOST).map(|(_, c)| c).collect()
+}
+
+fn letters(word: &str) -> Vec<char> {
+    word.chars().map(case::lower_letter).take(64).collect()
+}
+
+/// The optimal string alignment distance.
+fn distance(a: &[char], b: &[char]) -> usize {
+    let mut before: Vec<usize> = Vec::new();
+    let mut above: Vec<usize> = (0..=b.len()).collect();
+    let mut last_a = None;
+    for (i, x) in a.iter().enumerate() {
+        let mut row = Vec::with_capacity(above.len());
+        row.push(i + 1);
+        let mut last_b = None;
+        for (j, y) in b.iter().enumerate() {
+            let at = |r: &[usize], k: usize| r.get(k).copied().unwrap_or(usize::MAX - 1);
+            let mut best = (at(&above, j) + usize::from(x != y)).min(at(&above, j + 1) + 1).min(at(&row, j) + 1);
+            if last_a == Some(y) && last_b == Some(x) && j > 0 {
+                best = best.min(at(&before, j - 1) + 1);
+            }
+            row.push(best);
+            last_b = Some(y);
+        }
+        before = std::mem::replace(&mut above, row);
+        last_a = Some(x);
+    }
+    above.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_word_is_found_and_a_far_one_is_not() {
+        let words = ["data", "state", "protocol", "name"];
+        assert_eq!(nearest("dta", words.into_iter()), Some("data"));
+        assert_eq!(nearest("sttae", words.into_iter()), Some("state"));
+        assert_eq!(nearest("xyz", words.into_iter()), None);
+    }
+
+    #[test]
+    fn the_nearest_of_several_comes_first() {
+        let ids = ["systolic", "diastolic", "comment", "time"];
+        assert_eq!(near("sistolic", ids.into_iter()), ["systolic", "diastolic"]);
+        assert_eq!(near("tim", ids.into_iter()), ["time"]);
+        assert!(near("xyz", ids.into_iter()).is_empty());
+        assert_eq!(distance(&letters("kitten"), &letters("sitting")), 3);
+    }
+}
