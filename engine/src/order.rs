@@ -166,6 +166,27 @@ pub(crate) fn by_upper_half(marks: &mut Vec<u64>) {
     }
 }
 
+/// The number at a place of those in ascending order: byte by byte from the highest, those are kept that share one with it.
+pub(crate) fn nth(mut numbers: Vec<i64>, mut place: usize) -> Option<i64> {
+    for shift in (0..64).step_by(8).rev() {
+        let byte = |number: i64| usize::from(((number ^ i64::MIN) >> shift) as u8);
+        let mut counts = [0; 256];
+        for number in &numbers {
+            counts.get_mut(byte(*number)).into_iter().for_each(|count| *count += 1);
+        }
+        let mut before = |count: &usize| {
+            let is_before = *count <= place;
+            place -= if is_before { *count } else { 0 };
+            is_before
+        };
+        let shared = counts.iter().take_while(|count| before(count)).count();
+        if counts.get(shared) != Some(&numbers.len()) {
+            numbers.retain(|number| byte(*number) == shared);
+        }
+    }
+    numbers.first().copied()
+}
+
 /// Puts one after the other among those before it.
 fn sort_few(marks: &mut [u64]) {
     for end in 1..=marks.len() {
@@ -243,6 +264,16 @@ mod tests {
             assert_eq!((ours.get(&key), ours.contains_key(&key), ours.len()), (theirs.get(&key), theirs.contains_key(&key), theirs.len()));
         }
         assert!(ours.iter().eq(&theirs) && ours.keys().eq(theirs.keys()) && ours.values().eq(theirs.values()));
+    }
+
+    #[test]
+    fn the_number_at_a_place_is_found() {
+        let mut numbers: Vec<i64> = (0..500_i64).map(|i| (i * 104_729 % 331 - 165) << (i % 56)).chain([i64::MIN, i64::MAX, 0, 0]).collect();
+        let found: Vec<Option<i64>> = (0..numbers.len()).map(|place| nth(numbers.clone(), place)).collect();
+        numbers.sort_unstable();
+        assert_eq!(found, numbers.iter().copied().map(Some).collect::<Vec<_>>());
+        assert_eq!(nth(numbers, 504), None);
+        assert_eq!(nth(Vec::new(), 0), None);
     }
 
     #[test]

@@ -680,26 +680,30 @@ impl Parser<'_> {
         self.unexpected()
     }
 
-    /// Tells what stands here and what should; silent where the lexer has spoken already.
     fn unexpected<T>(&mut self) -> Parsed<T> {
+        self.tell_unexpected();
+        Err(Failed)
+    }
+
+    /// Tells what stands here and what should; silent where the lexer has spoken already.
+    fn tell_unexpected(&mut self) {
         let Token { kind, span } = self.token();
         self.note_end();
         if kind == TokenKind::Invalid || self.diagnostics.len() >= DIAGNOSTICS_LIMIT {
-            return Err(Failed);
+            return;
         }
         let found = if kind == TokenKind::End { "the end of the query".to_owned() } else { format!("`{}`", shorten(self.slice(span))) };
         let message = format!("expected {}, found {found}", list(&self.expected));
         let before = self.position.checked_sub(1).and_then(|i| self.tokens.get(i)).map(|t| t.kind);
         let clause = CLAUSES.get(self.clause).filter(|_| self.position > 0).map(|c| c.0);
         let word = self.slice(span).to_ascii_lowercase();
-        let words = self.expected.iter().map(|e| e.trim_matches('`')).filter(|e| e.len() > 2);
-        let near = if kind == TokenKind::Identifier { nearest(&word, words) } else { None };
+        let mut words = self.expected.iter().map(|e| e.trim_matches('`')).filter(|e| e.len() > 2);
+        let near = if kind == TokenKind::Identifier { nearest(&word, &mut words) } else { None };
         let help = match near {
             Some(near) => Some(format!("did you mean `{near}`?")),
             None => hint(&Place { word: &word, kind, before, clause, expected: &self.expected }).map(str::to_owned),
         };
         self.diagnostics.push(Diagnostic { help, ..Diagnostic::error("AQL0101", span, message) });
-        Err(Failed)
     }
 
     fn skip_to_clause(&mut self) {

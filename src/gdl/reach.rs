@@ -5,7 +5,7 @@ use super::expr::ast::{Expr, Operator, Variable};
 use super::guide::{Condition, Guide};
 use super::value::Value;
 use crate::order;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// Why the conditions of a list can never all be true: the one that cannot, and in words how so.
 pub(crate) type Reason<'g> = (&'g Condition, String);
@@ -14,13 +14,13 @@ pub(crate) type Reason<'g> = (&'g Condition, String);
 pub(crate) struct Reach<'g> {
     /// Variables that something binds or sets; all others are always null.
     known: &'g HashSet<&'g str>,
-    /// The rules that run before, and whether they can fire.
-    earlier: HashMap<&'g str, bool>,
+    /// The rules that run before and can fire.
+    earlier: HashSet<&'g str>,
 }
 
 impl<'g> Reach<'g> {
     pub fn new(known: &'g HashSet<&'g str>) -> Reach<'g> {
-        Reach { known, earlier: HashMap::new() }
+        Reach { known, earlier: HashSet::new() }
     }
 
     /// The rules that can never fire, by their place in the guide, with the reason.
@@ -30,8 +30,9 @@ impl<'g> Reach<'g> {
         let mut found = Vec::new();
         for (i, rule) in order.into_iter().filter_map(|i| Some((i, guide.rules.get(i)?))) {
             let reason = self.never(&rule.when);
-            let can_fire = self.earlier.get(rule.id.as_str()).copied().unwrap_or_default() || reason.is_none();
-            self.earlier.insert(&rule.id, can_fire);
+            if reason.is_none() {
+                self.earlier.insert(&rule.id);
+            }
             found.extend(reason.map(|reason| (i, reason)));
         }
         found
@@ -73,7 +74,7 @@ impl<'g> Reach<'g> {
                 _ => true,
             },
             Expr::Binary(_, a, b) => !self.is_null(a) && !self.is_null(b),
-            Expr::Fired(rule) => !wanted || self.earlier.get(rule.code.as_str()).copied().unwrap_or_default(),
+            Expr::Fired(rule) => !wanted || self.earlier.contains(rule.code.as_str()),
             Expr::Any(_, a) | Expr::ForAll(a) => !wanted || self.can(a, true),
             other => !self.is_null(other),
         }

@@ -174,16 +174,16 @@ impl Given {
 
 /// What a guide knows of its variables.
 struct Known<'g> {
-    units: HashSet<(&'g str, &'g str)>,
+    units: Vec<(&'g str, &'g str)>,
     /// The codes that the rules compare with or set.
-    codes: HashSet<(&'g str, &'g str)>,
+    codes: Vec<(&'g str, &'g str)>,
     /// The codes that the bindings allow.
-    allowed: HashSet<(&'g str, String)>,
+    allowed: Vec<(&'g str, String)>,
 }
 
 impl<'g> Known<'g> {
     fn of(guide: &'g CompiledGuide) -> Known<'g> {
-        let mut known = Known { units: HashSet::new(), codes: HashSet::new(), allowed: HashSet::new() };
+        let mut known = Known { units: Vec::new(), codes: Vec::new(), allowed: Vec::new() };
         for element in guide.guide().bindings.iter().flat_map(|b| &b.elements) {
             known.units.extend(element.units.iter().map(|unit| (element.id.as_str(), unit.as_str())));
             let codes = element.allowed_values.iter().filter_map(|v| literal(v).code().map(|c| c.code.to_string()));
@@ -201,14 +201,14 @@ impl<'g> Known<'g> {
     fn pair(&mut self, variable: &'g Variable, _: Operator, value: &'g Value) {
         let code = variable.code.as_str();
         match (value, variable.attribute.as_deref()) {
-            (Value::Quantity(q), _) => drop(self.units.insert((code, &q.unit))),
-            (Value::Text(text), Some("unit" | "units")) => drop(self.units.insert((code, text))),
+            (Value::Quantity(q), _) => self.units.push((code, &q.unit)),
+            (Value::Text(text), Some("unit" | "units")) => self.units.push((code, text)),
             (value, _) => self.codes.extend(value.code().map(|c| (code, &*c.code))),
         }
     }
 
     /// False when something is known of the variable, and this is not among it.
-    fn fits<T: AsRef<str>>(set: &HashSet<(&str, T)>, variable: &str, value: &str) -> bool {
+    fn fits<T: AsRef<str>>(set: &[(&str, T)], variable: &str, value: &str) -> bool {
         let mut known = set.iter().filter(|(v, _)| *v == variable).peekable();
         known.peek().is_none() || known.any(|(_, v)| v.as_ref() == value)
     }

@@ -13,12 +13,11 @@ use super::stored_query::detail;
 use super::time::iso;
 use crate::aql::query::{ColumnValue, Condition, Expr, Function, Literal, Query, Window};
 use crate::aql::{self, Budget, CheckOptions, Found, Parameter, Parameters, Plan, QueryError, ResultSet, Run};
-use crate::document::Batch;
+use crate::document::{Batch, digest_of_text};
 use crate::rm::class::{Attr, Cls};
 use crate::store::repository::{Definition, Repository};
 use crate::store::scan::Scan;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
 /// Says, where the body cannot, that there are rows behind the page.
@@ -311,10 +310,9 @@ impl<R: Repository> Service<R> {
 }
 
 fn digest(text: &str) -> String {
-    Sha256::digest(text).iter().take(16).fold(String::new(), |mut out, byte| {
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
+    let mut digits = digest_of_text(text);
+    digits.truncate(32);
+    digits
 }
 
 /// A query that can run.

@@ -17,7 +17,6 @@ use super::owner::Owner;
 use crate::rm::json::{self, elements, members, quote_into};
 use crate::store::repository::{ItemTag, Repository, TagList};
 use serde_json::{Value, json};
-use std::collections::HashSet;
 
 /// Most tags of a target.
 const MOST: usize = 1_000;
@@ -200,14 +199,15 @@ fn checked(target: String, tags: Vec<ItemTag>) -> Result<TagList, Failure> {
     if tags.len() > MOST || bytes > BYTES {
         return Err(Failure::bad(format!("a target has at most {MOST} tags of {BYTES} bytes together")));
     }
-    let mut known = HashSet::new();
-    for tag in &tags {
+    for (place, tag) in tags.iter().enumerate() {
         match &tag.path {
             _ if tag.key.trim().is_empty() => return Err(Failure::bad("a tag needs a key")),
             Some(path) if !path.starts_with('/') => {
                 return Err(Failure::bad(format!("the target_path of the tag `{}` does not start at root: expected `/…`", tag.key)));
             }
-            path if !known.insert((&tag.key, path)) => return Err(Failure::bad(format!("the tag `{}` is given twice for one target_path", tag.key))),
+            path if tags.iter().take(place).any(|before| (&before.key, &before.path) == (&tag.key, path)) => {
+                return Err(Failure::bad(format!("the tag `{}` is given twice for one target_path", tag.key)));
+            }
             _ => {}
         }
     }

@@ -48,10 +48,12 @@ pub(crate) fn check_form(commit: &Commit) -> Result<(), StoreError> {
 
 /// Checks that each version follows the latest one of its object, and each first version opens an object.
 pub(crate) fn check_chain(versions: &[Version], head: &dyn Fn(&str) -> Option<Head>) -> Result<(), StoreError> {
-    let mut heads: HashMap<&str, Head> = HashMap::new();
-    for version in versions {
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for (place, version) in versions.iter().enumerate() {
         let object = version.object_id.as_str();
-        let latest = heads.get(object).cloned().or_else(|| head(object));
+        let before = places.insert(object, place).and_then(|before| versions.get(before));
+        let of_commit = before.map(|v| Head { ehr_id: v.ehr_id.clone(), version_uid: v.version_uid.clone() });
+        let latest = of_commit.or_else(|| head(object));
         match (&latest, &version.preceding) {
             (None, None) => {}
             (Some(latest), _) if latest.ehr_id != version.ehr_id => {
@@ -60,7 +62,6 @@ pub(crate) fn check_chain(versions: &[Version], head: &dyn Fn(&str) -> Option<He
             (Some(latest), Some(preceding)) if latest.version_uid == *preceding => {}
             _ => return Err(StoreError::Stale { latest: latest.map(|l| l.version_uid).unwrap_or_default() }),
         }
-        heads.insert(object, Head { ehr_id: version.ehr_id.clone(), version_uid: version.version_uid.clone() });
     }
     Ok(())
 }

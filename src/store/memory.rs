@@ -14,7 +14,7 @@ use crate::order;
 use crate::rm::class::Attr;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::future::{Ready, ready};
 use std::hash::BuildHasher;
 
@@ -460,8 +460,8 @@ impl State {
         self.tags.retain(|target, _| {
             !objects.iter().any(|o| target.strip_prefix(o.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with("::")))
         });
-        let gone: HashSet<u32> = objects.iter().flat_map(|object| self.versions(ehr_id, object)).collect();
-        self.rebuild(&|document| !gone.contains(&document));
+        let gone = order::distinct(objects.iter().flat_map(|object| self.versions(ehr_id, object)));
+        self.rebuild(&|document| gone.binary_search(&document).is_err());
     }
 
     /// Makes the standing batch anew of the versions that are kept, so that nothing of a removed one stays in its columns.

@@ -11,7 +11,6 @@ use crate::document::ObjectKind;
 use crate::pattern::Pattern;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::id::is_archetype_id;
-use std::collections::HashMap;
 
 /// The most different paths that a query may have.
 pub const MAX_PATHS: usize = 256;
@@ -29,7 +28,7 @@ pub struct Plan {
     pub(super) single: bool,
     /// Archetypes match by equality only.
     pub(super) exact: bool,
-    pub(super) regexes: HashMap<String, Pattern>,
+    pub(super) regexes: Vec<(String, Pattern)>,
     pub(super) facts: Facts,
     scan: Scan,
 }
@@ -166,7 +165,7 @@ fn exists_paths(condition: &Condition) -> Vec<&IdentifiedPath> {
     }
 }
 
-fn regexes(query: &Query) -> Result<HashMap<String, Pattern>, Vec<Diagnostic>> {
+fn regexes(query: &Query) -> Result<Vec<(String, Pattern)>, Vec<Diagnostic>> {
     let mut patterns = Vec::new();
     each_class(&query.from, &mut |expr| patterns.extend(expr.predicate.iter().flat_map(patterns_of)));
     let paths = query.paths.iter().chain(query.condition.iter().flat_map(exists_paths));

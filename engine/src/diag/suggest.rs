@@ -6,7 +6,7 @@ use crate::{case, order};
 const MOST: usize = 5;
 
 /// The candidate with the fewest typing mistakes (letters added, dropped, changed or swapped), if they are few for its length.
-pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, candidates: &mut dyn Iterator<Item = &'a str>) -> Option<&'a str> {
     let word = letters(word);
     let most = (word.len() / 3).max(1);
     let near = candidates.map(|c| (distance(&word, &letters(c)), c)).filter(|(d, c)| *d <= most && *d < c.chars().count());
@@ -14,7 +14,7 @@ pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
 }
 
 /// Up to five candidates with few typing mistakes or the same beginning, the nearest first.
-pub fn near<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+pub fn near<'a>(word: &str, candidates: &mut dyn Iterator<Item = &'a str>) -> Vec<&'a str> {
     let given = letters(word);
     let most = (given.len() / 3).max(2);
     let has_front = |c: &str| !word.is_empty() && (c.starts_with(word) || word.starts_with(c));
@@ -57,17 +57,17 @@ mod tests {
     #[test]
     fn the_nearest_word_is_found_and_a_far_one_is_not() {
         let words = ["data", "state", "protocol", "name"];
-        assert_eq!(nearest("dta", words.into_iter()), Some("data"));
-        assert_eq!(nearest("sttae", words.into_iter()), Some("state"));
-        assert_eq!(nearest("xyz", words.into_iter()), None);
+        assert_eq!(nearest("dta", &mut words.into_iter()), Some("data"));
+        assert_eq!(nearest("sttae", &mut words.into_iter()), Some("state"));
+        assert_eq!(nearest("xyz", &mut words.into_iter()), None);
     }
 
     #[test]
     fn the_nearest_of_several_comes_first() {
         let ids = ["systolic", "diastolic", "comment", "time"];
-        assert_eq!(near("sistolic", ids.into_iter()), ["systolic", "diastolic"]);
-        assert_eq!(near("tim", ids.into_iter()), ["time"]);
-        assert!(near("xyz", ids.into_iter()).is_empty());
+        assert_eq!(near("sistolic", &mut ids.into_iter()), ["systolic", "diastolic"]);
+        assert_eq!(near("tim", &mut ids.into_iter()), ["time"]);
+        assert!(near("xyz", &mut ids.into_iter()).is_empty());
         assert_eq!(distance(&letters("kitten"), &letters("sitting")), 3);
     }
 }

@@ -92,7 +92,7 @@ impl Checker<'_> {
         if let Some(class) = Cls::parse_any_case(&name.text).filter(|c| !c.is_primitive()) {
             return Some(class);
         }
-        let help = did_you_mean(&name.text, Cls::all().filter(|c| !c.is_primitive()).map(Cls::name), || {
+        let help = did_you_mean(&name.text, &mut Cls::all().filter(|c| !c.is_primitive()).map(Cls::name), || {
             "FROM names classes such as EHR, COMPOSITION, OBSERVATION, CLUSTER, ELEMENT".to_owned()
         });
         self.error("AQL0201", name.span(), format!("`{}` is not a class of the Reference Model", name.text), help)

@@ -78,7 +78,7 @@ impl Checker<'_> {
             return self.error("AQL0202", name.span(), message, "an alias stands in ORDER BY only; write the column's path");
         }
         let names: Vec<String> = self.variables.iter().filter_map(|v| v.name.clone()).collect();
-        let help = did_you_mean(&name.text, names.iter().map(String::as_str), || match names.as_slice() {
+        let help = did_you_mean(&name.text, &mut names.iter().map(String::as_str), || match names.as_slice() {
             [] => "give a class in FROM a variable: `COMPOSITION c`".to_owned(),
             names => format!("FROM declares {}", names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")),
         });
@@ -110,7 +110,7 @@ impl Checker<'_> {
             return None;
         }
         let known = classes.attributes();
-        let help = did_you_mean(&name.text, known.iter().map(|a| a.name()), || {
+        let help = did_you_mean(&name.text, &mut known.iter().map(|a| a.name()), || {
             let names: Vec<&str> = known.iter().take(24).map(|a| a.name()).collect();
             match names.as_slice() {
                 [] => format!("{} has no attributes", classes.describe()),

@@ -35,7 +35,7 @@ impl Checker<'_> {
             if self.is_full() {
                 return None;
             }
-            let help = did_you_mean(&name.text, SIGNATURES.iter().map(|s| s.name), || {
+            let help = did_you_mean(&name.text, &mut SIGNATURES.iter().map(|s| s.name), || {
                 format!("the functions are {}", SIGNATURES.iter().map(|s| s.name).collect::<Vec<_>>().join(", "))
             });
             return self.error("AQL0205", name.span(), format!("`{}` is not a function of AQL", name.text), help);

@@ -110,7 +110,7 @@ impl<'r> Reader<'r, '_> {
             return;
         }
         let names: Vec<&str> = suffix::of(class).map(|s| s.name).filter(|n| !n.is_empty()).collect();
-        let near: Vec<String> = near(name, names.iter().copied()).into_iter().map(|n| format!("{}|{n}", self.path)).collect();
+        let near: Vec<String> = near(name, &mut names.iter().copied()).into_iter().map(|n| format!("{}|{n}", self.path)).collect();
         let near: Vec<&str> = if near.is_empty() { names.clone() } else { near.iter().map(String::as_str).collect() };
         let key = if name.is_empty() { self.path.clone() } else { format!("{}|{name}", self.path) };
         let message = match name {

@@ -123,7 +123,7 @@ impl Reader<'_, '_> {
                 break;
             }
             let Some(known) = KEYS.iter().find(|known| known.name == key.strip_prefix('_').unwrap_or(key)) else {
-                let near = near(key, KEYS.iter().map(|known| known.name));
+                let near = near(key, &mut KEYS.iter().map(|known| known.name));
                 self.refuse("FLT0103", &format!("ctx/{key}"), format!("`{}` is not a key of `ctx`", shown(key)), &near);
                 continue;
             };

@@ -208,7 +208,7 @@ impl<'r> Reader<'r, '_> {
         }
         let attributes: Vec<String> = class.attrs().iter().map(|d| suffix::segment(d.attr, d.card.is_list())).collect();
         let ids = web.children.iter().map(|c| c.id.as_str());
-        let found: Vec<String> = near(segment, ids.chain(attributes.iter().map(String::as_str))).into_iter().map(str::to_owned).collect();
+        let found: Vec<String> = near(segment, &mut ids.chain(attributes.iter().map(String::as_str))).into_iter().map(str::to_owned).collect();
         let mut near: Vec<String> = found.iter().map(|f| format!("{}/{f}", self.path)).collect();
         if let [elsewhere] = places(&self.web.tree, segment).as_slice() {
             near.push(elsewhere.clone());
@@ -413,7 +413,7 @@ impl<'r> Reader<'r, '_> {
             None => {
                 let names: Vec<String> = suffix::of(class).map(|s| format!("|{}", s.name)).collect();
                 let attributes: Vec<String> = class.attrs().iter().map(|d| suffix::segment(d.attr, d.card.is_list())).collect();
-                let near = near(segment, names.iter().chain(&attributes).map(String::as_str));
+                let near = near(segment, &mut names.iter().chain(&attributes).map(String::as_str));
                 let key = format!("{}/{segment}", self.path);
                 self.refuse("FLT0101", &key, format!("`{}` is not an attribute of {class}", shown(segment)), &near);
             }

@@ -3,6 +3,7 @@
 use super::block::{Block, NO_RANK};
 use super::output::best_of;
 use crate::answer::query::{ColumnValue, Expr, OrderBy, Query};
+use crate::order;
 
 /// Holds blocks back until all are known, then leaves out the rows that so many others of the same kind come before in
 /// ORDER BY that the window does not reach them.
@@ -74,6 +75,7 @@ impl<'b> First<'b> {
             }
             start = end;
         }
-        if own.len() > self.wanted { *own.select_nth_unstable(self.wanted - 1).1 } else { i64::MAX }
+        let worst = if own.len() > self.wanted { order::nth(own, self.wanted - 1) } else { None };
+        worst.unwrap_or(i64::MAX)
     }
 }

@@ -31,7 +31,7 @@ impl<'b> Tester<'_, 'b> {
                 self.any(node, path, &mut |left| self.any(node, other, &mut |right| compare(left, *op, right) == Some(true)))
             }
             Predicate::Regex(path, pattern) => {
-                let Some(regex) = self.plan.regexes.get(pattern) else { return false };
+                let Some((_, regex)) = self.plan.regexes.iter().find(|(source, _)| source == pattern) else { return false };
                 self.any(node, path, &mut |left| left.as_text().is_some_and(|text| regex.matches(text)))
             }
         }
