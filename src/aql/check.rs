@@ -315,7 +315,7 @@ fn spelled<'n, I: Iterator<Item = (usize, &'n str)>>(name: &str, items: impl Fn(
 }
 
 /// `did you mean `x`?`, or the other help.
-fn did_you_mean<'n>(word: &str, candidates: &mut dyn Iterator<Item = &'n str>, otherwise: impl FnOnce() -> String) -> String {
+fn did_you_mean(word: &str, candidates: &mut dyn Iterator<Item = &str>, otherwise: impl FnOnce() -> String) -> String {
     match nearest(word, candidates) {
         Some(near) => format!("did you mean `{near}`?"),
         None => otherwise(),
