@@ -128,6 +128,15 @@ impl<V, const N: usize> From<[(String, V); N]> for ByText<V> {
     }
 }
 
+impl<V> IntoIterator for ByText<V> {
+    type Item = (String, V);
+    type IntoIter = std::vec::IntoIter<(String, V)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 impl<'a, V> IntoIterator for &'a ByText<V> {
     type Item = (&'a String, &'a V);
     type IntoIter = std::iter::Map<std::slice::Iter<'a, (String, V)>, fn(&'a (String, V)) -> (&'a String, &'a V)>;

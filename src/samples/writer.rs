@@ -1,10 +1,10 @@
 //! Makes the document of a sample composition, attributes in canonical order; names come from the templates.
 
 use super::facts::{Analyte, Body, DAY_EVENT, Decimal, Element, Event, Facts, LABORATORY, Moment, Observation, Panel, Problem, Value};
+use crate::order::ByText;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::tree::{Kind, NodeId, Tree};
 use crate::template::Template;
-use std::collections::HashMap;
 
 /// The languages of the samples, with the territory that goes with each.
 pub(super) const LANGUAGES: [(&str, &str); 4] = [("en", "GB"), ("de", "DE"), ("es", "ES"), ("sv", "SE")];
@@ -16,17 +16,18 @@ const PROBLEM: &str = "openEHR-EHR-EVALUATION.problem_diagnosis.v1";
 
 /// The texts of the templates in one language by archetype and code.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names(HashMap<String, HashMap<String, String>>);
+pub(super) struct Names(ByText<ByText<String>>);
 
 impl Names {
     pub(super) fn of(templates: &[Template], language: &str) -> Names {
-        let mut names: HashMap<String, HashMap<String, String>> = HashMap::new();
+        let mut names: ByText<ByText<String>> = ByText::new();
         for (template, root) in templates.iter().flat_map(|template| template.roots.iter().map(move |root| (template, root))) {
-            let own = names.entry(root.archetype_id.clone()).or_default();
+            let mut own = names.remove(&root.archetype_id).unwrap_or_default();
             // What a language does not say is said in that of the template.
             for language in [template.language.as_str(), language] {
                 own.extend(root.terms.get(language).into_iter().flatten().map(|(code, term)| (code.clone(), term.text.clone())));
             }
+            names.insert(root.archetype_id.clone(), own);
         }
         Names(names)
     }

@@ -11,10 +11,10 @@ use super::route::{Found, Operation};
 use super::simplified::Shown;
 use super::{Config, Moment, Request, Response};
 use crate::document::ObjectKind;
+use crate::order::ByText;
 use crate::rm::tree::NodeRef;
 use serde_json::json;
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 
 /// A request with its operation.
@@ -41,7 +41,7 @@ pub(crate) struct Call<'a> {
     pub demographic: bool,
     params: Vec<String>,
     /// Templates that were asked for.
-    pub templates: RefCell<HashMap<String, Option<Rc<Compiled>>>>,
+    pub templates: RefCell<ByText<Option<Rc<Compiled>>>>,
     moment: RefCell<&'a mut dyn Moment>,
 }
 

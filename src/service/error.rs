@@ -4,9 +4,9 @@ use super::dialect::Dialect;
 use super::negotiate::{Format, wanted_format};
 use super::{Request, Response};
 use crate::diag::{Diagnostic, Finding, LineIndex, Severity};
+use crate::order::ByText;
 use crate::store::repository::StoreError;
 use serde_json::{Map, Value, json};
-use std::collections::HashMap;
 
 /// Why a request is refused.
 #[derive(Clone, PartialEq, Debug)]
@@ -68,7 +68,7 @@ impl Failure {
     }
 
     /// The same, where each problem also names a key of a simplified format.
-    pub fn with_keys(self, keys: &HashMap<String, String>) -> Failure {
+    pub fn with_keys(self, keys: &ByText<String>) -> Failure {
         Failure { errors: self.errors.into_iter().map(|error| with_key(error, Some(keys))).collect(), ..self }
     }
 
@@ -164,7 +164,7 @@ fn is_of_key(finding: &Finding) -> bool {
 }
 
 /// An error with `_key`: what it says of a path, or its path where that is a key itself.
-fn with_key(mut error: Value, keys: Option<&HashMap<String, String>>) -> Value {
+fn with_key(mut error: Value, keys: Option<&ByText<String>>) -> Value {
     let path = error.get("_path").and_then(Value::as_str).map(str::to_owned);
     let key = path.and_then(|path| keys.map_or(Some(path.clone()), |keys| keys.get(&path).cloned()));
     if let (Some(key), Some(members)) = (key, error.as_object_mut()) {

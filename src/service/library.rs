@@ -5,6 +5,7 @@ use super::call::Call;
 use super::error::Failure;
 use super::ids::select_version;
 use crate::gdl::{self, CompiledGuide};
+use crate::order::ByText;
 use crate::store::repository::{Definition, DefinitionKind, Grounds, Repository};
 use crate::template::{Template, WebTemplate};
 use std::cell::{OnceCell, RefCell};
@@ -17,7 +18,7 @@ pub(crate) struct Library {
     templates: RefCell<HashMap<Key, Rc<Compiled>>>,
     guides: RefCell<HashMap<Key, Rc<CompiledGuide>>>,
     /// By name: the latest version of a template, and on what grounds it was that when it was last asked for.
-    latest: RefCell<HashMap<String, (Grounds, Rc<Compiled>)>>,
+    latest: RefCell<ByText<(Grounds, Rc<Compiled>)>>,
 }
 
 type Key = (String, String, String);
@@ -52,7 +53,7 @@ impl Library {
     /// Forgets everything.
     pub fn clear(&self) {
         self.templates.borrow_mut().clear();
-        self.latest.borrow_mut().clear();
+        self.latest.take();
         self.guides.borrow_mut().clear();
     }
 

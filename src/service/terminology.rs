@@ -21,8 +21,8 @@ use super::http::{decode, encode_value};
 use crate::aql::ast::Query;
 use crate::aql::{Terminology, TerminologyAnswer, TerminologyCall, TerminologyError, terminology_calls};
 use crate::gdl::{Subsumption, Subsumptions};
+use crate::order::ByText;
 use crate::store::repository::Repository;
-use std::collections::HashMap;
 use std::pin::Pin;
 
 /// How many different questions one query may ask.
@@ -294,7 +294,7 @@ impl<R: Repository> Service<R> {
 
     /// The codes of a stored value set, with those that it imports: stored ones, or of the server.
     async fn expanded(&self, set: ValueSet) -> Result<Result<Vec<Coding>, TerminologyError>, Failure> {
-        let mut loaded: HashMap<String, Loaded> = HashMap::new();
+        let mut loaded: ByText<Loaded> = ByText::new();
         let mut open: Vec<String> = set.imports().map(str::to_owned).collect();
         while let Some(url) = open.pop() {
             if loaded.contains_key(&url) {
@@ -369,7 +369,7 @@ enum Loaded {
 }
 
 /// The codes of a value set whose imports are loaded; sets that import each other end at the depth.
-fn codes_of(set: &ValueSet, loaded: &HashMap<String, Loaded>, depth: usize) -> Vec<Coding> {
+fn codes_of(set: &ValueSet, loaded: &ByText<Loaded>, depth: usize) -> Vec<Coding> {
     set.codes(&|url| match loaded.get(url) {
         Some(Loaded::Codes(codes)) => codes.clone(),
         Some(Loaded::Definition(inner)) if depth > 0 => codes_of(inner, loaded, depth - 1),

@@ -21,8 +21,8 @@ pub use write::Maker;
 use super::tree::Template;
 use super::web::WebTemplate;
 use crate::diag::Finding;
+use crate::order::ByText;
 use crate::rm::tree::{NodeRef, Tree};
-use std::collections::HashMap;
 
 /// Findings that are collected; what is wrong beyond them is not told.
 const MAX_FINDINGS: usize = 100;
@@ -56,7 +56,7 @@ pub fn write(document: NodeRef<'_>, shape: Shape, template: &Template, web: &Web
 }
 
 /// The keys of places of a document, given by paths as findings have them: `/content[0]/data/items[at0004]`.
-pub(crate) fn keys<'p>(document: NodeRef<'_>, web: &WebTemplate, paths: impl Iterator<Item = &'p str>) -> HashMap<String, String> {
+pub(crate) fn keys<'p>(document: NodeRef<'_>, web: &WebTemplate, paths: impl Iterator<Item = &'p str>) -> ByText<String> {
     keys::keys(document, web, paths)
 }
 

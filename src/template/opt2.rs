@@ -15,7 +15,6 @@ use crate::order::{self, ByText};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::number::Spelled;
 use crate::rm::time::TemporalKind;
-use std::collections::HashMap;
 
 impl Template {
     /// Reads an operational template of ADL 2 as XML: root `template`, `operational_template` or `archetype`, with an id and
@@ -117,7 +116,7 @@ fn terms(terminology: Xml<'_>) -> ByText<ByText<Term>> {
 }
 
 /// The codes of each value set.
-fn value_sets(terminology: Xml<'_>) -> HashMap<String, Vec<String>> {
+fn value_sets(terminology: Xml<'_>) -> ByText<Vec<String>> {
     let sets = terminology.all("value_sets").filter_map(|set| {
         let id = set.attribute("id").or_else(|| set.text_along(&["id"]))?;
         Some((id.to_owned(), set.all("members").map(|m| m.text().to_owned()).collect()))
@@ -127,7 +126,7 @@ fn value_sets(terminology: Xml<'_>) -> HashMap<String, Vec<String>> {
 
 struct Reader<'d> {
     root: Xml<'d>,
-    sets: HashMap<String, Vec<String>>,
+    sets: ByText<Vec<String>>,
     roots: Vec<ArchetypeRoot>,
     /// The first thing that the tree cannot say.
     unknown: Option<Diagnostic>,

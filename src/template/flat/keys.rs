@@ -2,13 +2,14 @@
 
 use super::Maker;
 use super::write::Writer;
+use crate::order::ByText;
 use crate::rm::class::Attr;
 use crate::rm::tree::NodeRef;
 use crate::template::web::{WebNode, WebTemplate};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 /// The keys of places, given by paths as findings have them: `/content[0]/data/items[at0004]`.
-pub(super) fn keys<'p>(document: NodeRef<'_>, web: &WebTemplate, paths: impl Iterator<Item = &'p str>) -> HashMap<String, String> {
+pub(super) fn keys<'p>(document: NodeRef<'_>, web: &WebTemplate, paths: impl Iterator<Item = &'p str>) -> ByText<String> {
     let nothing = HashSet::new();
     let writer = Writer::of(document, web, Maker::Better, &nothing);
     paths.filter_map(|path| Some((path.to_owned(), key(document, web, &writer, path)?))).collect()
