@@ -87,11 +87,11 @@ fn page(options: &Options, compositions: &str, measured: &mut Measured) -> Resul
 const NATIVE: bool = false;
 const IN_WASM: bool = true;
 
-/// Runs a program of the benchmark, in wasm as the worker ships, with the vector instructions that every host of aqlite has; gives the lines that
+/// Runs a program of the benchmark, in wasm as the npm package is compiled, with the vector instructions that every host of aqlite has; gives the lines that
 /// say something measured.
 fn program(in_wasm: bool, name: &str, args: &[impl AsRef<str>], corpus: &str) -> Result<Vec<String>, String> {
-    let place: &[&str] = if in_wasm { &["--profile", "worker", "--target", WASI] } else { &["--release"] };
-    let mut bench = cargo(&[&["run", "--quiet", "--package", "aqlite-bench", "--bin", name], place, &["--"]].concat());
+    let place: &[&str] = if in_wasm { &["--target", WASI] } else { &[] };
+    let mut bench = cargo(&[&["run", "--quiet", "--release", "--package", "aqlite-bench", "--bin", name], place, &["--"]].concat());
     bench.args(args.iter().map(AsRef::as_ref)).env("AQLITE_CORPUS", corpus);
     if in_wasm {
         bench.env("CARGO_TARGET_WASM32_WASIP1_RUNNER", "node --no-warnings tests/wasm/wasi.mjs");
