@@ -5,7 +5,7 @@ mod flag;
 mod table;
 
 pub use derived::Container;
-pub use flag::Flag;
+pub use flag::{Bits, Flag};
 pub use table::{Lane, Table};
 
 use super::column::{Dictionary, Leaf, Words, push};

@@ -12,7 +12,7 @@ mod rule;
 mod shape;
 mod superset;
 
-pub use batch::{Batch, Container, Doc, DocRow, DocState, EhrRow, Flag, Fragment, Lane, ObjectKind, Table};
+pub use batch::{Batch, Bits, Container, Doc, DocRow, DocState, EhrRow, Flag, Fragment, Lane, ObjectKind, Table};
 pub use column::{Column, Dictionary, Leaf, Number, Words};
 pub use pack::{Packed, pack};
 pub use rule::{Known, NothingKnown};

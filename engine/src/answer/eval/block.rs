@@ -6,7 +6,7 @@ use super::condition::Judge;
 use super::node::Node;
 use crate::answer::facts::{Cells, Filled};
 use crate::answer::query::CompareOp;
-use crate::document::{Batch, Column, Fragment, ItemKind, Lane, Table};
+use crate::document::{Batch, Bits, Column, Fragment, ItemKind, Lane, Table};
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use std::borrow::Cow;
@@ -40,7 +40,7 @@ pub(super) enum Picked<'b> {
 
 /// Rows, a bit each.
 pub(super) struct Marked {
-    words: Vec<u64>,
+    bits: Bits,
     count: usize,
     /// The rows, once many were asked for.
     rows: OnceCell<Vec<u32>>,
@@ -52,8 +52,7 @@ impl Marked {
     fn rows(&self) -> &[u32] {
         self.rows.get_or_init(|| {
             let mut rows = Vec::with_capacity(self.count);
-            for (start, word) in (0..).step_by(64).zip(&self.words) {
-                let mut left = *word;
+            for (_, start, mut left) in self.bits.words(0) {
                 while left != 0 {
                     rows.push(start + left.trailing_zeros());
                     left &= left - 1;
@@ -71,10 +70,10 @@ impl Marked {
         }
         self.asked.set(self.asked.get() + 1);
         let mut before = i;
-        for (start, word) in (0..).step_by(64).zip(&self.words) {
+        for (_, start, word) in self.bits.words(0) {
             let count = word.count_ones() as usize;
             if before < count {
-                let left = (0..before).fold(*word, |left, _| left & (left - 1));
+                let left = (0..before).fold(word, |left, _| left & (left - 1));
                 return Some(start + left.trailing_zeros());
             }
             before -= count;
@@ -152,29 +151,21 @@ impl<'b> Picked<'b> {
     }
 
     /// The rows, a bit each.
-    pub fn bits(&self) -> Cow<'_, [u64]> {
-        let (bit, last) = (|row: u32| 1 << (row % 64), self.len().checked_sub(1).and_then(|last| self.get(last)));
-        let mut words = vec![0; last.map_or(0, |last| last as usize / 64 + 1)];
+    pub fn bits(&self) -> Cow<'_, Bits> {
         match self {
-            Picked::Marked(marked) => return Cow::Borrowed(&marked.words),
+            Picked::Marked(marked) => Cow::Borrowed(&marked.bits),
             Picked::But(range, hidden) => {
-                for (start, word) in (0..).step_by(64).zip(&mut words) {
-                    let from = u64::MAX.checked_shl(range.start.saturating_sub(start)).unwrap_or(0);
-                    *word = from & u64::MAX.checked_shr((start + 64).saturating_sub(range.end)).unwrap_or(0);
-                }
-                hidden.iter().for_each(|row| words.get_mut(*row as usize / 64).into_iter().for_each(|word| *word &= !bit(*row)));
+                let mut bits = Bits::of_range(range);
+                hidden.iter().for_each(|row| bits.clear(*row));
+                Cow::Owned(bits)
             }
-            Picked::These(rows) => {
-                rows.iter().for_each(|row| words.get_mut(*row as usize / 64).into_iter().for_each(|word| *word |= bit(*row)));
-            }
+            Picked::These(rows) => Cow::Owned(Bits::of_rows(rows)),
         }
-        Cow::Owned(words)
     }
 
     /// The rows with a bit.
-    pub fn marked(words: Vec<u64>) -> Picked<'b> {
-        let count = words.iter().filter(|word| **word != 0).map(|word| word.count_ones() as usize).sum();
-        Picked::Marked(Rc::new(Marked { words, count, rows: OnceCell::new(), asked: Cell::new(0) }))
+    pub fn marked(bits: Bits) -> Picked<'b> {
+        Picked::Marked(Rc::new(Marked { count: bits.count(), bits, rows: OnceCell::new(), asked: Cell::new(0) }))
     }
 
     /// How many there are.
@@ -189,6 +180,12 @@ impl<'b> Picked<'b> {
     /// True when there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// From the first row to the last, of rows in order.
+    pub fn span(&self) -> Range<u32> {
+        let ends = self.get(0).zip(self.len().checked_sub(1).and_then(|last| self.get(last)));
+        ends.map_or(0..0, |(first, last)| first..last + 1)
     }
 
     /// The row with a number.
@@ -240,17 +237,18 @@ impl<'b> Picked<'b> {
     pub fn of<'c>(&self, Numbers { values, lane }: Numbers<'c>) -> Cow<'c, [f64]> {
         // Parts that were collected do not always stand in the order of their table.
         let in_order = !matches!(self, Picked::These(rows) if !rows.is_sorted_by(|a, b| a < b));
-        if in_order && self.len() == values.len() {
-            return Cow::Borrowed(values);
+        let span = if in_order { self.span() } else { 0..0 };
+        let among = part_of(values, &(lane.at(span.start)..lane.at(span.end)));
+        if self.len() == among.len() {
+            return Cow::Borrowed(among);
         }
         match (self, lane.flag()) {
-            (Picked::But(range, []), None) => Cow::Borrowed(part_of(values, range)),
             (Picked::But(..), None) => {
                 let mut own = Vec::with_capacity(self.len());
                 self.stretches(|stretch| own.extend_from_slice(part_of(values, &stretch)));
                 Cow::Owned(own)
             }
-            (_, Some(flag)) if in_order && self.len() >= values.len() / 16 => Cow::Owned(flag.pick(&self.bits(), values)),
+            (_, Some(flag)) if self.len() >= among.len() / 16 && in_order => Cow::Owned(flag.pick(&self.bits(), values)),
             _ => Cow::Owned(self.rows().iter().filter_map(|row| values.get(lane.at(*row) as usize)).copied().collect()),
         }
     }

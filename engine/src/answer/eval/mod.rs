@@ -50,11 +50,13 @@ pub struct Budget {
     pub plain: bool,
     /// Where any first rows are enough, so many documents at least are looked at before it is asked whether there are enough.
     pub slice: u32,
+    /// Where all rows are wanted, so many documents at most are looked at together: what is made of them stays near the processor.
+    pub part: u32,
 }
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { rows: 1_000_000, bytes: 64 << 20, plain: false, slice: 256 }
+        Budget { rows: 1_000_000, bytes: 64 << 20, plain: false, slice: 256, part: 1 << 17 }
     }
 }
 
@@ -120,10 +122,12 @@ impl<'p> Run<'p> {
                 Some(anchors) if self.output.missing(self.plan).is_some() && self.plan.scan().ehrs.is_none() => {
                     self.by_slices(batch, &anchors, &last_ehr)
                 }
-                Some(anchors) => match self.by_template(batch, &anchors, None) {
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(failure) => self.fail(failure),
-                },
+                Some(anchors) => {
+                    let most = if self.plan.scan().ehrs.is_some() { all.end } else { self.budget.part }.max(1);
+                    let mut starts = all.clone().step_by(most as usize);
+                    let done = starts.try_for_each(|start| self.by_template(batch, &anchors, start..all.end.min(start.saturating_add(most))));
+                    done.map_or_else(|failure| self.fail(failure), ControlFlow::Continue)
+                }
                 None if self.plan.single => self.each_document(batch, all, &last_ehr),
                 None => self.each_ehr(batch, &last_ehr),
             };
@@ -156,7 +160,7 @@ impl<'p> Run<'p> {
         }
     }
 
-    fn by_template(&mut self, batch: &Batch, anchors: &Anchors<'_>, slice: Option<Range<u32>>) -> Result<(), QueryError> {
+    fn by_template(&mut self, batch: &Batch, anchors: &Anchors<'_>, slice: Range<u32>) -> Result<(), QueryError> {
         let (plan, now, budget, stopped) = (self.plan, self.now, self.budget, self.stopped);
         ByTemplate { plan, anchors, batch, now, budget, stopped, slice }.run(&mut self.output)
     }
@@ -170,7 +174,7 @@ impl<'p> Run<'p> {
         while slice.end < all && !self.is_full() {
             slice = slice.end..slice.end.saturating_add(self.next_slice(slice.end)).min(all);
             let before = self.output.end();
-            match self.by_template(batch, anchors, Some(slice.clone())) {
+            match self.by_template(batch, anchors, slice.clone()) {
                 Ok(()) => {}
                 Err(QueryError::Stopped) => return self.fail(QueryError::Stopped),
                 // Of more rows than may be held few may be wanted.

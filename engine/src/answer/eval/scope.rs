@@ -12,33 +12,25 @@ use std::ops::Range;
 
 /// The fragments that take part.
 pub(super) enum Scope<'b> {
-    /// All of the documents for which a flag stands, of all or of those with some numbers.
-    Flagged(Cow<'b, [bool]>, Option<Range<u32>>),
+    /// All of the documents for which a flag stands, of those with some numbers.
+    Flagged(Cow<'b, [bool]>, Range<u32>),
     /// These: the numbers of table and row of each, table by table.
     Chosen(Vec<u64>),
 }
 
 impl<'b> Scope<'b> {
-    /// The scope of a plan, of all documents or of those with some numbers; `passes` says whether one takes part, where more than its
-    /// being alive decides.
-    pub fn of(
-        plan: &Plan,
-        anchors: &Anchors<'_>,
-        batch: &'b Batch,
-        slice: Option<Range<u32>>,
-        passes: Option<&mut dyn FnMut(&Doc) -> bool>,
-    ) -> Scope<'b> {
+    /// The scope of a plan, of the documents with some numbers; `passes` says whether one takes part, where more than its being alive
+    /// decides.
+    pub fn of(plan: &Plan, anchors: &Anchors<'_>, batch: &'b Batch, slice: Range<u32>, passes: Option<&mut dyn FnMut(&Doc) -> bool>) -> Scope<'b> {
         let Some(documents) = Scope::documents(plan, batch) else {
-            let is_in = |number: u32| slice.as_ref().is_none_or(|slice| slice.contains(&number));
-            let flagged = (0..).zip(batch.docs()).zip(batch.live());
+            let (docs, live) = (part_of(batch.docs(), &slice), part_of(batch.live(), &slice));
             if let Some(ehrs) = plan.scan().ehrs_in(batch) {
                 let mut passes = passes;
-                let mut named =
-                    |doc: &Doc| is_current(doc) && ehrs.binary_search(&doc.ehr).is_ok() && passes.as_mut().is_none_or(|passes| passes(doc));
-                return Scope::Flagged(flagged.map(|((i, doc), _)| is_in(i) && named(doc)).collect(), slice);
+                let named = |doc: &Doc| is_current(doc) && ehrs.binary_search(&doc.ehr).is_ok() && passes.as_mut().is_none_or(|passes| passes(doc));
+                return Scope::Flagged(docs.iter().map(named).collect(), slice);
             }
-            let filtered = |passes: &mut dyn FnMut(&Doc) -> bool| flagged.map(|((i, doc), live)| *live && is_in(i) && passes(doc)).collect();
-            let flags = passes.map_or(Cow::Borrowed(batch.live()), |passes| Cow::Owned(filtered(passes)));
+            let filtered = |passes: &mut dyn FnMut(&Doc) -> bool| docs.iter().zip(live).map(|(doc, live)| *live && passes(doc)).collect();
+            let flags = passes.map_or(Cow::Borrowed(live), |passes| Cow::Owned(filtered(passes)));
             return Scope::Flagged(flags, slice);
         };
         let mut passes = passes;
@@ -58,18 +50,15 @@ impl<'b> Scope<'b> {
         Some(batch.ehr_number(ehr).map_or(&[], |number| batch.docs_of(number)))
     }
 
-    /// The rows of a table that take part, in the order of their documents, of those in a range.
-    pub fn rows<'t>(&self, number: u32, table: &'t Table, range: Range<u32>) -> Picked<'t> {
-        let range = match self {
-            Scope::Flagged(_, Some(slice)) => rows_of(slice, table.docs(), range),
-            _ => range,
-        };
+    /// The rows of a table that take part, in the order of their documents.
+    pub fn rows<'t>(&self, number: u32, table: &'t Table) -> Picked<'t> {
         match self {
-            Scope::Flagged(Cow::Borrowed(_), _) => Picked::but(range, table.hidden()),
-            Scope::Flagged(flags, _) => {
-                let docs = table.docs().get(range.start as usize..range.end as usize).unwrap_or_default();
-                let flagged = |(row, doc): (u32, &u32)| (flags.get(*doc as usize) == Some(&true)).then_some(row);
-                Picked::These(range.zip(docs).filter_map(flagged).collect())
+            Scope::Flagged(Cow::Borrowed(_), slice) => Picked::but(rows_of(slice, table.docs()), table.hidden()),
+            Scope::Flagged(flags, slice) => {
+                let rows = rows_of(slice, table.docs());
+                let flagged = |doc: u32| flags.get((doc - slice.start) as usize) == Some(&true);
+                let docs = part_of(table.docs(), &rows);
+                Picked::These(rows.zip(docs).filter_map(|(row, doc)| flagged(*doc).then_some(row)).collect())
             }
             Scope::Chosen(fragments) => {
                 let from = fragments.partition_point(|f| table_of(*f) < number);
@@ -81,21 +70,24 @@ impl<'b> Scope<'b> {
 
     /// Leaves the documents that are named only.
     pub fn narrow(&mut self, documents: impl Iterator<Item = u32>) {
-        if let Scope::Flagged(flags, _) = self {
+        if let Scope::Flagged(flags, slice) = self {
             let mut left = vec![false; flags.len()];
             for document in documents {
-                left.get_mut(document as usize).into_iter().for_each(|flag| *flag = true);
+                left.get_mut((document - slice.start) as usize).into_iter().for_each(|flag| *flag = true);
             }
             *flags = Cow::Owned(left);
         }
     }
 }
 
-/// The rows of a range whose documents are in a slice.
-fn rows_of(slice: &Range<u32>, docs: &[u32], range: Range<u32>) -> Range<u32> {
-    let own = docs.get(range.start as usize..range.end as usize).unwrap_or_default();
-    let at = |document: u32| range.start + own.partition_point(|other| *other < document) as u32;
+/// The rows whose documents are in a slice.
+fn rows_of(slice: &Range<u32>, docs: &[u32]) -> Range<u32> {
+    let at = |document: u32| docs.partition_point(|other| *other < document) as u32;
     at(slice.start)..at(slice.end)
+}
+
+fn part_of<'t, T>(values: &'t [T], range: &Range<u32>) -> &'t [T] {
+    values.get(range.start as usize..range.end as usize).unwrap_or_default()
 }
 
 /// The number of the table of a chosen fragment.

@@ -10,7 +10,7 @@ use super::templates::ByTemplate;
 use crate::answer::facts::{Case, Expansion, MOST_CASES, OverRun, Survey};
 use crate::answer::query::{ClassExpr, Predicate};
 use crate::answer::trie::Trie;
-use crate::document::{Fragment, Table};
+use crate::document::{Bits, Fragment, Table};
 use crate::order;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -57,7 +57,7 @@ pub(super) fn each_case<'b>(
     if first.asked.is_empty() {
         return visit(first, rows);
     }
-    let mut left = Left::of(&rows, table);
+    let mut left = Left::of(&rows);
     let own = left.take(table, &first);
     visit(first, if own.len() == rows.len() { rows } else { own })?;
     let mut count = 1;
@@ -72,23 +72,24 @@ pub(super) fn each_case<'b>(
 
 /// The rows that are left to be sorted.
 enum Left {
-    /// Many: a bit each, and where the first word with one is.
-    Bits(Vec<u64>, usize),
+    /// Many: a bit each, and the number of the first word with one.
+    Bits(Bits, usize),
     Few(Vec<u32>),
 }
 
 impl Left {
-    fn of(rows: &Picked<'_>, table: &Table) -> Left {
-        let are_few = rows.len() < table.len() / 64;
+    fn of(rows: &Picked<'_>) -> Left {
+        let are_few = rows.len() < rows.span().len() / 64;
         if are_few { Left::Few(rows.rows().into_owned()) } else { Left::Bits(rows.bits().into_owned(), 0) }
     }
 
     fn first(&mut self) -> Option<u32> {
         match self {
             Left::Few(rows) => rows.first().copied(),
-            Left::Bits(words, start) => {
-                *start += words.get(*start..)?.iter().take_while(|word| **word == 0).count();
-                words.get(*start).map(|word| *start as u32 * 64 + word.trailing_zeros())
+            Left::Bits(bits, start) => {
+                let (at, row, word) = bits.words(*start).next()?;
+                *start = at;
+                Some(row + word.trailing_zeros())
             }
         }
     }
@@ -101,10 +102,10 @@ impl Left {
                 *rows = left;
                 Picked::These(own)
             }
-            Left::Bits(words, _) => {
-                let mut own = words.clone();
+            Left::Bits(bits, _) => {
+                let mut own = bits.clone();
                 case.asked.iter().for_each(|(flag, stands)| table.narrow(*flag, *stands, &mut own));
-                words.iter_mut().zip(&own).for_each(|(word, own)| *word &= !own);
+                bits.take(&own);
                 Picked::marked(own)
             }
         }
@@ -128,7 +129,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let mut found = Vec::with_capacity(survey.tables.len());
         for number in &survey.tables {
             let Some(table) = self.batch.table(*number) else { continue };
-            let rows = self.bound(anchor, (table, *number), scope.rows(*number, table, 0..table.len() as u32), done)?;
+            let rows = self.bound(anchor, (table, *number), scope.rows(*number, table), done)?;
             found.extend(rows.map(|rows| Sorted::of(table, *number, rows, &|row| self.case_of(anchor, *number, row))));
         }
         Ok(found)
@@ -197,7 +198,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let mut parts = Vec::new();
         let mut lengths = (0, 0);
         for (number, table) in (0..).zip(self.batch.tables()).filter(|(_, table)| table.origins().iter().any(|of| over.contains(of))) {
-            let rows = scope.rows(number, table, 0..table.len() as u32);
+            let rows = scope.rows(number, table);
             let sorted = Sorted::of(table, number, rows, &|row| self.expander(self.view()).of_part(trie, only, Fragment { table: number, row }));
             for (case, rows) in &sorted.cases {
                 let count = if case.rows()?.is_empty() { &mut lengths.1 } else { &mut lengths.0 };

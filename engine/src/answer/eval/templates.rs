@@ -41,8 +41,8 @@ pub(super) struct ByTemplate<'p, 'b> {
     pub now: &'p str,
     pub budget: Budget,
     pub stopped: &'p dyn Fn() -> bool,
-    /// Only the documents with these numbers, of a population.
-    pub slice: Option<Range<u32>>,
+    /// Of a population the documents with these numbers.
+    pub slice: Range<u32>,
 }
 
 /// Where the rows of an anchor go.
@@ -538,7 +538,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         {
             // All are of one EHR, which is asked once.
             let passes = documents.first().and_then(|document| self.batch.doc(*document)).is_some_and(passes);
-            return if passes { Scope::of(self.plan, self.anchors, self.batch, None, None) } else { Scope::Chosen(Vec::new()) };
+            return if passes { Scope::of(self.plan, self.anchors, self.batch, self.slice.clone(), None) } else { Scope::Chosen(Vec::new()) };
         }
         Scope::of(self.plan, self.anchors, self.batch, self.slice.clone(), if decides { Some(&mut passes) } else { None })
     }

@@ -1,6 +1,63 @@
 //! Flags: which fragments of a table have an item, a bit each.
 
 use crate::document::column::push;
+use std::ops::Range;
+
+/// Fragments of a table, a bit each: only as many words as the stretch between the first and the last needs.
+#[derive(Clone, Debug, Default)]
+pub struct Bits {
+    /// How many words stand before.
+    first: usize,
+    words: Vec<u64>,
+}
+
+impl Bits {
+    /// Those of a range.
+    pub fn of_range(range: &Range<u32>) -> Bits {
+        let first = range.start as usize / 64;
+        let mut words = vec![u64::MAX; (range.end as usize).div_ceil(64).saturating_sub(first)];
+        words.first_mut().into_iter().for_each(|word| *word &= u64::MAX << (range.start % 64));
+        words.last_mut().into_iter().for_each(|word| *word &= u64::MAX >> (range.end.wrapping_neg() % 64));
+        Bits { first, words }
+    }
+
+    /// Those of a list in any order.
+    pub fn of_rows(rows: &[u32]) -> Bits {
+        let (least, most) = rows.iter().fold((u32::MAX, 0), |(least, most), row| (least.min(*row), most.max(*row)));
+        if least > most {
+            return Bits::default();
+        }
+        let first = least as usize / 64;
+        let mut bits = Bits { first, words: vec![0; most as usize / 64 + 1 - first] };
+        rows.iter().for_each(|row| bits.word_of(*row).into_iter().for_each(|word| *word |= 1 << (row % 64)));
+        bits
+    }
+
+    /// Takes one away.
+    pub fn clear(&mut self, row: u32) {
+        self.word_of(row).into_iter().for_each(|word| *word &= !(1 << (row % 64)));
+    }
+
+    /// Takes those of a part of itself away.
+    pub fn take(&mut self, part: &Bits) {
+        self.words.iter_mut().zip(&part.words).for_each(|(word, part)| *word &= !part);
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.words.iter().filter(|word| **word != 0).map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// The words that are not empty, from one on, each with its number and the fragment of its lowest bit.
+    pub fn words(&self, from: usize) -> impl Iterator<Item = (usize, u32, u64)> {
+        let numbered = (from..).zip(self.words.get(from..).unwrap_or_default());
+        numbered.filter(|(_, word)| **word != 0).map(|(at, word)| (at, (self.first + at) as u32 * 64, *word))
+    }
+
+    fn word_of(&mut self, row: u32) -> Option<&mut u64> {
+        self.words.get_mut((row as usize / 64).checked_sub(self.first)?)
+    }
+}
 
 /// A bit for each fragment of a table, and how many stand before each 64 of them.
 #[derive(Clone, Debug, Default)]
@@ -39,11 +96,13 @@ impl Flag {
         self.before.get(row as usize / 64).map_or(self.count, |before| before + word.count_ones())
     }
 
-    /// Leaves of some bits, one a fragment, those of fragments for which it stands, or does not.
-    pub fn narrow(&self, stands: bool, bits: &mut [u64]) {
+    /// Leaves of some fragments those for which it stands, or does not.
+    pub fn narrow(&self, stands: bool, Bits { first, words }: &mut Bits) {
         let turned = if stands { 0 } else { u64::MAX };
-        let (known, beyond) = bits.split_at_mut(self.words.len().min(bits.len()));
-        known.iter_mut().zip(&self.words).for_each(|(bits, word)| *bits &= word ^ turned);
+        let own = self.words.get(*first..).unwrap_or_default();
+        let known = own.len().min(words.len());
+        let (known, beyond) = words.split_at_mut(known);
+        known.iter_mut().zip(own).for_each(|(bits, word)| *bits &= word ^ turned);
         beyond.iter_mut().for_each(|bits| *bits &= turned);
     }
 
@@ -51,12 +110,14 @@ impl Flag {
         self.words.get(at).copied().unwrap_or(0)
     }
 
-    /// Of values, one for each fragment that it stands for, those of the fragments with these bits, which all are among them.
-    pub fn pick(&self, bits: &[u64], values: &[f64]) -> Vec<f64> {
-        let mut picked = Vec::with_capacity(values.len());
-        let mut start = 0;
+    /// Of values, one for each fragment that it stands for, those of some fragments, which all are among them.
+    pub fn pick(&self, bits: &Bits, values: &[f64]) -> Vec<f64> {
+        let before = |word: usize| self.before.get(word).copied().unwrap_or(self.count);
+        let (mut start, end) = (before(bits.first), before(bits.first + bits.words.len()));
+        let mut picked = Vec::with_capacity((end - start) as usize);
         let mut take = |start: u32, end: u32| picked.extend_from_slice(values.get(start as usize..end as usize).unwrap_or_default());
-        for ((word, before), wanted) in self.words.iter().zip(&self.before).zip(bits) {
+        let own = self.words.iter().zip(&self.before).skip(bits.first);
+        for ((word, before), wanted) in own.zip(&bits.words) {
             let mut left_out = word & !wanted;
             while left_out != 0 {
                 let lower = (1 << left_out.trailing_zeros()) - 1;
@@ -66,7 +127,7 @@ impl Flag {
                 left_out &= left_out - 1;
             }
         }
-        take(start, self.before.get(bits.len()).copied().unwrap_or(self.count));
+        take(start, end);
         picked
     }
 
