@@ -86,7 +86,7 @@ pub fn run(query: &str, parameters: &Parameters, options: &QueryOptions<'_>, bat
     let plan = prepare(query, parameters, options).map_err(told)?;
     let go_on = || false;
     // Some queries in parts of a few documents, some in one.
-    let part = if query.len() % 2 == 0 { 3 } else { Budget::default().part };
+    let part = if query.len().is_multiple_of(2) { 3 } else { Budget::default().part };
     let mut run = Run::new(&plan, NOW, Budget { plain, rows: 20_000, slice: 2, part, ..Budget::default() }, &go_on);
     for batch in batches {
         if !run.push(batch) {

@@ -56,7 +56,7 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { rows: 1_000_000, bytes: 64 << 20, plain: false, slice: 256, part: 1 << 17 }
+        Budget { rows: 1_000_000, bytes: 64 << 20, plain: false, slice: 256, part: 1 << 18 }
     }
 }
 
