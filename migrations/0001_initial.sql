@@ -56,7 +56,7 @@ CREATE TABLE version (
   template TEXT,
   profile INTEGER NOT NULL REFERENCES profile (id),
   shapes TEXT NOT NULL,       -- ids of shapes as a JSON array
-  digest TEXT NOT NULL,       -- SHA-256 of the canonical JSON
+  digest TEXT NOT NULL,       -- SHA-256 of the document
   chunks INTEGER NOT NULL,    -- pieces of the document in `chunk`
   document TEXT NOT NULL,     -- packed ORIGINAL_VERSION
   UNIQUE (object, number)

@@ -17,24 +17,27 @@
 use super::Service;
 use super::auth::Subject;
 use super::call::Call;
-use super::commit::{Change, ChangeSet};
-use super::committal::{Audit, CREATION};
+use super::commit::ChangeSet;
 use super::content::{check_plain, malformed, read_text};
 use super::contribution::Sent;
 use super::controlled::{COMPOSITION, EHR_STATUS};
 use super::ehr::DEFAULT_STATUS;
 use super::error::Failure;
 use super::http::{Request, Response};
-use super::ids::{VersionUid, is_uuid};
+use super::ids::is_uuid;
 use super::negotiate::{Format, is_ndjson};
 use super::owner::Owner;
 use super::time::iso;
-use crate::document::digest_of_text;
+use crate::document::sha256;
 use crate::rm::class::Cls;
-use crate::rm::json::{self, members};
+use crate::rm::json::{self, Scanner, members_taking};
+use crate::rm::tree::Tree;
 use crate::store::repository::{Commit, Ehr, Repository, StoreError};
-use serde_json::{Value, json};
+use crate::store::statement::object;
+use serde_json::Value;
 use std::collections::HashMap;
+use std::fmt::Write;
+use std::rc::Rc;
 
 /// Most change sets of a transaction, and most bytes of their lines.
 const TOGETHER: usize = 250;
@@ -68,8 +71,8 @@ pub fn piece(request: &mut Request, now: i64) -> Option<usize> {
 pub(crate) struct Ready {
     /// What is written.
     pub commit: Commit,
-    /// What is answered when it is written.
-    pub answer: Value,
+    /// The uid of the version that is answered when it is written.
+    pub created: Option<String>,
     /// What stands there already under this uid must be the same to the letter; else the same number of versions.
     pub exact: bool,
 }
@@ -77,7 +80,8 @@ pub(crate) struct Ready {
 /// Lines on their way, and the answers to those before them.
 #[derive(Default)]
 pub(crate) struct Lines {
-    pending: Vec<(u64, Ready)>,
+    commits: Vec<Commit>,
+    sent: Vec<Sending>,
     bytes: usize,
     out: String,
 }
@@ -88,43 +92,43 @@ impl Lines {
         self.out
     }
 
-    /// Adds the answer to a line.
-    pub fn answer(&mut self, line: u64, status: u16, mut answer: Value) {
-        if let Some(members) = answer.as_object_mut() {
-            members.insert("line".into(), line.into());
-            members.insert("status".into(), status.into());
-        }
-        self.out.push_str(&answer.to_string());
-        self.out.push('\n');
+    /// Adds the answer to a line: an object as JSON, to which place and status come.
+    pub fn answer(&mut self, line: u64, status: u16, object: &str) {
+        let members = object.strip_suffix('}').unwrap_or_default();
+        let comma = if members.ends_with('{') { "" } else { "," };
+        let _ = writeln!(self.out, r#"{members}{comma}"line":{line},"status":{status}}}"#);
     }
 
     /// Adds the answer to a line that is wrong.
     pub fn refuse(&mut self, line: u64, failure: &Failure) {
-        self.answer(line, failure.status, failure.body());
+        self.answer(line, failure.status, &failure.body().to_string());
+    }
+
+    /// Adds the answer to a line that is written.
+    fn written(&mut self, sent: &Sending, status: u16, created: Option<&String>) {
+        let contribution = ("contribution", sent.uid.as_str());
+        let told = created.map_or_else(|| object(&[contribution]), |uid| object(&[("uid", uid), contribution]));
+        self.answer(sent.line, status, &told);
     }
 }
+
+/// The EHRs that lines have named.
+type Ehrs = HashMap<String, Rc<Ehr>>;
 
 /// What is remembered of a line while it is committed.
 struct Sending {
+    line: u64,
     ehr_id: String,
     uid: String,
     document: String,
-    answer: Value,
+    created: Option<String>,
     exact: bool,
 }
 
-impl Sending {
-    fn of(ready: &Ready) -> Sending {
-        let commit = &ready.commit;
-        let (ehr_id, uid, document) = (commit.ehr_id.clone(), commit.contribution_uid.clone(), commit.contribution.clone());
-        Sending { ehr_id, uid, document, answer: ready.answer.clone(), exact: ready.exact }
-    }
-}
-
 /// The uids of the versions that a CONTRIBUTION lists.
-fn uids(document: &str) -> Option<Vec<Value>> {
+fn uids(document: &str) -> Option<Vec<String>> {
     let value: Value = json::value(document).ok()?;
-    Some(value.get("versions")?.as_array()?.iter().filter_map(|v| v.pointer("/id/value").cloned()).collect())
+    Some(value.get("versions")?.as_array()?.iter().filter_map(|v| Some(v.pointer("/id/value")?.as_str()?.to_owned())).collect())
 }
 
 impl<R: Repository> Service<R> {
@@ -147,48 +151,57 @@ impl<R: Repository> Service<R> {
     }
 
     /// Takes a line in; commits when there are enough.
-    pub(crate) async fn add_line(&self, lines: &mut Lines, number: u64, ready: Ready, bytes: usize) {
-        lines.pending.push((number, ready));
+    pub(crate) async fn add_line(&self, lines: &mut Lines, line: u64, ready: Ready, bytes: usize) {
+        let Ready { commit, created, exact } = ready;
+        let (ehr_id, uid, document) = (commit.ehr_id.clone(), commit.contribution_uid.clone(), commit.contribution.clone());
+        lines.sent.push(Sending { line, ehr_id, uid, document, created, exact });
+        lines.commits.push(commit);
         lines.bytes += bytes;
-        if lines.pending.len() >= TOGETHER || lines.bytes >= BYTES {
+        if lines.commits.len() >= TOGETHER || lines.bytes >= BYTES {
             self.flush(lines).await;
         }
     }
 
     /// Commits what is pending and answers its lines.
     pub(crate) async fn flush(&self, lines: &mut Lines) {
-        let (numbers, ready): (Vec<u64>, Vec<Ready>) = std::mem::take(&mut lines.pending).into_iter().unzip();
-        lines.bytes = 0;
-        if ready.is_empty() {
+        if lines.commits.is_empty() {
             return;
         }
-        let sent: Vec<Sending> = ready.iter().map(Sending::of).collect();
-        let outcomes = self.repository.commit_all(ready.into_iter().map(|r| r.commit).collect()).await;
-        for ((number, sending), outcome) in numbers.into_iter().zip(sent).zip(outcomes) {
+        lines.bytes = 0;
+        let outcomes = self.repository.commit_all(std::mem::take(&mut lines.commits)).await;
+        for (sent, outcome) in std::mem::take(&mut lines.sent).into_iter().zip(outcomes) {
             match outcome {
-                Ok(()) => lines.answer(number, 201, sending.answer),
-                Err(error) => match self.written_before(&sending, &error).await {
-                    Some(before) => lines.answer(number, 200, before),
-                    None => lines.refuse(number, &Failure::of_store(error)),
+                Ok(()) => lines.written(&sent, 201, sent.created.as_ref()),
+                Err(error) => match self.written_before(&sent, &error).await {
+                    Some(before) => lines.written(&sent, 200, before.first()),
+                    None => lines.refuse(sent.line, &Failure::of_store(error)),
                 },
             }
         }
     }
 
-    /// What a line has made when it was sent before.
-    async fn written_before(&self, sent: &Sending, error: &StoreError) -> Option<Value> {
+    /// The versions that a line has made when it was sent before.
+    async fn written_before(&self, sent: &Sending, error: &StoreError) -> Option<Vec<String>> {
         if !matches!(error, StoreError::UidExists(_) | StoreError::EhrExists | StoreError::Stale { .. } | StoreError::DirectoryExists) {
             return None;
         }
         let stored = self.repository.contribution(&sent.ehr_id, &sent.uid).await.ok().flatten()?;
         let (before, now) = (uids(&stored)?, uids(&sent.document)?);
         let same = if sent.exact { stored == sent.document } else { before.len() == now.len() };
-        same.then(|| json!({ "uid": before.first(), "contribution": sent.uid }))
+        same.then_some(before)
     }
 
-    async fn bulk_line(&self, call: &Call<'_>, text: &str, uid: Option<String>, ehrs: &mut HashMap<String, Ehr>) -> Result<Ready, Failure> {
-        let (mut ehr_id, mut content) = (None, None);
-        for (key, value) in members(text).map_err(|problem| malformed("line", text, problem))? {
+    async fn bulk_line(&self, call: &Call<'_>, text: &str, uid: Option<String>, ehrs: &mut Ehrs) -> Result<Ready, Failure> {
+        let (mut ehr_id, mut content, mut composition) = (None, None, None);
+        // A sound composition is read as it is met; what is wrong with another is told when all of the line is known.
+        let mut take = |key: &str, scan: &mut Scanner<'_>| {
+            if key == "composition" && composition.is_none() {
+                composition = json::read_next(scan, Cls::COMPOSITION);
+                return composition.is_some();
+            }
+            false
+        };
+        for (key, value) in members_taking(text, &mut take).map_err(|problem| malformed("line", text, problem))? {
             match &*key {
                 "ehr_id" => ehr_id = json::text(value).filter(|id| is_uuid(id)).map(|id| id.to_ascii_lowercase()),
                 "composition" | "contribution" | "ehr_status" if content.is_none() => content = Some((key, value)),
@@ -205,7 +218,10 @@ impl<R: Repository> Service<R> {
         let object = uid.as_ref().map_or_else(|| call.new_uuid(), |uid| uuid_of(uid));
         let mut set = match &*kind {
             "ehr_status" => self.bulk_ehr(call, &ehr_id, object, value)?,
-            "composition" => self.bulk_composition(call, &ehr_id, object, value).await?,
+            "composition" => {
+                let tree = composition.map_or_else(|| read_text(value, Format::Json, Cls::COMPOSITION, COMPOSITION.name), Ok)?;
+                self.bulk_composition(call, &ehr_id, object, tree).await?
+            }
             _ => {
                 let owner = self.bulk_owner(ehr_id, ehrs).await?;
                 self.change_set(call, &owner, Sent::read(value, Format::Json)?).await?
@@ -215,39 +231,33 @@ impl<R: Repository> Service<R> {
         let created = set.changes.first().map(|change| change.uid.to_string());
         let (commit, _) = self.ready(call, set).await?;
         if let Some(ehr) = &commit.new_ehr {
-            ehrs.insert(ehr.ehr_id.clone(), ehr.clone());
+            ehrs.insert(ehr.ehr_id.clone(), Rc::new(ehr.clone()));
         }
-        let answer = json!({ "uid": created, "contribution": commit.contribution_uid });
-        Ok(Ready { commit, answer, exact: false })
+        Ok(Ready { commit, created, exact: false })
     }
 
     fn bulk_ehr(&self, call: &Call<'_>, ehr_id: &str, object_id: String, value: &str) -> Result<ChangeSet, Failure> {
         let text = if value == "null" { DEFAULT_STATUS } else { value };
         let status = check_plain(call, read_text(text, Format::Json, Cls::EHR_STATUS, EHR_STATUS.name)?, EHR_STATUS.name)?;
-        let uid = VersionUid { object_id, system_id: self.config.system_id.clone(), number: 1 };
-        let audit = Audit::of_headers(call.request, CREATION)?;
-        let change = Change { kind: EHR_STATUS.kind, uid, preceding: None, audit, content: Some(status), extra: None, tags: Vec::new() };
+        let change = self.first_version(call, EHR_STATUS.kind, object_id, status)?;
         Ok(ChangeSet { creates_ehr: true, ..ChangeSet::of(ehr_id, change) })
     }
 
     /// The EHR is not asked for: the database refuses the commit where there is none, or where it allows no modification.
-    async fn bulk_composition(&self, call: &Call<'_>, ehr_id: &str, object_id: String, value: &str) -> Result<ChangeSet, Failure> {
-        let content = self.check_composition(call, read_text(value, Format::Json, Cls::COMPOSITION, COMPOSITION.name)?).await?;
-        let uid = VersionUid { object_id, system_id: self.config.system_id.clone(), number: 1 };
-        let audit = Audit::of_headers(call.request, CREATION)?;
-        let change = Change { kind: COMPOSITION.kind, uid, preceding: None, audit, content: Some(content), extra: None, tags: Vec::new() };
-        let template = change.content.as_ref().and_then(|content| content.template_id.as_deref());
-        let grounds = template.and_then(|id| self.library.latest(id)).map(|(grounds, _)| grounds);
+    async fn bulk_composition(&self, call: &Call<'_>, ehr_id: &str, object_id: String, tree: Tree) -> Result<ChangeSet, Failure> {
+        let content = self.check_composition(call, tree).await?;
+        let grounds = content.template_id.as_deref().and_then(|id| self.library.latest(id)).map(|(grounds, _)| grounds);
+        let change = self.first_version(call, COMPOSITION.kind, object_id, content)?;
         Ok(ChangeSet { grounds, ..ChangeSet::of(ehr_id, change) })
     }
 
     /// The EHR of a line, which may be made by a line before it.
-    async fn bulk_owner(&self, ehr_id: String, ehrs: &mut HashMap<String, Ehr>) -> Result<Owner, Failure> {
+    async fn bulk_owner(&self, ehr_id: String, ehrs: &mut Ehrs) -> Result<Owner, Failure> {
         if let Some(known) = ehrs.get(&ehr_id) {
-            return Ok(Owner::Ehr(known.clone()));
+            return Ok(Owner::Ehr(Ehr::clone(known)));
         }
         let ehr = self.ehr_with_id(&ehr_id).await?;
-        ehrs.insert(ehr_id, ehr.clone());
+        ehrs.insert(ehr_id, Rc::new(ehr.clone()));
         Ok(Owner::Ehr(ehr))
     }
 }
@@ -264,7 +274,7 @@ pub(crate) fn numbered<'a>(call: &Call<'a>) -> Result<impl Iterator<Item = (u64,
 
 /// A UUID that follows from a text.
 fn uuid_of(text: &str) -> String {
-    let digest = digest_of_text(text);
-    let bytes = u128::from_str_radix(digest.get(..32).unwrap_or_default(), 16).unwrap_or_default().to_be_bytes();
+    let digest = sha256(text);
+    let bytes = digest.first_chunk().copied().unwrap_or_default();
     uuid::Builder::from_custom_bytes(bytes).into_uuid().to_string()
 }

@@ -3,18 +3,19 @@
 use super::Service;
 use super::auth::{Act, Need, Reach, Resource, Subject, refused};
 use super::call::Call;
-use super::committal::Audit;
+use super::committal::{Audit, CREATION};
 use super::content::Checked;
 use super::error::Failure;
 use super::ids::VersionUid;
 use super::time::iso;
-use crate::document::{NothingKnown, ObjectKind, Packed, pack};
+use crate::document::{Known, NothingKnown, ObjectKind, Packed, pack};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::json::quote_into;
 use crate::rm::tree::{NodeRef, Tree};
 use crate::store::repository::{Commit, Ehr, EhrFlags, Grounds, Repository, StoreError, TagList, Version, Which};
 use crate::store::statement::{self, reference};
+use std::cell::RefCell;
 
 /// One version to be.
 pub(crate) struct Change {
@@ -116,10 +117,10 @@ impl<R: Repository> Service<R> {
             [only] => only.uid.to_string(),
             _ => contribution_uid.clone(),
         };
-        let mut envelopes = Envelopes::default();
         for change in set.changes {
-            let audit = change.audit.to_json(&self.config.system_id, &time, &committer);
-            let envelope = envelopes.read(envelope(&contribution_uid, &audit, &change.audit.lifecycle.to_json()))?;
+            let own = (change.audit != set.audit).then(|| change.audit.to_json(&self.config.system_id, &time, &committer));
+            let mut envelope = call.envelopes.read(own.as_ref().unwrap_or(&audit), &change.audit.lifecycle.to_json())?;
+            name(&mut envelope, &[Attr::CONTRIBUTION, Attr::ID, Attr::VALUE], &contribution_uid);
             let (version, tree) = self.version_of(&set.ehr_id, &contribution_uid, &time, envelope, change)?;
             versions.push(version);
             trees.push(tree);
@@ -138,6 +139,13 @@ impl<R: Repository> Service<R> {
         Ok((commit, trees))
     }
 
+    /// The change that makes the first version of an object, with the audit that the headers of the request tell.
+    pub(crate) fn first_version(&self, call: &Call<'_>, kind: ObjectKind, object_id: String, content: Checked) -> Result<Change, Failure> {
+        let uid = VersionUid { object_id, system_id: self.config.system_id.clone(), number: 1 };
+        let audit = Audit::of_headers(call.request, CREATION)?;
+        Ok(Change { kind, uid, preceding: None, audit, content: Some(content), extra: None, tags: Vec::new() })
+    }
+
     fn new_ehr(&self, ehr_id: &str, time: &str, status: EhrFlags) -> Ehr {
         Ehr {
             ehr_id: ehr_id.to_owned(),
@@ -153,7 +161,7 @@ impl<R: Repository> Service<R> {
     fn version_of(&self, ehr_id: &str, contribution: &str, time: &str, mut tree: Tree, change: Change) -> Result<(Version, Tree), Failure> {
         let Change { kind, uid, preceding, audit, content, extra, tags } = change;
         let version_uid = uid.to_string();
-        name_version(&mut tree, Attr::UID, &version_uid);
+        name(&mut tree, &[Attr::UID, Attr::VALUE], &version_uid);
         if let Some(preceding) = &preceding {
             name_version(&mut tree, Attr::PRECEDING_VERSION_UID, preceding);
         }
@@ -190,12 +198,11 @@ impl<R: Repository> Service<R> {
     }
 
     /// The packed form of a version, which gives back the same tree.
-    pub(crate) fn packed(&self, tree: &Tree, known: &dyn crate::document::Known) -> Result<Packed, Failure> {
+    pub(crate) fn packed(&self, tree: &Tree, known: &dyn Known) -> Result<Packed, Failure> {
         let lost = || Failure::new(500, "the version does not come back from its packed form; nothing was written");
         let root = tree.root().ok_or_else(lost)?;
         let packed = pack(root, known, &self.shapes);
-        let back = packed.unpack();
-        if back.root().is_some_and(|back| back.same_as(root)) { Ok(packed) } else { Err(lost()) }
+        if packed.gives(root) { Ok(packed) } else { Err(lost()) }
     }
 
     /// Makes sure that the caller may make all these changes: a COMPOSITION is covered by leave for its template, before
@@ -238,25 +245,25 @@ impl Change {
     }
 }
 
-/// An ORIGINAL_VERSION without its data, its uid and that of the version before, as canonical JSON.
-fn envelope(contribution: &str, audit: &str, lifecycle: &str) -> String {
-    let contribution = reference("HIER_OBJECT_ID", contribution, "CONTRIBUTION");
-    format!(r#"{{"_type":"ORIGINAL_VERSION","contribution":{contribution},"commit_audit":{audit},"lifecycle_state":{lifecycle}}}"#)
-}
-
-/// The envelopes of a change set: those of one person with one reason are the same, and are read once.
+/// ORIGINAL_VERSIONs without data whose uid and contribution are not named yet: those of one person with one reason are alike, and are
+/// read once.
 #[derive(Default)]
-struct Envelopes(Option<(String, Tree)>);
+pub(crate) struct Envelopes(RefCell<Option<(String, Tree)>>);
 
 impl Envelopes {
-    fn read(&mut self, text: String) -> Result<Tree, Failure> {
-        if let Some((before, tree)) = &self.0
+    fn read(&self, audit: &str, lifecycle: &str) -> Result<Tree, Failure> {
+        let contribution = reference("HIER_OBJECT_ID", "", "CONTRIBUTION");
+        let text = format!(
+            r#"{{"_type":"ORIGINAL_VERSION","contribution":{contribution},"commit_audit":{audit},"uid":{{"_type":"OBJECT_VERSION_ID","value":""}},"lifecycle_state":{lifecycle}}}"#
+        );
+        let mut last = self.0.borrow_mut();
+        if let Some((before, tree)) = &*last
             && *before == text
         {
             return Ok(tree.clone());
         }
         let tree = json::read(&text, Cls::ORIGINAL_VERSION).map_err(|findings| Failure::unreadable("version", &findings))?;
-        Ok(self.0.insert((text, tree)).1.clone())
+        Ok(last.insert((text, tree)).1.clone())
     }
 }
 
@@ -284,6 +291,14 @@ fn keep(tree: &mut Tree, sent: Option<&Tree>) {
         if let Some(value) = sent.get(attr) {
             tree.put(root, attr, value);
         }
+    }
+}
+
+/// Writes the text that stands at the end of a path.
+fn name(tree: &mut Tree, path: &[Attr], text: &str) {
+    let leaf = path.iter().try_fold(tree.root(), |node, attr| node.map(|node| node.get(*attr))).flatten().map(NodeRef::id);
+    if let Some(leaf) = leaf {
+        tree.set_text(leaf, text);
     }
 }
 

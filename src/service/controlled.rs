@@ -3,7 +3,7 @@
 
 use super::call::{Call, Changed};
 use super::commit::{Change, ChangeSet, Committed};
-use super::committal::{Audit, CREATION, DELETED, MODIFICATION};
+use super::committal::{Audit, DELETED, MODIFICATION};
 use super::content::{Checked, check_plain, named_template};
 use super::error::Failure;
 use super::http::Response;
@@ -99,12 +99,10 @@ impl<R: Repository> Service<R> {
 
     /// The change set that creates a document.
     fn first(&self, call: &Call<'_>, owner: &str, what: &Controlled, content: Checked, uids: &NewUids) -> Result<ChangeSet, Failure> {
-        let audit = Audit::of_headers(call.request, CREATION)?;
         let [object_id, contribution] = uids.get_or_init(|| [call.new_uuid(), call.new_uuid()]).clone();
-        let uid = VersionUid { object_id, system_id: self.config.system_id.clone(), number: 1 };
-        let tags = tag::of_headers(call, &uid)?;
-        let change = Change { kind: what.kind, uid, preceding: None, audit, content: Some(content), extra: None, tags };
-        Ok(ChangeSet { contribution_uid: Some(contribution), ..ChangeSet::of(owner, change) })
+        let change = self.first_version(call, what.kind, object_id, content)?;
+        let tags = tag::of_headers(call, &change.uid)?;
+        Ok(ChangeSet { contribution_uid: Some(contribution), ..ChangeSet::of(owner, Change { tags, ..change }) })
     }
 
     /// GET …/{composition|person|…}/{object or version uid}, GET …/{ehr_status|directory}[/{version uid}]

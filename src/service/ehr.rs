@@ -2,12 +2,11 @@
 
 use super::Service;
 use super::call::{Call, Changed};
-use super::commit::{Change, ChangeSet, Committed, quoted};
-use super::committal::{Audit, CREATION};
-use super::content::{Checked, check_plain, read_body, read_text};
+use super::commit::{ChangeSet, quoted};
+use super::content::{check_plain, read_body, read_text};
 use super::error::Failure;
 use super::http::Response;
-use super::ids::{VersionUid, is_uuid};
+use super::ids::is_uuid;
 use super::negotiate::Format;
 use super::versioned::own;
 use crate::document::ObjectKind;
@@ -64,10 +63,10 @@ impl<R: Repository> Service<R> {
             _ => read_body(call, Cls::EHR_STATUS, "EHR_STATUS")?,
         };
         let status = check_plain(call, tree, "EHR_STATUS")?;
-        let uid = VersionUid { object_id: call.new_uuid(), system_id: self.config.system_id.clone(), number: 1 };
-        let audit = Audit::of_headers(call.request, CREATION)?;
-        let committed = self.commit_new_ehr(call, ehr_id, uid.clone(), audit, status, None).await?;
-        let tree = ehr_tree(&self.config.system_id, ehr_id, &committed.time, &References { status: Some(uid.to_string()), ..References::default() })?;
+        let change = self.first_version(call, ObjectKind::EhrStatus, call.new_uuid(), status)?;
+        let references = References { status: Some(change.uid.to_string()), ..References::default() };
+        let committed = self.commit(call, ChangeSet { creates_ehr: true, ..ChangeSet::of(ehr_id, change) }).await?;
+        let tree = ehr_tree(&self.config.system_id, ehr_id, &committed.time, &references)?;
         let path = call.address(&["ehr", ehr_id]);
         let resolved = match tree.root() {
             Some(root) => self.resolved(call, ehr_id, root).await?,
@@ -75,21 +74,6 @@ impl<R: Repository> Service<R> {
         };
         let uri = Some(format!("ehr:/{ehr_id}"));
         call.changed(&Changed { created: true, path, uri, uid: ehr_id, time: &committed.time, node: tree.root(), shown: resolved })
-    }
-
-    /// Commits the first EHR_STATUS of an EHR, and the EHR with it.
-    pub(crate) async fn commit_new_ehr(
-        &self,
-        call: &Call<'_>,
-        ehr_id: &str,
-        uid: VersionUid,
-        audit: Audit,
-        status: Checked,
-        contribution_uid: Option<String>,
-    ) -> Result<Committed, Failure> {
-        let change = Change { kind: ObjectKind::EhrStatus, uid, preceding: None, audit, content: Some(status), extra: None, tags: Vec::new() };
-        let set = ChangeSet { creates_ehr: true, contribution_uid, ..ChangeSet::of(ehr_id, change) };
-        self.commit(call, set).await
     }
 
     async fn show_ehr(&self, call: &Call<'_>, ehr: &Ehr) -> Result<Response, Failure> {

@@ -56,7 +56,7 @@ impl<R: Repository> Service<R> {
         let parts = self.parts(call, stages, &ids).await?;
         for (number, id) in asked {
             match id.and_then(|id| parts.get(&id).map(|parts| whole(&id, parts)).ok_or_else(no_ehr)) {
-                Ok(answer) => lines.answer(number, 200, answer),
+                Ok(answer) => lines.answer(number, 200, &answer.to_string()),
                 Err(failure) => lines.refuse(number, &failure),
             }
         }

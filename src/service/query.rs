@@ -13,7 +13,7 @@ use super::stored_query::detail;
 use super::time::iso;
 use crate::aql::query::{ColumnValue, Condition, Expr, Function, Literal, Query, Window};
 use crate::aql::{self, Budget, CheckOptions, Found, Parameter, Parameters, Plan, QueryError, ResultSet, Run};
-use crate::document::{Batch, digest_of_text};
+use crate::document::{Batch, short_digest};
 use crate::rm::class::{Attr, Cls};
 use crate::store::repository::{Definition, Repository};
 use crate::store::scan::Scan;
@@ -90,7 +90,7 @@ impl<R: Repository> Service<R> {
     }
 
     async fn respond(&self, call: &Call<'_>, asked: &Asked, q: &str, stored: Option<&Definition>, format: ResultFormat) -> Result<Response, Failure> {
-        call.trail.asks(&digest(q));
+        call.trail.asks(&short_digest(q));
         if let Some(ehr) = &asked.ehr {
             call.trail.touches(ehr);
         }
@@ -268,7 +268,7 @@ impl<R: Repository> Service<R> {
     /// Changes whenever the answer may: with the data, the query, its parameters, the page and the mount.
     fn etag(&self, call: &Call<'_>, asked: &Asked, q: &str, revision: u64, format: ResultFormat) -> String {
         let text = format!("{revision}\n{:?}\n{q}\n{asked:?}\n{:?}\n{format:?}\n{}", call.dialect, self.config.limits, self.config.exact_archetypes);
-        digest(&text)
+        short_digest(&text)
     }
 
     fn result_json(&self, call: &Call<'_>, asked: &Asked, q: &str, stored: Option<&Definition>, answer: &Answer) -> Result<String, Failure> {
@@ -307,12 +307,6 @@ impl<R: Repository> Service<R> {
         out.push('}');
         Ok(out)
     }
-}
-
-fn digest(text: &str) -> String {
-    let mut digits = digest_of_text(text);
-    digits.truncate(32);
-    digits
 }
 
 /// A query that can run.

@@ -85,7 +85,7 @@ impl<R: Repository> Service<R> {
                 Ok(Some(Imported::Contribution(ready))) => self.add_line(&mut lines, number, *ready, text.len()).await,
                 Ok(Some(Imported::Definition(status))) => {
                     self.flush(&mut lines).await;
-                    lines.answer(number, status, json!({}));
+                    lines.answer(number, status, "{}");
                 }
                 Ok(None) => {}
                 Err(failure) => {
@@ -118,8 +118,7 @@ impl<R: Repository> Service<R> {
             (None, Some(contribution)) => {
                 let commit =
                     self.imported(call, named("ehr_id"), contribution, named("versions").unwrap_or("[]"), named("tags").unwrap_or("[]")).await?;
-                let answer = json!({ "contribution": commit.contribution_uid });
-                Ok(Some(Imported::Contribution(Box::new(Ready { commit, answer, exact: true }))))
+                Ok(Some(Imported::Contribution(Box::new(Ready { commit, created: None, exact: true }))))
             }
             _ if named("end").is_some() => Ok(None),
             _ => Err(Failure::bad("the record is neither a definition nor a contribution")),

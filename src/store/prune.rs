@@ -1,22 +1,14 @@
 //! Which documents a scan can leave out, judged by their shapes alone.
 
 use super::scan::{ArchetypeGroup, Scan};
-use crate::document::{ItemKind, ObjectKind, Shape};
-use crate::order;
+use crate::document::{Item, ItemKind, ObjectKind, Shape};
 use crate::rm::class::Attr;
 use crate::rm::id::ArchetypeId;
-use std::sync::Arc;
 
-/// The archetype ids that stand in shapes; `None` when a document of these shapes may name others in its slots.
-pub(crate) fn archetypes_of(shapes: &[Arc<Shape>]) -> Option<Vec<String>> {
-    let open = |shape: &Arc<Shape>| {
-        shape.items().iter().any(|item| item.attr == Some(Attr::ARCHETYPE_NODE_ID) && !matches!(item.kind, ItemKind::Constant(..)))
-    };
-    if shapes.iter().any(open) {
-        return None;
-    }
-    let found = order::distinct(shapes.iter().flat_map(|shape| shape.archetypes()));
-    Some(found.into_iter().map(str::to_owned).collect())
+/// The archetype ids that stand in a shape; `None` when a document of it may name others in its slots.
+pub(crate) fn archetypes_of(shape: &Shape) -> Option<Vec<&str>> {
+    let is_open = |item: &Item| item.attr == Some(Attr::ARCHETYPE_NODE_ID) && !matches!(item.kind, ItemKind::Constant(..));
+    if shape.items().iter().any(is_open) { None } else { Some(shape.archetypes().collect()) }
 }
 
 /// True unless the shapes rule out that a document gives a row.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test says what went wrong by panicking")]
 
 mod aql_errors;
+mod bulk;
 mod faults;
 mod gdl;
 mod gdl_templates;

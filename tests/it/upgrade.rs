@@ -3,7 +3,8 @@
 //! `tests/cases/schema/NNNN.sql` holds the rows of a database as migration NNNN left it, written by the program of that time; what
 //! it must answer stands in `NNNN.ndjson`, its export. A migration that has no such file yet gets one by
 //! `AQLITE_WRITE_SCHEMA=NNNN cargo test --test it upgrade`, before it is published. Where one schema held documents in several
-//! forms, the name of a file goes on with the form: `0001_first.sql` has them as the first program packed them, with whole digests.
+//! forms, the name of a file goes on with the form: `0001_first.sql` has them as the first program packed them, with whole digests;
+//! `0030_text.sql` has digests of their canonical JSON.
 
 use crate::rest::Ticks;
 use crate::sqlite::{Sqlite, migrations};

@@ -7,6 +7,8 @@
 
 mod batch;
 mod column;
+mod digest;
+mod form;
 mod pack;
 mod rule;
 mod shape;
@@ -14,6 +16,8 @@ mod superset;
 
 pub use batch::{Batch, Bits, Container, Doc, DocRow, DocState, EhrRow, Flag, Fragment, Lane, ObjectKind, Table};
 pub use column::{Column, Dictionary, Leaf, Number, Words};
+pub use digest::{digest_of_text, sha256, short_digest};
+pub use form::Form;
 pub use pack::{Packed, pack};
 pub use rule::{Known, NothingKnown};
-pub use shape::{Item, ItemKind, Shape, Shapes, digest_of, digest_of_text};
+pub use shape::{Item, ItemKind, Shape, Shapes};

@@ -1,7 +1,7 @@
 //! Packing: a document tree ⇄ fragments of shape and slots, lossless to the last digit.
 
 use super::rule::{self, Known, Place};
-use super::shape::{ItemKind, Key, Shape, Shapes};
+use super::shape::{Item, ItemKind, Key, Shape, Shapes};
 use crate::rm::Token;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json::{Scanner, quote_into};
@@ -194,22 +194,42 @@ impl Packed {
             }
             let above = open.last().map(|(_, id)| *id).or(parent);
             let at = if index == 0 { attr } else { item.attr };
-            match item.kind {
-                ItemKind::Object => open.push((item.end, tree.push_object(above, at, item.class))),
-                ItemKind::List => {
-                    if let (Some(above), Some(at)) = (above, at) {
-                        open.push((item.end, tree.push_list(above, at, item.class)));
-                    }
-                }
-                ItemKind::Constant(kind, ..) => drop(tree.push_leaf(above, at, item.class, kind, part.shape.text(item))),
-                ItemKind::Slot(kind, slot) => drop(tree.push_leaf(above, at, item.class, kind, self.slot(part, slot))),
-                ItemKind::Parts(run) => {
-                    for inner in part.runs.get(run as usize).into_iter().flatten() {
-                        self.grow(inner, tree, above, item.attr);
-                    }
-                }
+            match self.node(part, item) {
+                Ok((kind, text)) => open.push((item.end, tree.push(above, at, item.class, kind, text))),
+                Err(run) => run.iter().for_each(|inner| self.grow(inner, tree, above, at)),
             }
         }
+    }
+
+    /// Kind and text of the node that an item is, or the fragments that it stands for.
+    fn node<'a>(&'a self, part: &'a Part, item: &Item) -> Result<(Kind, &'a str), &'a [Part]> {
+        match item.kind {
+            ItemKind::Object => Ok((Kind::Object, "")),
+            ItemKind::List => Ok((Kind::List, "")),
+            ItemKind::Constant(kind, ..) => Ok((kind, part.shape.text(item))),
+            ItemKind::Slot(kind, slot) => Ok((kind, self.slot(part, slot))),
+            ItemKind::Parts(run) => Err(part.runs.get(run as usize).map_or(&[], Vec::as_slice)),
+        }
+    }
+
+    /// True when it would unpack to just this tree: to the same classes, attributes and texts, in the same order.
+    pub fn gives(&self, node: NodeRef<'_>) -> bool {
+        let mut root = Some(node);
+        self.is(&self.root, 0, node.attr(), &mut || root.take())
+    }
+
+    /// True when the next of these nodes, or as many as there are fragments, stand at an attribute and are what an item says.
+    fn is<'a>(&self, part: &Part, index: u32, attr: Option<Attr>, next: &mut dyn FnMut() -> Option<NodeRef<'a>>) -> bool {
+        let Some(item) = part.shape.item(index) else { return false };
+        let (kind, text) = match self.node(part, item) {
+            Ok(node) => node,
+            Err(run) => return run.iter().all(|inner| self.is(inner, 0, attr, next)),
+        };
+        let Some(node) = next() else { return false };
+        let mut inner = node.children();
+        let is_it = node.attr() == attr && node.class() == item.class && node.kind() == kind && node.text() == text;
+        let attr_of = |child| part.shape.item(child).and_then(|child| child.attr);
+        is_it && part.shape.children(index).all(|child| self.is(part, child, attr_of(child), &mut || inner.next())) && inner.next().is_none()
     }
 
     /// The document as canonical JSON, every object with its `_type`.
@@ -446,6 +466,7 @@ impl Reader<'_> {
 mod tests {
     use super::*;
     use crate::document::NothingKnown;
+    use crate::rm::arbitrary::Generator;
     use crate::rm::json;
 
     const TEXT: &str = r#"{"_type":"COMPOSITION","name":{"value":"Visit"},"archetype_node_id":"openEHR-EHR-COMPOSITION.encounter.v1",
@@ -496,6 +517,25 @@ mod tests {
         let text = r#"[0,"Visit","Dr \"X\"\n",[[1,"A","Tree","Systolic",120.50,"mm[Hg]",[[2,"R"],[2,"R"]],"Flag",true]]]"#;
         let again = Packed::from_text(text, &|id| used.get(id as usize).cloned(), &["Visit", "A"]).unwrap();
         assert_eq!(again.to_json(), json::write(tree.root().unwrap()));
+    }
+
+    #[test]
+    fn a_packed_form_gives_the_tree_that_it_unpacks_to_and_no_other() {
+        let shapes = Shapes::new();
+        let trees: Vec<Tree> = (0..150).map(|seed| Generator::new(seed).tree()).chain([json::read(TEXT, Cls::COMPOSITION).unwrap()]).collect();
+        for tree in trees.iter().map(|tree| tree.root().unwrap()) {
+            let packed = pack(tree, &NothingKnown, &shapes);
+            assert!(packed.gives(tree) && packed.unpack().root().unwrap().same_as(tree));
+            for other in trees.iter().map(|tree| tree.root().unwrap()) {
+                assert_eq!(packed.gives(other), tree.same_as(other));
+            }
+        }
+        let changed = ["120.50", "Systolic", "at0004", "mm[Hg]", r#","items":[]"#, "PARTY_SELF", "true", "Flag"];
+        let packed = pack(trees.last().unwrap().root().unwrap(), &NothingKnown, &shapes);
+        for (old, new) in changed.into_iter().zip(["120.5", "systolic", "at0005", "mm", "", "PARTY_IDENTIFIED", "false", ""]) {
+            let other = json::read(&TEXT.replacen(old, new, 1), Cls::COMPOSITION).unwrap();
+            assert!(!packed.gives(other.root().unwrap()), "{old}");
+        }
     }
 
     #[test]

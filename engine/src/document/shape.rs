@@ -1,12 +1,12 @@
 //! Shapes: the skeletons that fragments share.
 
+use super::digest::short_digest;
 use crate::rm::Token;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::id::is_archetype_id;
-use crate::rm::json::{self, Scanner, quote_into};
-use crate::rm::tree::{Kind, NodeRef};
+use crate::rm::json::{Scanner, quote_into};
+use crate::rm::tree::Kind;
 use hashbrown::HashMap;
-use sha2::{Digest, Sha256};
 use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
@@ -109,7 +109,7 @@ impl Shape {
 
     /// 32 hexadecimal digits of the SHA-256 of the skeleton: equal for equal shapes only.
     pub fn digest(&self) -> &str {
-        self.digest.get_or_init(|| hexadecimal(Sha256::digest(self.to_text().as_bytes()).iter().take(16)))
+        self.digest.get_or_init(|| short_digest(&self.to_text()))
     }
 
     /// Bytes held, about.
@@ -433,27 +433,11 @@ fn build(key: &[u8]) -> Shape {
     shape
 }
 
-/// The SHA-256 of a document's canonical JSON, as 64 hexadecimal digits: stored beside it, checked by export and import.
-pub fn digest_of(node: NodeRef<'_>) -> String {
-    digest_of_text(&json::write(node))
-}
-
-/// The SHA-256 of a text, as 64 hexadecimal digits.
-pub fn digest_of_text(text: &str) -> String {
-    hexadecimal(Sha256::digest(text.as_bytes()).iter())
-}
-
-fn hexadecimal<'a>(bytes: impl Iterator<Item = &'a u8>) -> String {
-    bytes.fold(String::new(), |mut out, byte| {
-        let _ = write!(out, "{byte:02x}");
-        out
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::document::{NothingKnown, pack};
+    use crate::rm::json;
 
     #[test]
     fn a_skeleton_is_read_back_as_the_shape_that_wrote_it() {

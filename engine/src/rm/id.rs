@@ -89,7 +89,8 @@ impl<'a> ArchetypeId<'a> {
         if !text.contains('-') {
             return None;
         }
-        let (entity, rest) = match text.rsplit_once("::") {
+        let namespaced = if text.contains(':') { text.rsplit_once("::") } else { None };
+        let (entity, rest) = match namespaced {
             Some((namespace, id)) => {
                 let (entity, rest) = id.split_once('.')?;
                 (text.get(..namespace.len() + 2 + entity.len())?, rest)

@@ -10,7 +10,7 @@ use super::tree::{Kind, NodeId, NodeRef, Tree};
 use crate::diag::{Finding, LineIndex};
 use std::borrow::Cow;
 
-pub use super::plain::{elements, ended, inside, members, text, texts, value};
+pub use super::plain::{elements, ended, inside, members, members_taking, text, texts, value};
 pub use super::scan::{Malformed, Scanner};
 
 /// Reads an object of class `expected`, or of a descendant that `_type` names; [`Cls::ANY`] takes what `_type` says.
@@ -27,11 +27,20 @@ pub fn read(text: &str, expected: Cls) -> Result<Tree, Vec<Finding>> {
 /// # Errors
 /// As [`read`].
 pub fn read_within(text: &str, expected: Cls, limits: Limits) -> Result<Tree, Vec<Finding>> {
-    let mut reader = Reader { scan: Scanner::new(text), build: Builder::new(text.len(), limits), types: Types::default(), depth: 0 };
+    let mut reader = Reader::new(Scanner::new(text), limits);
     match reader.document(expected) {
         Ok(()) => reader.build.finish(),
         Err(malformed) => Err(vec![finding(text, malformed)]),
     }
+}
+
+/// Reads the value that follows in a longer text, as [`read`] reads a whole one, and goes past it; `None` for one with anything wrong.
+pub fn read_next(scan: &mut Scanner<'_>, expected: Cls) -> Option<Tree> {
+    let mut reader = Reader::new(*scan, Limits::default());
+    reader.element(None, None, expected).ok()?;
+    let tree = reader.build.finish().ok()?;
+    *scan = reader.scan;
+    Some(tree)
 }
 
 /// The canonical JSON of a node: `_type` on every object, attributes in canonical order, digits as sent.
@@ -124,6 +133,10 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    fn new(scan: Scanner<'a>, limits: Limits) -> Reader<'a> {
+        Reader { scan, build: Builder::new(scan.text().len(), limits), types: Types::default(), depth: 0 }
+    }
+
     fn document(&mut self, expected: Cls) -> Result<(), Malformed> {
         self.element(None, None, expected)?;
         match self.scan.next_token()? {
@@ -455,6 +468,23 @@ mod tests {
                 "/items[2]/name/valu: `DV_TEXT` has no attribute `valu` (RM0101)"
             ]
         );
+    }
+
+    #[test]
+    fn what_follows_is_read_or_left_where_it_stands() {
+        let whole = |text: &str| {
+            let mut scan = Scanner::new(text);
+            let read = read_next(&mut scan, Cls::DV_TEXT).map(|tree| write(tree.root().unwrap()));
+            (read, text[scan.offset()..].to_owned())
+        };
+        let good = r#"{"_type":"DV_TEXT","value":"a"}"#;
+        assert_eq!(whole(&format!(" {good} , 1")), (Some(good.to_owned()), " , 1".to_owned()));
+        for wrong in
+            [r#"{"_type":"NOTHING"}"#, r#"{"value":1}"#, r#"{"value":"a""#, "1", "", r#"{"_type":"ELEMENT"}"#, r#"{"value":"a","value":"b"}"#]
+        {
+            let text = format!("{wrong}, 1");
+            assert_eq!(whole(&text), (None, text.clone()));
+        }
     }
 
     #[test]

@@ -35,10 +35,23 @@ pub fn texts(json: &str) -> Option<Vec<String>> {
 /// # Errors
 /// The text is not one JSON object.
 pub fn members(text: &str) -> Result<Vec<(Cow<'_, str>, &str)>, Malformed> {
+    members_taking(text, &mut |_, _| false)
+}
+
+/// The same, where a value may be read as it is met: `take` goes past it then, and says so.
+///
+/// # Errors
+/// As [`members`].
+pub fn members_taking<'a>(text: &'a str, take: &mut dyn FnMut(&str, &mut Scanner<'a>) -> bool) -> Result<Vec<(Cow<'a, str>, &'a str)>, Malformed> {
     let (mut out, mut scan) = (Vec::new(), Scanner::new(text));
     inside(&mut scan, Token::ObjectStart, Token::ObjectEnd, &mut |scan| {
         let key = scan.key()?;
-        out.push((key, scan.skip_value(Limits::default().depth)?));
+        scan.peek();
+        let start = scan.offset();
+        if !take(&key, scan) {
+            scan.skip_value(Limits::default().depth)?;
+        }
+        out.push((key, text.get(start..scan.offset()).unwrap_or_default()));
         Ok(())
     })?;
     ended(&mut scan).map(|()| out)

@@ -22,7 +22,7 @@ impl CodeGroup {
 
     /// The codes, in the order of the terminology.
     pub fn codes(&self) -> impl Iterator<Item = &'static str> {
-        self.codes.split(' ')
+        self.codes.split_ascii_whitespace()
     }
 
     /// The group with this identifier.

@@ -107,7 +107,8 @@ impl Tree {
         self.push(parent, attr, cls, kind, text)
     }
 
-    fn push(&mut self, parent: Option<NodeId>, attr: Option<Attr>, cls: Cls, kind: Kind, text: &str) -> NodeId {
+    /// Adds a node of any kind as the last child of `parent`.
+    pub fn push(&mut self, parent: Option<NodeId>, attr: Option<Attr>, cls: Cls, kind: Kind, text: &str) -> NodeId {
         let id = u32::try_from(self.nodes.len()).unwrap_or(NONE);
         let start = u32::try_from(self.text.len()).unwrap_or(NONE);
         self.text.push_str(text);
@@ -195,7 +196,9 @@ impl Tree {
 
     /// Puts a subtree at an attribute in place of what stood there, in canonical order.
     pub fn put(&mut self, parent: NodeId, attr: Attr, source: NodeRef<'_>) -> NodeId {
-        self.remove(parent, attr);
+        if self.at(parent).get(attr).is_some() {
+            self.remove(parent, attr);
+        }
         let id = self.graft(Some(parent), Some(attr), source);
         self.close(parent);
         id

@@ -1,8 +1,8 @@
 //! The access log.
 
 use super::SqlRepository;
-use super::rows::Rows;
-use super::value::{Fields, Sql, SqlValue, Statement};
+use super::rows::{Cell, Rows};
+use super::value::{Fields, Sql, Statement};
 use crate::store::repository::{Access, AccessFilter, StoreError};
 
 pub(super) const NOTE: &str = "INSERT INTO access_log (time, who, issuer, operation, object, ehr_id, query, status, request_id)
@@ -28,7 +28,7 @@ pub(super) fn notes(accesses: &[Access]) -> Vec<Statement> {
 }
 
 /// A line of the log, as [`NOTE`] takes it.
-pub(super) fn cells(access: &Access) -> [SqlValue; 9] {
+pub(super) fn cells(access: &Access) -> [Cell<'_>; 9] {
     [
         access.time.as_str().into(),
         access.who.as_str().into(),

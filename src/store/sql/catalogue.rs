@@ -3,14 +3,16 @@
 use super::SqlRepository;
 use super::large::{Large, rests};
 use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
-use crate::document::{NothingKnown, ObjectKind, Packed, Shape, Shapes, pack};
+use crate::document::{Form, NothingKnown, ObjectKind, Packed, Shape, Shapes, pack};
+use crate::order;
 use crate::rm::class::Cls;
 use crate::rm::json;
 use crate::store::prune;
 use crate::store::repository::StoreError;
 use crate::store::scan::Scan;
+use hashbrown::HashMap;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Bytes of skeletons that are kept if the host does not say otherwise.
@@ -31,6 +33,8 @@ const ADD_SHAPE: &str = "INSERT INTO shape (digest, skeleton) VALUES (?1, ?2) ON
 pub struct Catalogue {
     kept: usize,
     read: RefCell<Known>,
+    /// The form of the CONTRIBUTION that was packed last: those that follow often have it too.
+    last: RefCell<Option<Form>>,
 }
 
 impl Default for Catalogue {
@@ -76,24 +80,36 @@ impl Loaded {
     }
 }
 
-/// The ids of shapes, by digest, that an operation writes by.
-pub(super) struct Interned(HashMap<String, u64>);
+/// The ids of shapes that an operation writes by and holds meanwhile, by where these lie.
+pub(super) struct Interned(HashMap<*const Shape, u64>);
 
 impl Interned {
     /// The text form of a document of these shapes, and the list of their ids.
     pub(super) fn pack(&self, packed: &Packed, shapes: &[Arc<Shape>], known: &[&str]) -> Result<(String, String), StoreError> {
-        let id_of = |shape: &Shape| self.0.get(shape.digest()).copied();
+        let id_of = |shape: &Shape| self.0.get(&std::ptr::from_ref(shape)).copied();
         let ids = shapes.iter().map(|shape| id_of(shape).ok_or_else(unexpected)).collect::<Result<Vec<u64>, StoreError>>()?;
         Ok((packed.to_text(&|shape| id_of(shape).unwrap_or_default(), known), json_list(&ids)))
     }
 }
 
-impl Profile {
-    /// The profile of a document of these shapes.
-    pub(super) fn of(kind: ObjectKind, shapes: &[Arc<Shape>]) -> Profile {
-        Profile { kind, archetypes: prune::archetypes_of(shapes) }
-    }
+/// Makes profiles; each shape is looked at once.
+#[derive(Default)]
+pub(super) struct Profiler<'s>(HashMap<*const Shape, Option<Vec<&'s str>>>);
 
+impl<'s> Profiler<'s> {
+    /// The profile of a document of these shapes.
+    pub(super) fn profile(&mut self, kind: ObjectKind, shapes: &'s [Arc<Shape>]) -> Profile {
+        let mut held = Some(Vec::new());
+        for shape in shapes {
+            let own = self.0.entry(Arc::as_ptr(shape)).or_insert_with(|| prune::archetypes_of(shape));
+            held = held.zip(own.as_ref()).map(|(held, own)| [&held, own.as_slice()].concat());
+        }
+        let archetypes = held.map(|held| order::distinct(held).into_iter().map(str::to_owned).collect());
+        Profile { kind, archetypes }
+    }
+}
+
+impl Profile {
     fn archetypes_text(&self) -> String {
         self.archetypes.as_ref().map_or_else(|| "null".to_owned(), |ids| json_list(ids))
     }
@@ -102,7 +118,7 @@ impl Profile {
 impl Catalogue {
     /// A catalogue that forgets its shapes when their skeletons take more than `bytes`; they are read again when needed.
     pub fn keeping(bytes: usize) -> Catalogue {
-        Catalogue { kept: bytes, read: RefCell::default() }
+        Catalogue { kept: bytes, read: RefCell::default(), last: RefCell::default() }
     }
 
     /// Asks for the profiles that were made since the last time.
@@ -130,9 +146,22 @@ impl Catalogue {
 
     /// A CONTRIBUTION as a packed document; `None` when it would not come back as the same text.
     pub(super) fn pack_contribution(&self, text: &str) -> Option<Packed> {
+        let mut last = self.last.borrow_mut();
+        if let Some(packed) = last.as_ref().and_then(|form| form.read(text)) {
+            return Some(packed);
+        }
         let tree = json::read(text, Cls::CONTRIBUTION).ok()?;
         let packed = pack(tree.root()?, &NothingKnown, &self.read.borrow().shapes);
-        (packed.to_json() == text).then_some(packed)
+        if packed.to_json() != text {
+            return None;
+        }
+        *last = Form::of(packed.clone());
+        Some(packed)
+    }
+
+    fn ids_of(&self, profiles: &[Profile]) -> Option<Vec<u64>> {
+        let known = self.read.borrow();
+        profiles.iter().map(|profile| known.profile_ids.get(profile).copied()).collect()
     }
 
     /// Those of the shapes that are known.
@@ -175,7 +204,7 @@ impl<S: Sql> SqlRepository<S> {
     /// These shapes: from memory, else from the database in one round trip.
     pub(super) async fn load(&self, shapes: &BTreeSet<u64>) -> Result<Loaded, StoreError> {
         let mut loaded = self.catalogue.known(shapes);
-        let missing: Vec<u64> = shapes.iter().filter(|id| !loaded.contains_key(id)).copied().collect();
+        let missing: Vec<u64> = shapes.iter().copied().filter(|id| !loaded.contains_key(id)).collect();
         if missing.is_empty() {
             return Ok(Loaded(loaded));
         }
@@ -201,19 +230,27 @@ impl<S: Sql> SqlRepository<S> {
     /// Gives shapes their ids; writes only new ones, in a batch of its own before the commit that needs them: shapes that
     /// no document uses do no harm.
     pub(super) async fn intern_shapes(&self, shapes: impl Iterator<Item = &Arc<Shape>>) -> Result<Interned, StoreError> {
+        let used: HashMap<*const Shape, &Arc<Shape>> = shapes.map(|shape| (Arc::as_ptr(shape), shape)).collect();
         let (mut ids, mut new) = (HashMap::new(), BTreeMap::new());
-        for shape in shapes {
+        for (place, shape) in &used {
             match self.catalogue.read.borrow().ids.get(shape.digest()) {
-                Some(id) => drop(ids.insert(shape.digest().to_owned(), *id)),
-                None => drop(new.insert(shape.digest(), shape)),
+                Some(id) => drop(ids.insert(*place, *id)),
+                None => drop(new.insert(shape.digest(), *shape)),
             }
         }
-        if new.is_empty() {
-            return Ok(Interned(ids));
+        if !new.is_empty() {
+            let written = self.write_shapes(&new).await?;
+            ids.extend(used.iter().filter_map(|(place, shape)| Some((*place, *written.get(shape.digest())?))));
         }
+        Ok(Interned(ids))
+    }
+
+    /// Writes shapes; their ids by their digests.
+    async fn write_shapes(&self, new: &BTreeMap<&str, &Arc<Shape>>) -> Result<HashMap<String, u64>, StoreError> {
+        let mut ids = HashMap::new();
         let mut batch = Vec::new();
         let mut sizes = HashMap::new();
-        for (digest, shape) in &new {
+        for (digest, shape) in new {
             let text = shape.to_text();
             sizes.insert(*digest, text.len());
             let skeleton = Large::of(text);
@@ -231,24 +268,20 @@ impl<S: Sql> SqlRepository<S> {
             }
             ids.insert(digest, id);
         }
-        Ok(Interned(ids))
+        Ok(ids)
     }
 
     /// The ids of profiles; writes only new ones, as [`SqlRepository::intern_shapes`] does.
     pub(super) async fn intern_profiles(&self, profiles: &[Profile]) -> Result<Vec<u64>, StoreError> {
-        let (mut batch, mut texts) = (Vec::new(), Vec::new());
-        for profile in profiles.iter().filter(|p| !self.catalogue.read.borrow().profile_ids.contains_key(p)) {
-            let text = profile.archetypes_text();
-            batch.push(Statement::new(ADD_PROFILE).bind(profile.kind.number()).bind(text.as_str()));
-            texts.push(text);
+        if let Some(ids) = self.catalogue.ids_of(profiles) {
+            return Ok(ids);
         }
-        if !batch.is_empty() {
-            batch.push(Statement::new(PROFILES).bind(json_list(&texts)));
-            let rows = self.batch(batch).await?.pop().unwrap_or_default();
-            let mut known = self.catalogue.read.borrow_mut();
-            rows.into_iter().try_for_each(|row| known.add_profile(row).map(drop))?;
-        }
-        let known = self.catalogue.read.borrow();
-        profiles.iter().map(|profile| known.profile_ids.get(profile).copied().ok_or_else(unexpected)).collect()
+        let is_new = |profile: &&Profile| !self.catalogue.read.borrow().profile_ids.contains_key(*profile);
+        let new = order::distinct(profiles.iter().filter(is_new).map(|profile| (profile.archetypes_text(), profile.kind.number())));
+        let mut batch: Vec<Statement> = new.iter().map(|(text, kind)| Statement::new(ADD_PROFILE).bind(*kind).bind(text.as_str())).collect();
+        batch.push(Statement::new(PROFILES).bind(json_list(&new.iter().map(|(text, _)| text).collect::<Vec<_>>())));
+        let rows = self.batch(batch).await?.pop().unwrap_or_default();
+        rows.into_iter().try_for_each(|row| self.catalogue.read.borrow_mut().add_profile(row).map(drop))?;
+        self.catalogue.ids_of(profiles).ok_or_else(unexpected)
     }
 }

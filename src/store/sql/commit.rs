@@ -1,11 +1,11 @@
 //! Writing: a change set is one batch under guards of the database.
 
-use super::catalogue::Profile;
+use super::catalogue::{Profile, Profiler};
 use super::large::Large;
-use super::read::{EHR, known_texts, stored_digest};
-use super::rows::Rows;
+use super::read::{EHR, known_texts};
+use super::rows::{Cell, Rows};
 use super::tag::replace;
-use super::value::{Fields, Sql, SqlError, SqlValue, Statement, json_list, unexpected};
+use super::value::{Fields, Sql, SqlError, Statement, json_list, unexpected};
 use super::{SqlRepository, next_revision};
 use crate::document::{Packed, Shape};
 use crate::store::conflict::{self, Head};
@@ -90,7 +90,8 @@ impl<S: Sql> SqlRepository<S> {
         let versions = || commits.iter().flat_map(|c| &c.versions);
         let shapes: Vec<Vec<Arc<Shape>>> = versions().map(|v| v.packed.shapes()).collect();
         let interned = self.intern_shapes(shapes.iter().chain(&shapes_of_contributions).flatten()).await?;
-        let profiles: Vec<Profile> = versions().zip(&shapes).map(|(v, shapes)| Profile::of(v.kind, shapes)).collect();
+        let mut profiler = Profiler::default();
+        let profiles: Vec<Profile> = versions().zip(&shapes).map(|(v, shapes)| profiler.profile(v.kind, shapes)).collect();
         let mut of_version = shapes.iter().zip(self.intern_profiles(&profiles).await?);
         let mut writing = Writing::default();
         for (commit, (contribution, shapes)) in commits.iter().zip(contributions.into_iter().zip(&shapes_of_contributions)) {
@@ -262,14 +263,15 @@ impl Writing {
             self.creates = !self.creates;
         }
         if let Some(ehr) = &commit.new_ehr {
-            let created = [ehr.ehr_id.as_str().into(), ehr.system_id.as_str().into(), ehr.time_created.as_str().into()];
+            let created = [&ehr.ehr_id, &ehr.system_id, &ehr.time_created].map(Cell::from);
             self.ehrs.push(&[&created[..], &flags(&ehr.flags())].concat());
         }
         if let Some(new) = &commit.status
             && commit.new_ehr.as_ref().map(Ehr::flags).as_ref() != Some(new)
         {
             self.flush();
-            self.batch.push(Statement { params: [&[commit.ehr_id.as_str().into()], &flags(new)[..]].concat(), ..Statement::new(FLAG_EHR) });
+            let statement = Statement::new(FLAG_EHR).bind(commit.ehr_id.as_str());
+            self.batch.push(flags(new).into_iter().fold(statement, Statement::bind));
         }
     }
 
@@ -279,8 +281,9 @@ impl Writing {
         let text = Large::of(text);
         self.batch.extend(text.write_rest(&format!("c/{}", commit.contribution_uid)));
         let (template, stored) = commit.grounds.as_ref().map(|g| (g.template.as_str(), g.stored.join("/"))).unzip();
-        let uid = commit.contribution_uid.as_str().into();
-        self.contributions.push(&[uid, commit.ehr_id.as_str().into(), shapes.into(), text.first.into(), template.into(), stored.into()]);
+        let ids = [&commit.contribution_uid, &commit.ehr_id].map(Cell::from);
+        let told = [shapes.as_ref().into(), Cell::from(&text.first), template.into(), stored.as_ref().into()];
+        self.contributions.push(&[&ids[..], &told].concat());
     }
 
     /// `packed`: the text form and its shapes.
@@ -293,21 +296,21 @@ impl Writing {
         let (document, shapes) = (Large::of(packed.0), packed.1);
         self.batch.extend(document.write_rest(&format!("v/{}", version.version_uid)));
         self.versions.push(&[
-            commit.ehr_id.as_str().into(),
-            version.object_id.as_str().into(),
-            version.preceding.as_deref().into(),
+            Cell::from(&commit.ehr_id),
+            Cell::from(&version.object_id),
+            version.preceding.as_ref().into(),
             version.kind.number().into(),
             u64::from(number).into(),
             system.into(),
-            commit.contribution_uid.as_str().into(),
-            version.time_committed.as_str().into(),
-            version.lifecycle.as_str().into(),
-            version.template_id.as_deref().into(),
+            Cell::from(&commit.contribution_uid),
+            Cell::from(&version.time_committed),
+            Cell::from(&version.lifecycle),
+            version.template_id.as_ref().into(),
             profile.into(),
-            shapes.into(),
-            stored_digest(&version.packed).into(),
+            Cell::from(&shapes),
+            Cell::from(&version.packed.digest()),
             document.chunks().into(),
-            document.first.into(),
+            Cell::from(&document.first),
         ]);
         if !version.tags.is_empty() {
             self.flush();
@@ -317,7 +320,7 @@ impl Writing {
     }
 }
 
-fn flags(flags: &EhrFlags) -> [SqlValue; 4] {
-    let (id, namespace) = flags.subject.as_ref().map(|(id, namespace)| (id.as_str(), namespace.as_str())).unzip();
+fn flags(flags: &EhrFlags) -> [Cell<'_>; 4] {
+    let (id, namespace) = flags.subject.as_ref().map(|(id, namespace)| (id, namespace)).unzip();
     [id.into(), namespace.into(), flags.is_queryable.into(), flags.is_modifiable.into()]
 }

@@ -22,7 +22,7 @@ use crate::document::ObjectKind;
 pub use catalogue::Catalogue;
 use std::rc::Rc;
 use value::Fields;
-pub use value::{Row, Sql, SqlError, SqlValue, Statement};
+pub use value::{Row, Sql, SqlError, SqlValue, Statement, crossing};
 
 /// A repository over an executor of SQL.
 ///

@@ -1,7 +1,9 @@
 //! Many rows by one statement: they go as a JSON list of rows, each a list of cells, which the statement takes apart by
 //! `json_each(?1) j`. A statement costs a database more than a row does.
 
-use super::value::{SqlValue, Statement, json_list};
+use super::value::{SqlValue, Statement};
+use crate::rm::json::quote_into;
+use std::fmt::Write;
 
 /// Most bytes of a list, unless one row alone has more; D1 takes 2 MB.
 const MOST: usize = 1_500_000;
@@ -20,18 +22,85 @@ impl Rows {
     }
 
     /// Adds a row.
-    pub(super) fn push(&mut self, cells: &[SqlValue]) {
-        let row = json_list(cells);
-        match self.lists.last_mut().filter(|list| list.len() + row.len() < MOST) {
-            Some(list) => *list = std::mem::take(list) + "," + &row,
-            None => self.lists.push(format!("[{row}")),
+    pub(super) fn push(&mut self, cells: &[Cell<'_>]) {
+        let mut list = self.lists.pop().unwrap_or_default();
+        let before = list.len();
+        write_row(&mut list, cells);
+        if before == 0 || list.len() < MOST {
+            return self.lists.push(list);
         }
+        let row = format!("[{}", list.get(before + 1..).unwrap_or_default());
+        list.truncate(before);
+        self.lists.extend([list, row]);
     }
 
     /// The statements of the rows so far, which wait no more.
     pub(super) fn written(&mut self) -> impl Iterator<Item = Statement> {
         let sql = self.sql;
         std::mem::take(&mut self.lists).into_iter().map(move |list| Statement::new(sql).bind(list + "]"))
+    }
+}
+
+/// Behind the rows before it, or as the first one of a list.
+fn write_row(list: &mut String, cells: &[Cell<'_>]) {
+    list.push(if list.is_empty() { '[' } else { ',' });
+    list.push('[');
+    for (number, cell) in cells.iter().enumerate() {
+        list.push_str(if number > 0 { "," } else { "" });
+        match cell {
+            Cell::Null => list.push_str("null"),
+            Cell::Number(number) => drop(write!(list, "{number}")),
+            Cell::Text(text) => quote_into(list, text),
+        }
+    }
+    list.push(']');
+}
+
+/// A cell of a row.
+#[derive(Clone, Copy)]
+pub(super) enum Cell<'a> {
+    Null,
+    Number(u64),
+    Text(&'a str),
+}
+
+impl<'a> From<&'a str> for Cell<'a> {
+    fn from(text: &'a str) -> Cell<'a> {
+        Cell::Text(text)
+    }
+}
+
+impl<'a> From<&'a String> for Cell<'a> {
+    fn from(text: &'a String) -> Cell<'a> {
+        Cell::Text(text)
+    }
+}
+
+impl From<u64> for Cell<'_> {
+    fn from(number: u64) -> Self {
+        Cell::Number(number)
+    }
+}
+
+impl From<bool> for Cell<'_> {
+    fn from(flag: bool) -> Self {
+        Cell::Number(u64::from(flag))
+    }
+}
+
+impl<'a, T: Into<Cell<'a>>> From<Option<T>> for Cell<'a> {
+    fn from(value: Option<T>) -> Cell<'a> {
+        value.map_or(Cell::Null, Into::into)
+    }
+}
+
+impl From<Cell<'_>> for SqlValue {
+    fn from(cell: Cell<'_>) -> SqlValue {
+        match cell {
+            Cell::Null => SqlValue::Null,
+            Cell::Number(number) => number.into(),
+            Cell::Text(text) => text.into(),
+        }
     }
 }
 
@@ -43,13 +112,13 @@ mod tests {
     fn rows_go_together_as_far_as_they_fit() {
         let mut rows = Rows::of("INSERT");
         for text in ["a", "\"", &"x".repeat(MOST), "b"] {
-            rows.push(&[SqlValue::Integer(1), text.into(), SqlValue::Null]);
+            rows.push(&[Cell::Number(1), text.into(), Cell::Null]);
         }
         let lists: Vec<String> = rows.written().map(|s| format!("{:?}", s.params)).collect();
         assert_eq!(lists.len(), 3);
         assert_eq!(rows.written().count(), 0);
-        rows.push(&[SqlValue::Integer(1), "\"".into()]);
-        rows.push(&[SqlValue::Null]);
+        rows.push(&[Cell::Number(1), "\"".into()]);
+        rows.push(&[Cell::Null]);
         assert_eq!(rows.written().next().unwrap().params, [SqlValue::from(r#"[[1,"\""],[null]]"#)]);
     }
 }

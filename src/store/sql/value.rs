@@ -1,9 +1,9 @@
 //! Statements, values and rows: what goes to an executor and what comes back.
 
 use crate::document::ObjectKind;
+use crate::rm::json::quote_into;
 use crate::store::repository::StoreError;
-use serde::ser::SerializeSeq;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -55,14 +55,30 @@ pub trait Sql {
     async fn batch(&self, statements: Vec<Statement>) -> Result<Vec<Vec<Row>>, SqlError>;
 }
 
-/// `[sql, ...values]`: a list of statements is one text that a host can hand over.
-impl Serialize for Statement {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut list = to.serialize_seq(Some(1 + self.params.len()))?;
-        list.serialize_element(&self.sql)?;
-        self.params.iter().try_for_each(|value| list.serialize_element(value))?;
-        list.end()
+/// Bytes of a text that crosses by itself.
+const LONG: usize = 1_000;
+
+/// Statements as a host hands them over to another language: a JSON list of `[sql, ...values]`, and beside it, in order, the long texts,
+/// in whose places `[]` stands. In the list they would be escaped, and read once more.
+pub fn crossing(statements: &[Statement]) -> (String, Vec<&str>) {
+    let (mut list, mut long) = (String::from("["), Vec::new());
+    for (number, statement) in statements.iter().enumerate() {
+        list.push_str(if number > 0 { ",[" } else { "[" });
+        quote_into(&mut list, &statement.sql);
+        for value in &statement.params {
+            list.push(',');
+            match value {
+                SqlValue::Text(text) if text.len() > LONG => {
+                    list.push_str("[]");
+                    long.push(text.as_str());
+                }
+                value => list.push_str(&serde_json::to_string(value).unwrap_or_default()),
+            }
+        }
+        list.push(']');
     }
+    list.push(']');
+    (list, long)
 }
 
 impl Statement {
@@ -201,6 +217,15 @@ pub(super) fn kind_of(number: u64) -> Result<ObjectKind, StoreError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_texts_cross_beside_the_list() {
+        let long = "\"".repeat(LONG + 1);
+        let none: Option<u64> = None;
+        let statements = [Statement::new("A \"").bind(1_u64).bind(long.as_str()).bind("\n"), Statement::new("B").bind(none).bind(long.as_str())];
+        assert_eq!(crossing(&statements), (r#"[["A \"",1,[],"\n"],["B",null,[]]]"#.to_owned(), vec![long.as_str(), long.as_str()]));
+        assert_eq!(crossing(&[]), ("[]".to_owned(), Vec::new()));
+    }
 
     #[test]
     fn constraints_are_read_out_of_the_messages_of_sqlite_and_d1() {

@@ -1,0 +1,77 @@
+//! Digests: SHA-256 of texts, and of packed documents.
+
+use super::pack::{Packed, Part};
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+
+/// The SHA-256 of a text.
+pub fn sha256(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
+}
+
+/// The SHA-256 of a text, as 64 hexadecimal digits.
+pub fn digest_of_text(text: &str) -> String {
+    hexadecimal(&sha256(text))
+}
+
+/// The first 128 bits of it, as 32 hexadecimal digits.
+pub fn short_digest(text: &str) -> String {
+    let mut digest = digest_of_text(text);
+    digest.truncate(32);
+    digest
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(64), |mut out, byte| {
+        let _ = write!(out, "{byte:02x}");
+        out
+    })
+}
+
+impl Packed {
+    /// 32 hexadecimal digits of a SHA-256 that is equal for equal documents only: over the digests of the shapes, which stand for all
+    /// that is written in them, and over the text of each slot with its length, in document order.
+    pub fn digest(&self) -> String {
+        let mut told = String::with_capacity(1024);
+        self.tell(self.root(), &mut told);
+        short_digest(&told)
+    }
+
+    fn tell(&self, part: &Part, told: &mut String) {
+        told.push_str(part.shape.digest());
+        for slot in 0..part.slots.len() as u32 {
+            let text = self.slot(part, slot);
+            let _ = write!(told, "{}:{text}", text.len());
+        }
+        for run in &part.runs {
+            let _ = write!(told, "{};", run.len());
+            run.iter().for_each(|inner| self.tell(inner, told));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::document::{NothingKnown, Packed, Shapes, pack};
+    use crate::rm::arbitrary::Generator;
+    use crate::rm::class::Cls;
+    use crate::rm::json;
+
+    #[test]
+    fn documents_have_one_digest_when_they_are_one() {
+        let shapes = Shapes::new();
+        let packed = |text: &str| pack(json::read(text, Cls::ANY).unwrap().root().unwrap(), &NothingKnown, &shapes);
+        let mut texts: Vec<String> = (0..200).map(|seed| json::write(Generator::new(seed).tree().root().unwrap())).collect();
+        let list = |members: &str| format!(r#"{{"_type":"FOLDER","name":{{"value":"f"}},"folders":[{members}]}}"#);
+        let folder = |name: &str| format!(r#"{{"_type":"FOLDER","name":{{"value":"{name}"}}}}"#);
+        texts.extend([list(&folder("ab")), list(&folder("a")), list(&format!("{},{}", folder("a"), folder("b"))), list("")]);
+        texts.push(list(&format!("{},{},{}", folder("a"), folder("b"), folder(""))));
+        let all: Vec<Packed> = texts.iter().map(|text| packed(text)).collect();
+        for a in &all {
+            assert_eq!(a.digest().len(), 32);
+            for b in &all {
+                assert_eq!(a.digest() == b.digest(), a.to_json() == b.to_json());
+            }
+        }
+    }
+}
