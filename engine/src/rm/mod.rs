@@ -20,7 +20,7 @@
 //! ```
 
 #[cfg(test)]
-mod arbitrary;
+pub(crate) mod arbitrary;
 mod build;
 pub mod class;
 #[rustfmt::skip]
