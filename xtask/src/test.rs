@@ -56,9 +56,10 @@ fn wasm(report: &mut Report) -> Result<(), String> {
     let crates = ["--package", "aqlite-worker", "--package", "aqlite-wasm"];
     let clippy = [&["clippy", "--quiet", "--target", WASM], &crates[..], &["--", "--deny", "warnings"]].concat();
     report.step("lints of the wasm crates", cargo(&clippy));
-    let mut units =
-        cargo(&["test", "--quiet", "--profile", "checked-wasm", "--target", WASI, "--package", "aqlite", "--package", "aqlite-engine", "--lib"]);
-    units.env("CARGO_TARGET_WASM32_WASIP1_RUNNER", "node --no-warnings tests/wasm/wasi.mjs");
+    // Each package's tests start in its own folder.
+    let start = format!("target.{WASI}.runner = ['node', '--no-warnings', {:?}]", root().join("tests/wasm/wasi.mjs"));
+    let units = ["test", "--quiet", "--config", &start, "--profile", "checked-wasm", "--target", WASI];
+    let units = cargo(&[&units, &["--package", "aqlite", "--package", "aqlite-engine", "--lib"][..]].concat());
     report.step("unit tests inside wasm", units);
     for (name, test) in [("wasm tests in Node", "node"), ("wasm tests in Chromium", "browser")] {
         let args = ["test", "--profile", "checked-wasm", "--target", WASM, "--package", "aqlite-wasm-tests", "--test", test];
