@@ -10,9 +10,18 @@ export const V1 = "/v1";
 
 /** How often a server that starts is asked whether it answers, ten times a second: a machine may be busy with other things. */
 const PATIENCE = 1200;
+/** Why a server did not come in all that time: the next one of this file is not waited for. */
+let impatience;
 
 const wrangler = join(root, "node_modules/.bin/wrangler");
 const quiet = { ...process.env, CI: "1", NO_COLOR: "1", WRANGLER_SEND_METRICS: "false", CLOUDFLARE_CF_FETCH_ENABLED: "false" };
+
+/** The environment of a wrangler whose temporary files and logs stand with its state: they go with it, also where it is killed. */
+function housed(state) {
+  const [TMPDIR, WRANGLER_LOG_PATH] = ["tmp", "log"].map((name) => join(state, name));
+  mkdirSync(TMPDIR, { recursive: true });
+  return { ...quiet, TMPDIR, WRANGLER_LOG_PATH };
+}
 
 /** An empty state folder under target/, with the migrations applied. */
 export function freshState(name) {
@@ -20,7 +29,7 @@ export function freshState(name) {
   rmSync(state, { recursive: true, force: true });
   mkdirSync(state, { recursive: true });
   const args = ["d1", "migrations", "apply", "DB", "--local", "--persist-to", state];
-  const applied = spawnSync(wrangler, args, { cwd: root, env: quiet, encoding: "utf8" });
+  const applied = spawnSync(wrangler, args, { cwd: root, env: housed(state), encoding: "utf8" });
   if (applied.status !== 0) throw new Error(`migrations failed:\n${applied.stdout}\n${applied.stderr}`);
   return state;
 }
@@ -33,6 +42,10 @@ class Server {
     this.log = "";
     this.exited = new Promise((resolve) => child.once("exit", resolve));
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (bytes) => (this.log += bytes));
+  }
+
+  get isAlive() {
+    return this.child.exitCode === null && this.child.signalCode === null;
   }
 
   /** Sends a request; gives status, headers, text and (where it is JSON) the parsed body. */
@@ -53,7 +66,7 @@ class Server {
 
   /** Waits until what the server writes matches; its lines come after its answers. */
   async says(pattern) {
-    for (let tries = 0; tries < PATIENCE && !pattern.test(this.log); tries += 1) await new Promise((resolve) => setTimeout(resolve, 100));
+    for (let tries = 0; tries < PATIENCE && !pattern.test(this.log) && this.isAlive; tries += 1) await new Promise((resolve) => setTimeout(resolve, 100));
     if (!pattern.test(this.log)) throw new Error(`the server never wrote ${pattern}:\n${this.log}`);
   }
 
@@ -74,15 +87,18 @@ export async function start(state, vars = { AUTH: "none" }, more = []) {
   const ports = ["--ip", "127.0.0.1", "--port", "0", "--inspector-port", "0"];
   const args = ["dev", "--local", ...ports, "--persist-to", state, "--show-interactive-dev-session=false", ...more];
   for (const [name, value] of Object.entries(vars)) args.push("--var", `${name}:${value}`);
-  const child = spawn(wrangler, args, { cwd: root, env: quiet, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+  if (impatience) throw impatience;
+  const child = spawn(wrangler, args, { cwd: root, env: housed(state), detached: true, stdio: ["ignore", "pipe", "pipe"] });
   const server = new Server(child);
-  for (let tries = 0; tries < PATIENCE && child.exitCode === null; tries += 1) {
+  for (let tries = 0; tries < PATIENCE && server.isAlive; tries += 1) {
     server.port ??= /Ready on http:\S+:(\d+)/.exec(server.log)?.[1];
     if (server.port !== undefined && (await answers(server))) return server;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
+  const reason = new Error(`the worker did not start:\n${server.log}`);
+  if (server.isAlive) impatience = reason;
   await server.stop("SIGKILL");
-  throw new Error(`the worker did not start:\n${server.log}`);
+  throw reason;
 }
 
 /** Whether the worker itself answers: the manifest is open to all. */

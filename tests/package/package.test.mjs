@@ -5,6 +5,7 @@ import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { start } from "../e2e/server.mjs";
 import { browse } from "../web/page.mjs";
 import { serve } from "../web/server.mjs";
 
@@ -228,29 +229,12 @@ test("the README's page and worker run in Chromium, and keep", async () => {
 
 test("the README's worker runs in workerd", async () => {
   await writeFile(join(house, "wrangler.toml"), 'name = "readme"\nmain = "workerd.mjs"\ncompatibility_date = "2025-04-01"\nsend_metrics = false\n');
-  const quiet = { ...process.env, CI: "1", WRANGLER_SEND_METRICS: "false", CLOUDFLARE_CF_FETCH_ENABLED: "false" };
-  const child = spawn(program("wrangler"), ["dev", "--local", "--ip", "127.0.0.1", "--port", "0", "--inspector-port", "0", "--show-interactive-dev-session=false"], { cwd: house, env: quiet, detached: true, stdio: ["ignore", "pipe", "pipe"] });
-  let log = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (bytes) => (log += bytes));
-  const ask = async () => {
-    for (let tries = 0; tries < 300; tries += 1) {
-      const [origin] = /(?<=Ready on )http:\S+/.exec(log) ?? [];
-      try {
-        if (origin !== undefined) return await fetch(`${origin}/v1/query/aql?q=${encodeURIComponent(COUNT)}`);
-      } catch {
-        // It is not there yet.
-      }
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-    throw new Error(`the worker did not start:\n${log}`);
-  };
+  const server = await start(join(house, "state"), {}, ["--config", join(house, "wrangler.toml")]);
   try {
-    const answer = await ask();
-    const body = await answer.text();
-    assert.equal(answer.status, 200, `${body}\n${log}`);
-    assert.ok(JSON.parse(body).rows[0][0] > 30);
+    const { status, text, json } = await server.send("GET", `/v1/query/aql?q=${encodeURIComponent(COUNT)}`);
+    assert.equal(status, 200, `${text}\n${server.log}`);
+    assert.ok(json.rows[0][0] > 30);
   } finally {
-    process.kill(-child.pid, "SIGTERM");
-    await new Promise((resolve) => child.once("exit", resolve));
+    await server.stop();
   }
 });

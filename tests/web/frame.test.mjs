@@ -1,11 +1,10 @@
 // Around query, guides and data: links, keys, colours, files as they come, a server with a token, the policy of the page, its engine at work.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { accessible, answered, browse, offlineReady, open, ready, row, run, served, settled, visit, write } from "./page.mjs";
+import { accessible, answered, browse, offlineReady, open, ready, row, run, scratch, served, settled, visit, write } from "./page.mjs";
 
 const COUNT = "SELECT COUNT(e/ehr_id/value) AS n FROM EHR e";
 const SYSTOLIC = "SELECT c/context/start_time/value AS time, o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value AS systolic FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]";
@@ -156,7 +155,7 @@ test("dropped files are told about as they go, and the rest is left when somebod
   }));
 
 test("a folder is taken with what is below it", async () => {
-  const folder = await mkdtemp(join(tmpdir(), "aqlite-folder-"));
+  const folder = await scratch("folder");
   await onPage(async (page) => {
     await mkdir(join(folder, "ward", "visits"), { recursive: true });
     await writeFile(join(folder, "ward", "visits", "visit.json"), await composition(page));
@@ -168,7 +167,6 @@ test("a folder is taken with what is below it", async () => {
     assert.match(await page.locator("#added .bad").textContent(), /ward\/plan\.gdl: .*line 2/);
     await settled(page);
   });
-  await rm(folder, { recursive: true });
 });
 
 /** A server with one patient that answers whoever shows the token; `asked` holds what it heard. */

@@ -1,6 +1,6 @@
 // What the tests of the page share: the browser, the built page, and what a person does with it.
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { mkdir, readFile, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
 import { fileURLToPath } from "node:url";
@@ -10,6 +10,14 @@ const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.
 
 /** Where the page was built to. */
 export const built = fileURLToPath(new URL("../../dist/www", import.meta.url));
+
+/** An empty folder for a test's own files. */
+export async function scratch(name) {
+  const folder = fileURLToPath(new URL(`../../target/web/${name}`, import.meta.url));
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  return folder;
+}
 
 /** Starts the browser. */
 export function browse() {

@@ -1,11 +1,10 @@
 // The page in a real browser: what a person does with it.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { cp, mkdtemp, readFile, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { strToU8, zipSync } from "fflate";
-import { accessible, answered, browse, built, offlineReady, open, ready, row, run, served, settled, trap, visit, write } from "./page.mjs";
+import { accessible, answered, browse, built, offlineReady, open, ready, row, run, scratch, served, settled, trap, visit, write } from "./page.mjs";
 import { serve } from "./server.mjs";
 
 const COUNT = "SELECT COUNT(e/ehr_id/value) AS n FROM EHR e";
@@ -393,7 +392,7 @@ test("a server that does not answer is told, and the data here stays in charge",
 
 test("a new version is offered, and taken when wanted", async (t) => {
   if (process.env.BASE_URL) return t.skip("the server is not ours to change");
-  const copy = await mkdtemp(join(tmpdir(), "aqlite-page-"));
+  const copy = await scratch("page");
   await cp(built, copy, { recursive: true });
   const own = await serve(copy);
   const page = await open(browser, own.address);

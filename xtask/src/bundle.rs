@@ -70,8 +70,8 @@ pub fn package() -> Result<(), String> {
     Ok(())
 }
 
-/// The page's own build script bundles it.
-fn page() -> Result<(), String> {
+/// Builds the page, if it changed: its own build script bundles it.
+pub fn page() -> Result<(), String> {
     module("module of the page", "wasm", "target/www-wasm")?;
     let index = root().join("dist/www/index.html");
     let inputs = [&CORE[..], &["www", "package-lock.json", "examples/openapi.rs"]].concat();

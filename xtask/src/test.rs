@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::options::Options;
 use crate::process::{cargo, command, root, run_keeping};
-use crate::tools::{WASI, WASM, browser, npm_packages, npm_program, target, wasm_bindgen};
+use crate::tools::{WASI, WASM, browser, find_browser, npm_packages, npm_program, target, wasm_bindgen};
 use crate::{bundle, conformance, sample};
 
 /// What the steps left behind: one line each, and the runners' own counts.
@@ -17,6 +17,12 @@ struct Report {
     failed: Vec<String>,
 }
 
+/// A step that came to its end, or was not run because one that it needs had failed.
+struct Step {
+    name: &'static str,
+    is_ok: bool,
+}
+
 pub fn run(args: &[String]) -> Result<(), String> {
     let options = Options::read(args, &[], &["quick"])?;
     let started = Instant::now();
@@ -24,81 +30,86 @@ pub fn run(args: &[String]) -> Result<(), String> {
     let mut report = Report::default();
     report.step("format", cargo(&["fmt", "--all", "--check"]));
     report.step("lints", cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"]));
-    native(&mut report, &corpus);
+    let packages = native(&mut report, corpus);
     if !options.has("quick") {
-        wasm(&mut report)?;
-        hosts(&mut report)?;
+        let chromium = report.work("Chromium", &[], || browser().map(drop));
+        wasm(&mut report, &chromium);
+        hosts(&mut report, &packages, &chromium);
     }
     report.print(started)
 }
 
-/// Unit tests, the integration binary, documentation examples and the corpus, as the core ships: optimised.
-fn native(report: &mut Report, corpus: &[String]) {
+/// Unit tests, the integration binary, documentation examples and the corpus, as the core ships: optimised. Gives the step of the npm packages.
+fn native(report: &mut Report, corpus: Vec<String>) -> Step {
     let checked = |more: &[&str]| cargo(&[&["test", "--quiet", "--profile", "checked"], more].concat());
     report.step("native tests", checked(&["--workspace", "--exclude", "aqlite-bench", "--lib", "--bins", "--test", "it"]));
     report.step("documentation examples", checked(&["--doc"]));
+    let packages = report.work("npm packages", &[], npm_packages);
     // The suite of written XML validates with a package from npm.
-    let started = Instant::now();
-    report.note("npm packages", started, npm_packages());
-    let mut suites = conformance::command();
-    suites.args(corpus);
-    report.step("conformance", suites);
+    report.tests("conformance", &[&packages], || {
+        let mut suites = conformance::command();
+        suites.args(corpus);
+        Ok(suites)
+    });
+    packages
 }
 
 /// The core inside wasm: in Node and in a headless browser.
-fn wasm(report: &mut Report) -> Result<(), String> {
-    target(WASM)?;
-    target(WASI)?;
-    let runner = wasm_bindgen()?.join("wasm-bindgen-test-runner");
-    let driver = browser()?.driver;
+fn wasm(report: &mut Report, chromium: &Step) {
+    let targets = report.work("targets of wasm", &[], || target(WASM).and_then(|()| target(WASI)));
+    let runner = report.work("wasm-bindgen", &[], || wasm_bindgen().map(drop));
+    report.tests("lints of the wasm crates", &[&targets], || {
+        let crates = ["--target", WASM, "--package", "aqlite-worker", "--package", "aqlite-wasm"];
+        Ok(cargo(&[&["clippy", "--quiet"], &crates[..], &["--", "--deny", "warnings"]].concat()))
+    });
+    report.tests("unit tests inside wasm", &[&targets], || {
+        // Each package's tests start in its own folder.
+        let start = format!("target.{WASI}.runner = ['node', '--no-warnings', {:?}]", root().join("tests/wasm/wasi.mjs"));
+        let units = ["test", "--quiet", "--config", &start, "--profile", "checked-wasm", "--target", WASI];
+        Ok(cargo(&[&units, &["--package", "aqlite", "--package", "aqlite-engine", "--lib"][..]].concat()))
+    });
+    report.tests("wasm tests in Node", &[&targets, &runner], || in_wasm("node"));
+    report.tests("wasm tests in Chromium", &[&targets, &runner, chromium], || {
+        let mut tests = in_wasm("browser")?;
+        tests.env("CHROMEDRIVER", browser()?.driver);
+        Ok(tests)
+    });
+}
+
+fn in_wasm(test: &str) -> Result<Command, String> {
     let temporary = root().join("target/tmp");
     std::fs::create_dir_all(&temporary).map_err(|e| format!("{}: {e}", temporary.display()))?;
-    let crates = ["--package", "aqlite-worker", "--package", "aqlite-wasm"];
-    let clippy = [&["clippy", "--quiet", "--target", WASM], &crates[..], &["--", "--deny", "warnings"]].concat();
-    report.step("lints of the wasm crates", cargo(&clippy));
-    // Each package's tests start in its own folder.
-    let start = format!("target.{WASI}.runner = ['node', '--no-warnings', {:?}]", root().join("tests/wasm/wasi.mjs"));
-    let units = ["test", "--quiet", "--config", &start, "--profile", "checked-wasm", "--target", WASI];
-    let units = cargo(&[&units, &["--package", "aqlite", "--package", "aqlite-engine", "--lib"][..]].concat());
-    report.step("unit tests inside wasm", units);
-    for (name, test) in [("wasm tests in Node", "node"), ("wasm tests in Chromium", "browser")] {
-        let args = ["test", "--profile", "checked-wasm", "--target", WASM, "--package", "aqlite-wasm-tests", "--test", test];
-        let mut tests = cargo(&args);
-        tests.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER", &runner).env("CHROMEDRIVER", &driver);
-        // The runner writes a module into the folder for temporary files: a package.json above it must not change what it means.
-        tests.env("TMPDIR", &temporary);
-        report.step(name, tests);
-    }
-    Ok(())
+    let mut tests = cargo(&["test", "--profile", "checked-wasm", "--target", WASM, "--package", "aqlite-wasm-tests", "--test", test]);
+    tests.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER", wasm_bindgen()?.join("wasm-bindgen-test-runner"));
+    // The runner writes a module into the folder for temporary files: a package.json above it must not change what it means.
+    tests.env("TMPDIR", temporary);
+    Ok(tests)
 }
 
 /// The worker in workerd and the page in Chromium.
-fn hosts(report: &mut Report) -> Result<(), String> {
-    npm_packages()?;
-    let started = Instant::now();
-    heading("worker and page");
-    let built = bundle::all().and_then(|()| bundle::package()).and_then(|()| sample::generate());
-    report.note("worker and page", started, built);
-    report.step("types of the page", command(npm_program("tsc"), &["--noEmit", "--project", "www/tsconfig.json"]));
-    report.step("size of worker and page", command("node", &["tests/e2e/size.mjs"]));
-    report.step("worker in workerd", node_tests("tests/e2e"));
-    report.step("page in Chromium", node_tests("tests/web"));
-    report.step("package in Node, Chromium and workerd", node_tests("tests/package"));
-    Ok(())
+fn hosts(report: &mut Report, packages: &Step, chromium: &Step) {
+    let worker = report.work("worker", &[packages], bundle::worker);
+    let page = report.work("page", &[packages], bundle::page);
+    let package = report.work("package", &[packages], bundle::package);
+    let sample = report.work("sample", &[], sample::generate);
+    report.tests("types of the page", &[&page], || Ok(command(npm_program("tsc"), &["--noEmit", "--project", "www/tsconfig.json"])));
+    report.tests("size of worker and page", &[&worker, &page], || Ok(command("node", &["tests/e2e/size.mjs"])));
+    report.tests("worker in workerd", &[&worker, &page, &sample], || node_tests("tests/e2e"));
+    report.tests("page in Chromium", &[&worker, &page, &sample, chromium], || node_tests("tests/web"));
+    report.tests("package in Node, Chromium and workerd", &[&package, chromium], || node_tests("tests/package"));
 }
 
-fn node_tests(folder: &str) -> Command {
-    let mut files: Vec<String> = std::fs::read_dir(root().join(folder))
-        .map(|entries| entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect())
-        .unwrap_or_default();
+fn node_tests(folder: &str) -> Result<Command, String> {
+    let entries = std::fs::read_dir(root().join(folder)).map_err(|e| format!("{folder}: {e}"))?;
+    let mut files: Vec<String> = entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
     files.retain(|name| name.ends_with(".test.mjs"));
     files.sort();
     let mut node = command("node", &["--test", "--test-reporter=tap", "--test-concurrency=2"]);
     node.args(files.iter().map(|name| Path::new(folder).join(name)));
-    if let Ok(found) = browser() {
+    if let Some(found) = find_browser() {
         node.env("CHROMIUM", found.chromium);
     }
-    node
+    Ok(node)
 }
 
 fn heading(name: &str) {
@@ -112,21 +123,40 @@ fn is_count(line: &str) -> bool {
 }
 
 impl Report {
-    fn step(&mut self, name: &str, mut command: Command) {
-        heading(name);
-        let started = Instant::now();
-        let (counts, outcome) = run_keeping(&mut command, is_count);
-        self.counts.extend(counts.iter().map(|line| format!("{name}: {line}")));
-        self.note(name, started, outcome);
+    /// Runs a command that needs nothing but cargo.
+    fn step(&mut self, name: &'static str, command: Command) {
+        self.tests(name, &[], || Ok(command));
     }
 
-    fn note(&mut self, name: &str, started: Instant, outcome: Result<(), String>) {
+    /// Runs a command, unless a step that it needs has failed.
+    fn tests(&mut self, name: &'static str, needs: &[&Step], command: impl FnOnce() -> Result<Command, String>) -> Step {
+        let mut counts = Vec::new();
+        let step = self.work(name, needs, || {
+            let outcome;
+            (counts, outcome) = run_keeping(&mut command()?, is_count);
+            outcome
+        });
+        self.counts.extend(counts.iter().map(|line| format!("{name}: {line}")));
+        step
+    }
+
+    /// Does something, unless a step that it needs has failed.
+    fn work(&mut self, name: &'static str, needs: &[&Step], work: impl FnOnce() -> Result<(), String>) -> Step {
+        let missing: Vec<_> = needs.iter().filter(|step| !step.is_ok).map(|step| step.name).collect();
+        if !missing.is_empty() {
+            self.steps.push(format!("         NOT RUN  {name} (needs: {})", missing.join(", ")));
+            return Step { name, is_ok: false };
+        }
+        heading(name);
+        let started = Instant::now();
+        let outcome = work();
         let word = if outcome.is_ok() { "ok" } else { "FAILED" };
-        self.steps.push(format!("{:>6.1} s  {word:6}  {name}", started.elapsed().as_secs_f64()));
-        if let Err(message) = outcome {
+        self.steps.push(format!("{:>6.1} s  {word:7}  {name}", started.elapsed().as_secs_f64()));
+        if let Err(message) = &outcome {
             println!("{message}");
             self.failed.push(name.to_owned());
         }
+        Step { name, is_ok: outcome.is_ok() }
     }
 
     fn print(&self, started: Instant) -> Result<(), String> {
@@ -136,5 +166,25 @@ impl Report {
         }
         println!("{:>6.1} s  in all", started.elapsed().as_secs_f64());
         if self.failed.is_empty() { Ok(()) } else { Err(format!("failed: {}", self.failed.join(", "))) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Report;
+    use crate::process::command;
+
+    #[test]
+    fn what_needs_a_failed_step_is_not_run() {
+        let mut report = Report::default();
+        let worker = report.work("worker", &[], || Err("the disk is full".to_owned()));
+        let sample = report.work("sample", &[], || Ok(()));
+        let tests = report.tests("worker in workerd", &[&worker, &sample], || panic!("it was run"));
+        let more = report.work("what comes of them", &[&tests], || panic!("it was run"));
+        let other = report.tests("other", &[&sample], || Ok(command("true", &[])));
+        assert_eq!((tests.is_ok, more.is_ok, other.is_ok), (false, false, true));
+        assert_eq!(report.failed, ["worker"]);
+        assert!(report.steps[2].ends_with("NOT RUN  worker in workerd (needs: worker)"), "{:?}", report.steps);
+        assert!(report.steps[3].ends_with("NOT RUN  what comes of them (needs: worker in workerd)"), "{:?}", report.steps);
     }
 }

@@ -99,7 +99,8 @@ pub fn browser() -> Result<Browser, String> {
     find_browser().ok_or(by_hand)
 }
 
-fn find_browser() -> Option<Browser> {
+/// Chromium and its driver, where they are.
+pub fn find_browser() -> Option<Browser> {
     let named = |variable: &str, names: &[&str]| {
         let set = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_file());
         set.or_else(|| names.iter().find_map(|name| find(name)))
