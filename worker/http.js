@@ -6,11 +6,19 @@ export const head = ({ method, url, headers }) => JSON.stringify([method, url, [
 /** A response; `headers` as JSON. */
 export const respond = (status, headers, body) => new Response(body, { status, headers: JSON.parse(headers) });
 
-/** What reads the body of a request. */
-export const reader = ({ body }) => body.getReader({ mode: "byob" });
-
-/** The next `size` bytes of a body, fewer at its end. Read as they come, they would come by four thousand. */
-export async function chunk(reader, size) {
-  const { value } = await reader.readAtLeast(size, new Uint8Array(size));
-  return value ?? new Uint8Array();
+/**
+ * What reads the body of a request: each call gives the next `size` bytes, fewer at its end, which stay until the next call. Those behind them
+ * are read meanwhile, into the other of two buffers: fresh memory costs more than to copy into it. Read as they come, they would come by four thousand.
+ */
+export function reader({ body }, size) {
+  const source = body.getReader({ mode: "byob" });
+  const read = (buffer) => Promise.allSettled([source.readAtLeast(size, new Uint8Array(buffer))]);
+  let [spare, ahead] = [new ArrayBuffer(size), read(new ArrayBuffer(size))];
+  return async () => {
+    const [{ value, reason }] = await ahead;
+    if (reason) throw reason;
+    const bytes = value.value ?? new Uint8Array();
+    if (bytes.length === size) [ahead, spare] = [read(spare), bytes.buffer];
+    return bytes;
+  };
 }

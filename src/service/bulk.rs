@@ -40,8 +40,8 @@ use std::fmt::Write;
 use std::rc::Rc;
 
 /// Most change sets of a transaction, and most bytes of their lines.
-const TOGETHER: usize = 250;
-const BYTES: usize = 2_000_000;
+const TOGETHER: usize = 1_000;
+const BYTES: usize = 4_000_000;
 
 /// The media type of the answers.
 pub(crate) const NDJSON: &str = "application/x-ndjson";

@@ -29,7 +29,7 @@ impl Pieces {
     #[must_use]
     pub fn is_short(&self) -> bool {
         let held = self.buffer.len();
-        !self.ended && (held <= AHEAD.min(self.limit) || (held <= self.limit && !self.buffer.contains(&b'\n')))
+        !self.ended && (held < self.size || (held <= self.limit && !self.buffer.contains(&b'\n')))
     }
 
     /// True when all of the body is handed over.
@@ -38,10 +38,14 @@ impl Pieces {
         self.ended && self.buffer.is_empty()
     }
 
-    /// Takes in what has arrived; `ended` when nothing follows it.
-    pub fn take(&mut self, chunk: Vec<u8>, ended: bool) {
-        self.buffer.extend(chunk);
-        self.ended = ended;
+    /// What has arrived and was not handed over; a host adds to it what arrives.
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.buffer
+    }
+
+    /// Takes note that something has arrived, and whether more follows it.
+    pub fn took(&mut self, goes_on: bool) {
+        self.ended = !goes_on;
     }
 
     /// The request with the next whole lines, and with `first`, the number of the first of them; nothing at the end. A line that is too
@@ -75,7 +79,8 @@ mod tests {
         while !pieces.is_done() {
             while pieces.is_short() {
                 let chunk = chunks.next().copied().unwrap_or_default();
-                pieces.take(chunk.into(), chunks.peek().is_none());
+                pieces.buffer().extend(chunk.bytes());
+                pieces.took(chunks.peek().is_some());
             }
             let Some(piece) = pieces.next(&head) else { break };
             let first = piece.query_value("first").unwrap_or_default().to_owned();
@@ -101,9 +106,9 @@ mod tests {
     #[test]
     fn of_a_line_that_is_too_long_no_more_is_kept_than_shows_it() {
         let mut pieces = Pieces::new(6, 10);
-        pieces.take(b"0123456789".to_vec(), false);
+        pieces.buffer().extend(b"0123456789");
         assert!(pieces.is_short());
-        pieces.take(b"0".to_vec(), false);
+        pieces.buffer().extend(b"0");
         assert!(!pieces.is_short() && pieces.next(&Request::new("POST", "/")).is_some_and(|piece| piece.body.len() == 11));
     }
 }

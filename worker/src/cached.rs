@@ -36,25 +36,29 @@ impl<R> Cached<R> {
         let named = found.iter().map(|d| ((kind, d.name.clone(), d.version.clone()), d.clone()));
         self.listed.borrow_mut().extend(named);
     }
-
-    async fn kept(&self, key: &str) -> Option<String> {
-        self.kv.get(key).text().await.inspect_err(|error| complain("KV", &error)).ok().flatten()
-    }
-
-    async fn keep(&self, key: &str, body: &str) {
-        let stored = match self.kv.put(key, body) {
-            Ok(put) => put.execute().await,
-            Err(error) => Err(error),
-        };
-        if let Err(error) = stored {
-            complain("KV", &error);
-        }
-    }
 }
 
 fn key(kind: DefinitionKind, listed: &Definition) -> Option<String> {
-    let key = format!("definition/{kind:?}/{}/{}/{}", listed.name, listed.version, listed.created);
+    short(format!("definition/{kind:?}/{}/{}/{}", listed.name, listed.version, listed.created))
+}
+
+/// A key, unless it is too long for KV.
+pub fn short(key: String) -> Option<String> {
     (key.len() <= LONGEST_KEY).then_some(key)
+}
+
+/// What KV holds.
+pub async fn kept(kv: &KvStore, key: &str) -> Option<String> {
+    kv.get(key).text().await.inspect_err(|error| complain("KV", &error)).ok().flatten()
+}
+
+/// Puts a text into KV, where it stays for so many seconds, or for good.
+pub async fn keep(kv: &KvStore, key: &str, text: &str, seconds: Option<u64>) {
+    let put = kv.put(key, text).map(|put| seconds.into_iter().fold(put, |put, seconds| put.expiration_ttl(seconds)));
+    let stored = async { put?.execute().await };
+    if let Err(error) = stored.await {
+        complain("KV", &error);
+    }
 }
 
 impl<R: Repository> Repository for Cached<R> {
@@ -74,12 +78,12 @@ impl<R: Repository> Repository for Cached<R> {
         let listed = self.listed.borrow().get(&(kind, name.to_owned(), version.to_owned())).cloned();
         let key = listed.as_ref().and_then(|listed| key(kind, listed));
         let (Some(listed), Some(key)) = (listed, key) else { return self.inner.definition(kind, name, version).await };
-        if let Some(body) = self.kept(&key).await {
+        if let Some(body) = kept(&self.kv, &key).await {
             return Ok(Some(Definition { body, ..listed }));
         }
         let found = self.inner.definition(kind, name, version).await?;
         if let Some(found) = found.as_ref().filter(|found| found.created == listed.created && found.body.len() >= WORTH_IT) {
-            self.keep(&key, &found.body).await;
+            keep(&self.kv, &key, &found.body, None).await;
         }
         Ok(found)
     }

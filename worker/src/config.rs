@@ -30,6 +30,15 @@ impl Variables<'_> {
         self.text(name).map_or(Ok(otherwise), read)
     }
 
+    /// One of two words; the first is meant where none is given.
+    fn either<T>(&self, name: &str, [(usual, first), (other, second)]: [(&str, T); 2]) -> Result<T, String> {
+        match self.text(name) {
+            Some(text) if text == other => Ok(second),
+            Some(text) if text != usual => Err(format!("the variable {name} is `{text}`, expected `{usual}` or `{other}`")),
+            _ => Ok(first),
+        }
+    }
+
     fn list(&self, name: &str) -> Vec<String> {
         let text = self.text(name).unwrap_or_default();
         text.split(',').map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
@@ -39,7 +48,9 @@ impl Variables<'_> {
 /// Reads the deployment's variables. What is wrong closes the service, and is told in the log.
 pub fn read(env: &Env) -> Setup {
     let variables = Variables(env);
-    let found = access(&variables).and_then(|(auth, gate)| Ok((auth, gate, limits(&variables)?, exact(&variables)?, dialect(&variables)?)));
+    let exact = || variables.either("SPECIALISATION", [("subsume", false), ("exact", true)]);
+    let dialect = || variables.either("FLAT_DIALECT", [("better", Maker::Better), ("ehrbase", Maker::Ehrbase)]);
+    let found = access(&variables).and_then(|(auth, gate)| Ok((auth, gate, limits(&variables)?, exact()?, dialect()?)));
     let (auth, gate, limits, exact_archetypes, flat_dialect) = match found {
         Ok(found) => found,
         Err(problem) => {
@@ -63,24 +74,6 @@ pub fn read(env: &Env) -> Setup {
         base_url: String::new(),
     };
     Setup { config, gate }
-}
-
-/// Whether archetypes match by equality only.
-fn exact(variables: &Variables<'_>) -> Result<bool, String> {
-    match variables.text("SPECIALISATION").as_deref() {
-        None | Some("subsume") => Ok(false),
-        Some("exact") => Ok(true),
-        Some(other) => Err(format!("the variable SPECIALISATION is `{other}`, expected `subsume` or `exact`")),
-    }
-}
-
-/// Whose dialect of FLAT is written below `/rest/openehr/v1`.
-fn dialect(variables: &Variables<'_>) -> Result<Maker, String> {
-    match variables.text("FLAT_DIALECT").as_deref() {
-        None | Some("better") => Ok(Maker::Better),
-        Some("ehrbase") => Ok(Maker::Ehrbase),
-        Some(other) => Err(format!("the variable FLAT_DIALECT is `{other}`, expected `better` or `ehrbase`")),
-    }
 }
 
 fn access(variables: &Variables<'_>) -> Result<(Auth, Gate), String> {

@@ -2,45 +2,51 @@
 
 use aqlite::service;
 use wasm_bindgen::prelude::wasm_bindgen;
-use worker::js_sys::{Promise, Uint8Array};
-use worker::wasm_bindgen::JsValue;
+use worker::js_sys::{Function, Promise, Uint8Array};
+use worker::wasm_bindgen::{JsCast, JsValue};
 use worker::wasm_bindgen_futures::JsFuture;
 use worker::{Headers, Result, web_sys};
 
 /// Bytes of a body of unknown length that are read at a time.
 const CHUNK: usize = 100_000;
 
-/// How many times the limit (that of a chunk, if it is lower) is read past before the connection is given up.
+/// How many times the limit (a chunk, if it is lower) is read past before the connection is given up.
 const PATIENCE: usize = 10;
 
 #[wasm_bindgen(module = "/http.js")]
 extern "C" {
     fn head(request: &web_sys::Request) -> String;
     fn respond(status: u16, headers: &str, body: Option<Vec<u8>>) -> web_sys::Response;
-    fn reader(request: &web_sys::Request) -> JsValue;
-    fn chunk(reader: &JsValue, size: usize) -> Promise;
+    fn reader(request: &web_sys::Request, size: usize) -> Function;
 }
 
-/// A body on its way.
-pub struct Body(JsValue);
+/// A body on its way, and how many bytes of it are read at a time.
+pub struct Body(Function, usize);
 
 impl Body {
     /// The body of a request, which must have one.
-    pub fn of(request: &web_sys::Request) -> Body {
-        Body(reader(request))
+    pub fn of(request: &web_sys::Request, size: usize) -> Body {
+        Body(reader(request, size), size)
     }
 
-    /// The next bytes, `size` of them unless it ends here.
-    pub async fn next(&mut self, size: usize) -> Result<Vec<u8>> {
-        let bytes = JsFuture::from(chunk(&self.0, size)).await?;
-        Ok(Uint8Array::new(&bytes).to_vec())
+    /// Adds the next bytes to those before; false where it ends here.
+    pub async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool> {
+        let (before, chunk) = (into.len(), self.chunk().await?);
+        into.resize(before + chunk.length() as usize, 0);
+        into.get_mut(before..).into_iter().for_each(|room| chunk.copy_to(room));
+        Ok(chunk.length() as usize == self.1)
+    }
+
+    async fn chunk(&self) -> Result<Uint8Array> {
+        let bytes = Promise::from(self.0.call0(&JsValue::NULL)?);
+        Ok(JsFuture::from(bytes).await?.unchecked_into())
     }
 
     /// Reads past what is left, up to a bound: an answer to a request that is still being sent would not arrive, and the next
     /// request of its connection would fail.
     pub async fn pass(&mut self, limit: usize) {
-        let mut left = PATIENCE * limit.max(CHUNK) / CHUNK;
-        while left > 0 && self.next(CHUNK).await.is_ok_and(|chunk| chunk.len() == CHUNK) {
+        let mut left = PATIENCE * limit.max(self.1) / self.1;
+        while left > 0 && self.chunk().await.is_ok_and(|chunk| chunk.length() as usize == self.1) {
             left -= 1;
         }
     }
@@ -62,12 +68,8 @@ pub async fn body(request: web_sys::Request, length: Option<&str>, limit: usize)
         let whole = JsFuture::from(request.array_buffer()?).await?;
         return Ok(Uint8Array::new(&whole).to_vec());
     }
-    let (mut chunks, mut body, mut goes_on) = (Body::of(&request), Vec::new(), true);
-    while goes_on && body.len() <= limit {
-        let chunk = chunks.next(CHUNK).await?;
-        goes_on = chunk.len() == CHUNK;
-        body.extend(chunk);
-    }
+    let (mut chunks, mut body) = (Body::of(&request, CHUNK), Vec::new());
+    while chunks.next(&mut body).await? && body.len() <= limit {}
     chunks.pass(limit).await;
     Ok(body)
 }

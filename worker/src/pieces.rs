@@ -9,9 +9,8 @@ use worker::{Result, web_sys};
 /// The next piece of a body.
 async fn next(body: &mut Body, pieces: &mut Pieces, head: &Request) -> Result<Option<Request>> {
     while pieces.is_short() {
-        let chunk = body.next(AHEAD).await?;
-        let ended = chunk.len() < AHEAD;
-        pieces.take(chunk, ended);
+        let goes_on = body.next(pieces.buffer()).await?;
+        pieces.took(goes_on);
     }
     Ok(pieces.next(head))
 }
@@ -22,7 +21,7 @@ where
     A: FnMut(Request) -> F + 'static,
     F: Future<Output = Response>,
 {
-    let (mut body, mut pieces) = (Body::of(&request), Pieces::new(size, limit));
+    let (mut body, mut pieces) = (Body::of(&request, AHEAD), Pieces::new(size, limit));
     let piece = next(&mut body, &mut pieces, &head).await?;
     let first = ask(piece.unwrap_or_else(|| head.clone())).await;
     if first.status != 200 {

@@ -1,6 +1,6 @@
 //! The FHIR terminology server of a deployment: asked within a bounded time, its answers kept here and in KV for a while.
 
-use crate::log::complain;
+use crate::cached;
 use aqlite::service::{Reply, TerminologyServer, Unreachable};
 use futures_util::future::{Either, select};
 use futures_util::{StreamExt, pin_mut};
@@ -18,8 +18,6 @@ const KEPT: u64 = 3600;
 const LONGEST: usize = 20_000_000;
 /// Bytes of the answers that this instance keeps.
 const ROOM: usize = 8_000_000;
-/// The longest key of KV.
-const LONGEST_KEY: usize = 512;
 
 /// A terminology server and what it answered lately.
 pub struct Fhir {
@@ -60,18 +58,13 @@ impl Fhir {
         if let Some((_, body)) = self.near.borrow().get(url).filter(|(at, _)| fresh(*at)) {
             return Some(body.clone());
         }
-        self.kv.get(&key(url)?).text().await.inspect_err(|error| complain("KV", &error)).ok().flatten()
+        cached::kept(&self.kv, &key(url)?).await
     }
 
     async fn keep(&self, url: &str, body: &str) {
         self.keep_near(url, body);
-        let Some(key) = key(url) else { return };
-        let stored = match self.kv.put(&key, body) {
-            Ok(put) => put.expiration_ttl(KEPT).execute().await,
-            Err(error) => Err(error),
-        };
-        if let Err(error) = stored {
-            complain("KV", &error);
+        if let Some(key) = key(url) {
+            cached::keep(&self.kv, &key, body, Some(KEPT)).await;
         }
     }
 
@@ -94,8 +87,7 @@ impl TerminologyServer for Fhir {
 }
 
 fn key(url: &str) -> Option<String> {
-    let key = format!("terminology/{url}");
-    (key.len() <= LONGEST_KEY).then_some(key)
+    cached::short(format!("terminology/{url}"))
 }
 
 fn seconds() -> u64 {

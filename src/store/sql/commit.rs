@@ -18,12 +18,15 @@ const CREATE_EHR: &str = "INSERT INTO ehr (ehr_id, system_id, time_created, subj
 const FLAG_EHR: &str = "UPDATE ehr SET subject_id = ?2, subject_namespace = ?3, is_queryable = ?4, is_modifiable = ?5 WHERE ehr_id = ?1";
 /// No EHR, or not what the commit takes for granted (cell 4 a template, 5 what is stored of it): `ehr` would be NULL, which
 /// fails.
+///
+/// A row that is not materialised is written as JSON anew for each of its cells.
 const CONTRIBUTE: &str = "INSERT INTO contribution (uid, ehr, shapes, document)
+    WITH j AS MATERIALIZED (SELECT value FROM json_each(?1))
     SELECT j.value ->> 0, (SELECT id FROM ehr WHERE ehr_id = j.value ->> 1 AND (j.value ->> 4 IS NULL OR (is_modifiable AND j.value ->> 5 =
       (SELECT group_concat(stored, '/') FROM
         (SELECT version || ' ' || created AS stored FROM definition WHERE kind = 1 AND name = j.value ->> 4 ORDER BY 1))))),
       j.value ->> 2, j.value ->> 3
-    FROM json_each(?1) j";
+    FROM j";
 /// The version that is about to be written gets the next id; it becomes the successor of the latest one.
 const SUPERSEDE: &str = "UPDATE version SET successor = (SELECT max(id) + 1 FROM version)
     WHERE object = ?1 AND number = ?2 AND system = ?3 AND successor IS NULL";
@@ -31,6 +34,7 @@ const SUPERSEDE: &str = "UPDATE version SET successor = (SELECT max(id) + 1 FROM
 /// version that it has just superseded. Otherwise `ehr` would be NULL, which fails.
 const ADD_VERSION: &str = "INSERT INTO version (id, ehr, object, preceding, kind, number, system, contribution, time_committed, lifecycle,
       template, profile, shapes, digest, chunks, document)
+    WITH j AS MATERIALIZED (SELECT key, value FROM json_each(?1))
     SELECT (SELECT coalesce(max(id), 0) + 1 FROM version) + j.key,
       CASE WHEN j.value ->> 2 IS NULL
         THEN (SELECT e.id FROM ehr e WHERE e.ehr_id = j.value ->> 0 AND NOT EXISTS (SELECT 1 FROM version o WHERE o.object = j.value ->> 1))
@@ -39,7 +43,7 @@ const ADD_VERSION: &str = "INSERT INTO version (id, ehr, object, preceding, kind
       END,
       j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5, (SELECT id FROM contribution WHERE uid = j.value ->> 6),
       j.value ->> 7, j.value ->> 8, j.value ->> 9, j.value ->> 10, j.value ->> 11, j.value ->> 12, j.value ->> 13, j.value ->> 14
-    FROM json_each(?1) j";
+    FROM j";
 const HEADS: &str = "SELECT v.object, e.ehr_id, v.object || '::' || v.system || '::' || v.number AS uid
     FROM json_each(?1) j CROSS JOIN version v ON v.object = j.value AND v.successor IS NULL CROSS JOIN ehr e ON e.id = v.ehr";
 

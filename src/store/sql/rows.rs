@@ -1,5 +1,5 @@
 //! Many rows by one statement: they go as a JSON list of rows, each a list of cells, which the statement takes apart by
-//! `json_each(?1) j`. A statement costs a database more than a row does.
+//! `json_each(?1)`. A statement costs a database more than a row does.
 
 use super::value::{SqlValue, Statement};
 use crate::rm::json::quote_into;
