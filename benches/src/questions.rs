@@ -3,7 +3,7 @@
 use crate::clock::{seconds, timed};
 use crate::uneven::Extras;
 use aqlite::aql::{Budget, Cell, Found, Parameter, Parameters, Plan, QueryOptions, ResultSet, Run, prepare};
-use aqlite::document::{Batch, DocRow, EhrRow, ObjectKind, Packed, Shapes, pack};
+use aqlite::document::{Batch, DocRow, EhrRow, ObjectKind, Packed, Shapes, Texts, pack};
 use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::json;
 use aqlite::rm::tree::{Kind, NodeId, Tree};
@@ -48,7 +48,7 @@ pub struct Loaded {
 }
 
 /// The texts of the sample templates.
-pub fn known_texts() -> HashSet<String> {
+pub fn known_texts() -> Texts {
     let templates = samples::templates();
     let templates = templates.iter().filter_map(|t| Template::parse(t.text).ok());
     templates.flat_map(|t| t.texts().into_iter().map(str::to_owned).collect::<Vec<_>>()).chain(Extras::known_texts()).collect()

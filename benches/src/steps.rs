@@ -4,14 +4,13 @@ use crate::clock::timed;
 use crate::questions::known_texts;
 use crate::tell;
 use aqlite::aql::{Parameter, Parameters, QueryOptions, TemplateLabels, complete, prepare};
-use aqlite::document::{Packed, Shapes, pack};
+use aqlite::document::{Packed, Shapes, Texts, pack};
 use aqlite::rm::class::Cls;
 use aqlite::rm::json;
 use aqlite::rm::tree::{NodeRef, Tree};
 use aqlite::samples::{self, Generator};
 use aqlite::template::flat::{self, Maker, Shape};
 use aqlite::template::{Template, WebTemplate};
-use std::collections::HashSet;
 
 /// Documents that are drawn, and how many of them have about 10 kB.
 const DOCUMENTS: usize = 2_000;
@@ -33,7 +32,7 @@ struct Samples {
     texts: Vec<(&'static str, String)>,
     /// Templates with their web templates.
     webs: Vec<(Template, WebTemplate)>,
-    known: HashSet<String>,
+    known: Texts,
     shapes: Shapes,
 }
 

@@ -1,7 +1,7 @@
 //! One request on its way: what it asks for, who it is addressed to, and how its answer is made.
 
 use super::auth::{Caller, Need, Resource, Subject, Trail};
-use super::commit::Envelopes;
+use super::commit::Alike;
 use super::content::body_of;
 use super::dialect::Dialect;
 use super::error::Failure;
@@ -43,8 +43,8 @@ pub(crate) struct Call<'a> {
     params: Vec<String>,
     /// Templates that were asked for.
     pub templates: RefCell<ByText<Option<Rc<Compiled>>>>,
-    /// Envelopes of versions that were made.
-    pub envelopes: Envelopes,
+    /// What the changes of it have alike.
+    pub alike: Alike,
     moment: RefCell<&'a mut dyn Moment>,
 }
 
@@ -99,7 +99,7 @@ impl<'a> Call<'a> {
             demographic,
             params,
             templates: RefCell::default(),
-            envelopes: Envelopes::default(),
+            alike: Alike::default(),
             moment: RefCell::new(moment),
         }
     }

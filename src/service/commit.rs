@@ -15,7 +15,8 @@ use crate::rm::json::quote_into;
 use crate::rm::tree::{NodeRef, Tree};
 use crate::store::repository::{Commit, Ehr, EhrFlags, Grounds, Repository, StoreError, TagList, Version, Which};
 use crate::store::statement::{self, reference};
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
 
 /// One version to be.
 pub(crate) struct Change {
@@ -103,11 +104,9 @@ impl<R: Repository> Service<R> {
     /// Packs and verifies a change set, whose caller must have leave for it; and its ORIGINAL_VERSIONs, in order.
     pub(crate) async fn ready(&self, call: &Call<'_>, set: ChangeSet) -> Result<(Commit, Vec<Tree>), Failure> {
         self.check_leave(call, &set).await?;
-        let time = iso(call.now);
+        let time = call.alike.time(call).to_owned();
         let contribution_uid = set.contribution_uid.clone().unwrap_or_else(|| call.new_uuid());
-        let committer = call.caller.party();
-        let audit = set.audit.to_json(&self.config.system_id, &time, &committer);
-        let contribution = contribution_json(&contribution_uid, &audit, &set.changes);
+        let contribution = contribution_json(&contribution_uid, &call.alike.envelope(call, &set.audit)?.audit_json, &set.changes);
         let status = set.changes.iter().rev().find(|c| c.kind == ObjectKind::EhrStatus).and_then(|c| c.content.as_ref()).map(|c| flags(&c.tree));
         let new_ehr = status.clone().filter(|_| set.creates_ehr).map(|status| self.new_ehr(&set.ehr_id, &time, status));
         let (mut versions, mut trees) = (Vec::new(), Vec::new());
@@ -118,8 +117,7 @@ impl<R: Repository> Service<R> {
             _ => contribution_uid.clone(),
         };
         for change in set.changes {
-            let own = (change.audit != set.audit).then(|| change.audit.to_json(&self.config.system_id, &time, &committer));
-            let mut envelope = call.envelopes.read(own.as_ref().unwrap_or(&audit), &change.audit.lifecycle.to_json())?;
+            let mut envelope = call.alike.envelope(call, &change.audit)?.version.clone();
             name(&mut envelope, &[Attr::CONTRIBUTION, Attr::ID, Attr::VALUE], &contribution_uid);
             let (version, tree) = self.version_of(&set.ehr_id, &contribution_uid, &time, envelope, change)?;
             versions.push(version);
@@ -142,7 +140,7 @@ impl<R: Repository> Service<R> {
     /// The change that makes the first version of an object, with the audit that the headers of the request tell.
     pub(crate) fn first_version(&self, call: &Call<'_>, kind: ObjectKind, object_id: String, content: Checked) -> Result<Change, Failure> {
         let uid = VersionUid { object_id, system_id: self.config.system_id.clone(), number: 1 };
-        let audit = Audit::of_headers(call.request, CREATION)?;
+        let audit = call.alike.creation(call)?;
         Ok(Change { kind, uid, preceding: None, audit, content: Some(content), extra: None, tags: Vec::new() })
     }
 
@@ -245,25 +243,57 @@ impl Change {
     }
 }
 
-/// ORIGINAL_VERSIONs without data whose uid and contribution are not named yet: those of one person with one reason are alike, and are
-/// read once.
+/// What the changes of one request have alike, made once.
 #[derive(Default)]
-pub(crate) struct Envelopes(RefCell<Option<(String, Tree)>>);
+pub(crate) struct Alike {
+    time: OnceCell<String>,
+    creation: OnceCell<Audit>,
+    last: RefCell<Option<Rc<Envelope>>>,
+}
 
-impl Envelopes {
-    fn read(&self, audit: &str, lifecycle: &str) -> Result<Tree, Failure> {
-        let contribution = reference("HIER_OBJECT_ID", "", "CONTRIBUTION");
-        let text = format!(
-            r#"{{"_type":"ORIGINAL_VERSION","contribution":{contribution},"commit_audit":{audit},"uid":{{"_type":"OBJECT_VERSION_ID","value":""}},"lifecycle_state":{lifecycle}}}"#
-        );
-        let mut last = self.0.borrow_mut();
-        if let Some((before, tree)) = &*last
-            && *before == text
-        {
-            return Ok(tree.clone());
+/// What is around the versions of one person with one reason.
+struct Envelope {
+    audit: Audit,
+    /// The AUDIT_DETAILS as canonical JSON.
+    audit_json: String,
+    /// An ORIGINAL_VERSION without data whose uid and contribution are not named yet.
+    version: Tree,
+}
+
+impl Alike {
+    /// When the changes are made, ISO 8601.
+    fn time(&self, call: &Call<'_>) -> &str {
+        self.time.get_or_init(|| iso(call.now))
+    }
+
+    /// The audit of a creation, as the headers of the request tell it.
+    fn creation(&self, call: &Call<'_>) -> Result<Audit, Failure> {
+        if let Some(audit) = self.creation.get() {
+            return Ok(audit.clone());
         }
-        let tree = json::read(&text, Cls::ORIGINAL_VERSION).map_err(|findings| Failure::unreadable("version", &findings))?;
-        Ok(last.insert((text, tree)).1.clone())
+        let audit = Audit::of_headers(call.request, CREATION)?;
+        Ok(self.creation.get_or_init(|| audit).clone())
+    }
+
+    fn envelope(&self, call: &Call<'_>, audit: &Audit) -> Result<Rc<Envelope>, Failure> {
+        let last = self.last.borrow().clone();
+        if let Some(last) = last.filter(|last| last.audit == *audit) {
+            return Ok(last);
+        }
+        let made = Rc::new(Envelope::of(audit, audit.to_json(&call.config.system_id, self.time(call), &call.caller.party()))?);
+        self.last.replace(Some(Rc::clone(&made)));
+        Ok(made)
+    }
+}
+
+impl Envelope {
+    fn of(audit: &Audit, audit_json: String) -> Result<Envelope, Failure> {
+        let (contribution, lifecycle) = (reference("HIER_OBJECT_ID", "", "CONTRIBUTION"), audit.lifecycle.to_json());
+        let text = format!(
+            r#"{{"_type":"ORIGINAL_VERSION","contribution":{contribution},"commit_audit":{audit_json},"uid":{{"_type":"OBJECT_VERSION_ID","value":""}},"lifecycle_state":{lifecycle}}}"#
+        );
+        let version = json::read(&text, Cls::ORIGINAL_VERSION).map_err(|findings| Failure::unreadable("version", &findings))?;
+        Ok(Envelope { audit: audit.clone(), audit_json, version })
     }
 }
 

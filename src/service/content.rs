@@ -5,6 +5,7 @@ use super::call::Call;
 use super::error::Failure;
 use super::negotiate::{Format, body_format};
 use crate::diag::{Finding, Severity};
+use crate::document::Texts;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::tree::{NodeRef, Tree};
@@ -12,7 +13,6 @@ use crate::rm::validate::{is_unreadable, validate};
 use crate::rm::xml;
 use crate::store::repository::Repository;
 use crate::template;
-use std::collections::HashSet;
 use std::rc::Rc;
 
 /// A document that may be committed.
@@ -22,7 +22,7 @@ pub(crate) struct Checked {
     /// COMPOSITION.archetype_details.template_id.value.
     pub template_id: Option<String>,
     /// The texts of its template.
-    pub known: Rc<HashSet<String>>,
+    pub known: Rc<Texts>,
 }
 
 /// Reads the body of a request as an object of a class; `what` names it in errors.

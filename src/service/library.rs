@@ -4,12 +4,13 @@ use super::Service;
 use super::call::Call;
 use super::error::Failure;
 use super::ids::select_version;
+use crate::document::Texts;
 use crate::gdl::{self, CompiledGuide};
 use crate::order::ByText;
 use crate::store::repository::{Definition, DefinitionKind, Grounds, Repository};
 use crate::template::{Template, WebTemplate};
 use std::cell::{OnceCell, RefCell};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::rc::Rc;
 
 /// Compiled definitions by name, version and time of storing: one that was deleted and stored anew is another one.
@@ -32,7 +33,7 @@ pub(crate) struct Compiled {
     /// The constraint tree.
     pub template: Template,
     /// The texts that may stand in shared shapes.
-    pub known: Rc<HashSet<String>>,
+    pub known: Rc<Texts>,
     web: OnceCell<WebTemplate>,
 }
 

@@ -431,10 +431,9 @@ fn standing_for(class: Cls, attrs: &[Attr]) -> Option<Cls> {
 fn holds(place: &Place<'_>, draft: Draft, attr: Attr, node: &Node) -> bool {
     let tree = draft.into_tree(Some(attr));
     let Some(value): Option<NodeRef<'_>> = tree.root() else { return false };
-    let mut check =
-        super::validate::Check { template: place.template, language: place.language, path: String::new(), label: None, findings: Vec::new() };
+    let mut check = super::validate::Check::new(place.template, place.language);
     super::leaf::check(&mut check, value, node);
-    check.findings.is_empty()
+    check.is_sound()
 }
 
 #[cfg(test)]

@@ -31,11 +31,15 @@ pub(super) fn of(object: NodeRef<'_>, node: &Node) -> Fit {
 ///
 /// Where several constraints share an id and one of them names its objects, the name decides for all of them: one without
 /// a name of its own goes by its term. Where none does, the name is only preferred. Among equals the one that still lacks
-/// objects comes first.
+/// objects comes first. Where only one has the id, nothing else is asked.
 pub(super) fn choose(object: NodeRef<'_>, attribute: &Attribute, template: &Template, counts: &[usize]) -> Option<usize> {
-    let fits = attribute.children.iter().enumerate().map(|(index, node)| Candidate { index, node, fit: of(object, node) });
-    let (slots, nodes): (Vec<Candidate<'_>>, Vec<Candidate<'_>>) =
-        fits.filter(|c| c.fit != Fit::No).partition(|c| matches!(c.node.constraint, Constraint::Slot { .. }));
+    let all = attribute.children.iter().enumerate().map(|(index, node)| Candidate { index, node, fit: of(object, node) });
+    let mut fits = all.filter(|c| c.fit != Fit::No);
+    let (first, second) = (fits.next()?, fits.next());
+    if second.is_none() {
+        return (first.fit == Fit::Yes || !first.is_slot()).then_some(first.index);
+    }
+    let (slots, nodes): (Vec<Candidate<'_>>, Vec<Candidate<'_>>) = [first].into_iter().chain(second).chain(fits).partition(Candidate::is_slot);
     let slot = slots.iter().find(|c| c.fit == Fit::Yes).map(|c| c.index);
     let name_decides = nodes.len() > 1 && nodes.iter().any(|c| is_named(c.node));
     let mut own: Vec<&Candidate<'_>> = nodes.iter().filter(|c| !name_decides || has_name(object, c.node, template)).collect();
@@ -52,6 +56,12 @@ struct Candidate<'t> {
     index: usize,
     node: &'t Node,
     fit: Fit,
+}
+
+impl Candidate<'_> {
+    fn is_slot(&self) -> bool {
+        matches!(self.node.constraint, Constraint::Slot { .. })
+    }
 }
 
 fn is_named(node: &Node) -> bool {
@@ -83,15 +93,16 @@ fn identifies(object: NodeRef<'_>, node: &Node) -> bool {
         return true;
     }
     let id = object.text_at(Attr::ARCHETYPE_NODE_ID).unwrap_or_default();
-    let archetype = object.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE]).unwrap_or(id);
+    let archetype = || object.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE]).unwrap_or(id);
     match (&node.constraint, &node.archetype_id) {
         (Constraint::Slot { includes, excludes }, _) => {
+            let archetype = archetype();
             let is_root = crate::rm::id::is_archetype_id(archetype);
             let refused = excludes.iter().any(|e| e.matches(archetype));
             let welcome = includes.iter().any(|i| i.matches(archetype));
             is_root && (welcome || (includes.is_empty() && !refused))
         }
-        (_, Some(root)) => id == root || archetype == root,
+        (_, Some(root)) => id == root || archetype() == root,
         (_, None) => node.node_id.is_empty() || id == node.node_id,
     }
 }

@@ -3,7 +3,7 @@
 use super::fit::plain_name;
 use super::pattern::Pattern;
 use super::tree::{Constraint, Interval, Node, OrdinalItem, QuantityItem, Validity};
-use super::validate::{Check, is_leaf};
+use super::validate::{Check, Step, is_leaf};
 use crate::diag::Finding;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::number;
@@ -51,7 +51,7 @@ pub(super) fn check<'a>(check: &mut Check<'a>, value: NodeRef<'a>, node: &'a Nod
 
 /// A text that is not one of a list; of a runtime name, what tells equal siblings apart does not count.
 fn listed(check: &mut Check<'_>, text: &str, list: &[String]) {
-    if !check.path.ends_with("/name/value") {
+    if !check.is_at("name", "value") {
         return wrong(check, text, format!("one of: {}", list.join(", ")));
     }
     if !list.iter().any(|l| l == plain_name(text)) {
@@ -86,17 +86,18 @@ fn spelled(value: NodeRef<'_>) -> String {
 fn code<'a>(check: &mut Check<'a>, value: NodeRef<'a>, terminology: &str, codes: &[String]) {
     let code = value.text_at(Attr::CODE_STRING).unwrap_or_default();
     let found = value.text_along(&[Attr::TERMINOLOGY_ID, Attr::VALUE]).unwrap_or_default();
-    let plain = |id: &'_ str| id.split('(').next().unwrap_or_default().trim().to_owned();
+    fn plain(id: &str) -> &str {
+        id.split('(').next().unwrap_or_default().trim()
+    }
     if !terminology.is_empty() && plain(found) != plain(terminology) {
         let message = format!("CODE_PHRASE/terminology_id does not match {terminology}. found: {found}");
         return check.report(Finding::error("TPL0507", "", message).expected(terminology).found(found));
     }
     if !codes.is_empty() && !codes.iter().any(|c| c == code) {
-        let is_state = check.path.ends_with("/current_state/defining_code");
-        let message = match is_state {
-            true => "IsmTransition contains invalid current_state".to_owned(),
-            false if check.path.ends_with("/careflow_step/defining_code") => "IsmTransition contains invalid careflow_step".to_owned(),
-            false => format!("DV_CODED_TEXT/defining_code/code_string does not match any option. found: {code}"),
+        let message = match () {
+            () if check.is_at("current_state", "defining_code") => "IsmTransition contains invalid current_state".to_owned(),
+            () if check.is_at("careflow_step", "defining_code") => "IsmTransition contains invalid careflow_step".to_owned(),
+            () => format!("DV_CODED_TEXT/defining_code/code_string does not match any option. found: {code}"),
         };
         check.report(Finding::error("TPL0507", "", message).expected(codes.join(", ")).found(code));
     }
@@ -113,8 +114,8 @@ fn measured<'a>(check: &mut Check<'a>, value: NodeRef<'a>, property: Option<&str
 
 fn quantity<'a>(check: &mut Check<'a>, value: NodeRef<'a>, list: &[QuantityItem]) {
     let units = value.text_at(Attr::UNITS).unwrap_or_default();
-    let alternatives: Vec<&QuantityItem> = list.iter().filter(|item| item.units == units).collect();
-    if alternatives.is_empty() {
+    let mut alternatives = list.iter().filter(|item| item.units == units).peekable();
+    if alternatives.peek().is_none() {
         let expected: Vec<&str> = list.iter().map(|item| item.units.as_str()).collect();
         let message = format!("DV_QUANTITY/units does not match any option. found: {units}");
         return check.report(Finding::error("TPL0508", "", message).expected(expected.join(", ")).found(units));
@@ -129,10 +130,10 @@ fn quantity<'a>(check: &mut Check<'a>, value: NodeRef<'a>, list: &[QuantityItem]
         let (range, precision) = (item.precision.as_ref()?, number::parse(text)?);
         (precision >= 0.0 && !range.contains(&precision)).then(|| ("precision", text.to_owned(), range.to_string()))
     };
-    let problems: Vec<_> = alternatives.iter().map(|item| outside(item).or_else(|| imprecise(item))).collect();
-    let is_met = problems.iter().any(Option::is_none);
-    if let Some((attribute, found, expected)) = problems.into_iter().flatten().next().filter(|_| !is_met) {
-        at(check, attribute, |c| wrong(c, &found, expected));
+    // Of all alternatives, where none is met, the problem of the first is told.
+    let problems = alternatives.map(|item| outside(item).or_else(|| imprecise(item))).collect::<Option<Vec<_>>>();
+    if let Some((attribute, found, expected)) = problems.into_iter().flatten().next() {
+        check.at(Step::Attribute(attribute), |c| wrong(c, &found, expected));
     }
 }
 
@@ -146,15 +147,6 @@ fn ordinal<'a>(check: &mut Check<'a>, value: NodeRef<'a>, list: &[OrdinalItem]) 
         let message = format!("{} with value {shown} and symbol {code} does not match any option", value.class());
         check.report(Finding::error("TPL0509", "", message).expected(expected.join(", ")).found(format!("{shown}|{code}")));
     }
-}
-
-/// Does something with a further step on the path.
-fn at<'a>(check: &mut Check<'a>, attribute: &str, act: impl FnOnce(&mut Check<'a>)) {
-    let length = check.path.len();
-    check.path.push('/');
-    check.path.push_str(attribute);
-    act(check);
-    check.path.truncate(length);
 }
 
 /// What a template asks of a temporal text.

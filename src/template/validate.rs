@@ -10,7 +10,6 @@ use crate::diag::{Finding, Severity};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::id::is_archetype_id;
 use crate::rm::tree::{Kind, NodeRef};
-use std::fmt::Write;
 
 /// Every way in which a document departs from a template; warnings do not make it unacceptable.
 ///
@@ -20,7 +19,7 @@ use std::fmt::Write;
 /// careflow step always, since its code decides).
 pub fn validate(document: NodeRef<'_>, template: &Template) -> Vec<Finding> {
     let language = document.text_along(&[Attr::LANGUAGE, Attr::CODE_STRING]).unwrap_or(&template.language);
-    let mut check = Check { template, language, path: String::new(), label: None, findings: Vec::new() };
+    let mut check = Check::new(template, language);
     check.identity(document);
     if template.is_opaque {
         return check.findings;
@@ -68,20 +67,62 @@ fn step_into<'a>(node: NodeRef<'a>, step: &str) -> Option<NodeRef<'a>> {
 /// How far an alternative is from a value: its errors, then whether it is of another class.
 type Weight = (usize, bool);
 
-/// The state of one walk.
+/// A step of the path to the place that is looked at.
+pub(super) enum Step<'a> {
+    /// To an attribute.
+    Attribute(&'a str),
+    /// To a member of a list.
+    Index(usize),
+    /// To all that a constraint means.
+    Node(&'a Node),
+}
+
+/// The state of one walk. Path and label are made up when there is something to report.
 pub(super) struct Check<'a> {
-    pub template: &'a Template,
-    pub language: &'a str,
-    pub path: String,
-    pub label: Option<&'a str>,
-    pub findings: Vec<Finding>,
+    template: &'a Template,
+    language: &'a str,
+    path: Vec<Step<'a>>,
+    /// The constraints that were gone through, the outermost first.
+    around: Vec<&'a Node>,
+    findings: Vec<Finding>,
 }
 
 impl<'a> Check<'a> {
-    /// Reports a problem at the current path.
+    /// The beginning of a walk; terms are told in this language.
+    pub(super) fn new(template: &'a Template, language: &'a str) -> Check<'a> {
+        Check { template, language, path: Vec::new(), around: Vec::new(), findings: Vec::new() }
+    }
+
+    /// True when nothing was found yet.
+    pub(super) fn is_sound(&self) -> bool {
+        self.findings.is_empty()
+    }
+
+    /// Reports a problem at the current path, with the name of the nearest node around it.
     pub(super) fn report(&mut self, finding: Finding) {
-        let path = if finding.path.is_empty() { self.path.clone() } else { finding.path.clone() };
-        self.findings.push(Finding { path, label: self.label.map(str::to_owned), ..finding });
+        let label = self.around.iter().rev().filter(|node| !node.node_id.is_empty()).find_map(|node| self.name_of(node));
+        self.tell(finding, label);
+    }
+
+    fn tell(&mut self, finding: Finding, label: Option<&str>) {
+        let path = if finding.path.is_empty() { path_text(&self.path) } else { finding.path.clone() };
+        self.findings.push(Finding { path, label: label.map(str::to_owned), ..finding });
+    }
+
+    fn name_of(&self, node: &Node) -> Option<&'a str> {
+        self.template.term(node, self.language, &node.node_id).map(|term| term.text.as_str())
+    }
+
+    /// Does something with a further step on the path.
+    pub(super) fn at(&mut self, step: Step<'a>, act: impl FnOnce(&mut Check<'a>)) {
+        self.path.push(step);
+        act(self);
+        self.path.pop();
+    }
+
+    /// True when the path ends in these attributes.
+    pub(super) fn is_at(&self, outer: &str, inner: &str) -> bool {
+        matches!(self.path.as_slice(), [.., Step::Attribute(a), Step::Attribute(b)] if (*a, *b) == (outer, inner))
     }
 
     /// An error in the template's own language, a warning in another.
@@ -111,10 +152,7 @@ impl<'a> Check<'a> {
 
     /// An object that stands where the node says.
     fn object(&mut self, object: NodeRef<'a>, node: &'a Node) {
-        let outer = self.label;
-        if !node.node_id.is_empty() {
-            self.label = self.template.term(node, self.language, &node.node_id).map(|t| t.text.as_str()).or(outer);
-        }
+        self.around.push(node);
         leaf::check(self, object, node);
         for attribute in &node.attributes {
             self.attribute(object, attribute);
@@ -122,29 +160,27 @@ impl<'a> Check<'a> {
         if object.class() == Cls::DV_CODED_TEXT {
             self.rubric(object, node);
         }
-        self.label = outer;
+        self.around.pop();
     }
 
     fn attribute(&mut self, object: NodeRef<'a>, attribute: &'a Attribute) {
         let Some(attr) = attribute.attr else { return };
         let Some(definition) = object.class().attr(attr) else { return };
-        if attr == Attr::VALUE && object.class() == Cls::ELEMENT && object.get(Attr::NULL_FLAVOUR).is_some() && object.get(attr).is_none() {
+        let there = object.get(attr);
+        if attr == Attr::VALUE && there.is_none() && object.class() == Cls::ELEMENT && object.get(Attr::NULL_FLAVOUR).is_some() {
             return;
         }
-        let values: Vec<NodeRef<'a>> = object.values(attr).collect();
-        if let Some(existence) = attribute.existence.filter(|e| !e.contains(usize::from(!values.is_empty()))) {
+        let is_empty = object.values(attr).next().is_none();
+        if let Some(existence) = attribute.existence.filter(|e| !e.contains(usize::from(!is_empty))) {
             let message = format!("Attribute {} of class {} does not match existence {existence}", attribute.name, object.class());
-            let found = if values.is_empty() { "nothing" } else { "a value" };
+            let found = if is_empty { "nothing" } else { "a value" };
             self.report(Finding::error("TPL0501", "", message).expected(existence.to_string()).found(found));
         }
-        let length = self.path.len();
-        let _ = write!(self.path, "/{}", attribute.name);
-        if definition.card.is_list() {
-            self.members(&values, attribute, object.get(attr).is_some());
-        } else if let Some(value) = values.first() {
-            self.single(*value, attribute);
-        }
-        self.path.truncate(length);
+        self.at(Step::Attribute(&attribute.name), |check| match object.values(attr).next() {
+            _ if definition.card.is_list() => check.members(&object.values(attr).collect::<Vec<_>>(), attribute, there.is_some()),
+            Some(value) => check.single(value, attribute),
+            None => {}
+        });
     }
 
     fn members(&mut self, values: &[NodeRef<'a>], attribute: &'a Attribute, is_present: bool) {
@@ -152,42 +188,28 @@ impl<'a> Check<'a> {
             return self.cardinality(values, attribute, is_present);
         }
         let mut counts = vec![0_usize; attribute.children.len()];
-        let length = self.path.len();
         for (i, value) in values.iter().enumerate() {
-            let _ = write!(self.path, "[{i}]");
-            match fit::choose(*value, attribute, self.template, &counts) {
+            self.at(Step::Index(i), |check| match fit::choose(*value, attribute, check.template, &counts) {
                 Some(index) => {
                     counts.iter_mut().skip(index).take(1).for_each(|count| *count += 1);
-                    self.chosen(*value, attribute.children.get(index));
+                    check.chosen(*value, attribute.children.get(index));
                 }
-                None if value.class().is_a(Cls::LOCATABLE) => self.foreign(*value),
+                None if value.class().is_a(Cls::LOCATABLE) => check.foreign(*value),
                 None => {}
-            }
-            self.path.truncate(length);
+            });
         }
         for (node, count) in attribute.children.iter().zip(&counts) {
             if !node.occurrences.contains(*count) {
-                self.occurrences(node, *count);
+                self.at(Step::Node(node), |check| check.occurrences(node, *count));
             }
         }
         self.cardinality(values, attribute, is_present);
     }
 
     fn occurrences(&mut self, node: &'a Node, count: usize) {
-        let length = self.path.len();
-        if !node.id().is_empty() {
-            let _ = write!(self.path, "[{}", node.id());
-            if let [name] = node.names().as_slice() {
-                let _ = write!(self.path, ", '{name}'");
-            }
-            self.path.push(']');
-        }
-        let outer = self.label;
-        self.label = self.template.term(node, self.language, &node.node_id).map(|t| t.text.as_str());
         let message = format!("Attribute has {count} occurrences, but must be {}", node.occurrences);
-        self.report(Finding::error("TPL0503", "", message).expected(node.occurrences.to_string()).found(count.to_string()));
-        self.label = outer;
-        self.path.truncate(length);
+        let finding = Finding::error("TPL0503", "", message).expected(node.occurrences.to_string()).found(count.to_string());
+        self.tell(finding, self.name_of(node));
     }
 
     /// A cardinality below what the occurrences of the members ask for cannot be met by anything; it is passed over.
@@ -217,29 +239,23 @@ impl<'a> Check<'a> {
 
     /// A single value: one of the alternatives must hold; else the one that is nearest is reported.
     fn single(&mut self, value: NodeRef<'a>, attribute: &'a Attribute) {
-        if attribute.children.is_empty() {
-            return;
-        }
-        let is_forbidden = |node: &&Node| node.occurrences.upper == Some(0);
-        let fitting: Vec<&'a Node> = attribute.children.iter().filter(|n| fit::of(value, n) == Fit::Yes).filter(|n| !is_forbidden(n)).collect();
-        if fitting.is_empty() {
-            return self.no_alternative(value, attribute);
-        }
-        let before = self.findings.len();
+        let is_forbidden = |node: &Node| node.occurrences.upper == Some(0);
+        let fitting = attribute.children.iter().filter(|node| fit::of(value, node) == Fit::Yes && !is_forbidden(node));
         let mut all: Vec<(Weight, Vec<Finding>)> = Vec::new();
-        for node in &fitting {
+        for node in fitting {
+            let before = self.findings.len();
             self.chosen(value, Some(node));
-            let found = self.findings.split_off(before);
-            let errors = found.iter().filter(|f| f.severity == Severity::Error).count();
-            all.push(((errors, node.class != Some(value.class())), found));
+            let errors = self.findings.iter().skip(before).filter(|f| f.severity == Severity::Error).count();
             if errors == 0 {
-                break;
+                return;
             }
+            all.push(((errors, node.class != Some(value.class())), self.findings.split_off(before)));
         }
-        let Some(best) = all.iter().min_by_key(|(weight, _)| *weight) else { return };
-        match value.class() {
-            Cls::ISM_TRANSITION if best.0.0 > 0 => self.transition(value, &all),
-            _ => self.findings.extend(best.1.iter().cloned()),
+        match all.iter().min_by_key(|(weight, _)| *weight) {
+            None if attribute.children.is_empty() => {}
+            None => self.no_alternative(value, attribute),
+            Some(_) if value.class() == Cls::ISM_TRANSITION => self.transition(value, &all),
+            Some((_, nearest)) => self.findings.extend(nearest.iter().cloned()),
         }
     }
 
@@ -265,7 +281,7 @@ impl<'a> Check<'a> {
     /// the clinical label of the state (RM, ISM_TRANSITION): each must then stand in the template, and another pair is a warning.
     fn transition(&mut self, value: NodeRef<'a>, alternatives: &[(Weight, Vec<Finding>)]) {
         let is_wrong = |found: &[Finding], path: &str| found.iter().any(|f| f.severity == Severity::Error && f.path.starts_with(path));
-        let step = format!("{}/careflow_step", self.path);
+        let step = format!("{}/careflow_step", path_text(&self.path));
         let of_step = alternatives.iter().filter(|(_, found)| !is_wrong(found, &step)).min_by_key(|(weight, _)| *weight);
         let Some((_, told)) = of_step.or(alternatives.iter().min_by_key(|(weight, _)| *weight)) else { return };
         let mut told = told.clone();
@@ -300,6 +316,20 @@ impl<'a> Check<'a> {
             _ => self.by_language(finding),
         }
     }
+}
+
+/// The path as findings tell it.
+fn path_text(steps: &[Step<'_>]) -> String {
+    let written = |step: &Step<'_>| match step {
+        Step::Attribute(name) => format!("/{name}"),
+        Step::Index(index) => format!("[{index}]"),
+        Step::Node(node) => match (node.id(), node.names().as_slice()) {
+            ("", _) => String::new(),
+            (id, [name]) => format!("[{id}, '{name}']"),
+            (id, _) => format!("[{id}]"),
+        },
+    };
+    steps.iter().map(written).collect()
 }
 
 /// True for the leaves that constraints speak of.

@@ -3,7 +3,7 @@
 //! `AQLITE_SAMPLES=10000,100000` asks them of so many EHRs and compositions; the soak does.
 
 use aqlite::aql::{Budget, Parameters, QueryError, QueryOptions, Run, prepare};
-use aqlite::document::{Batch, DocRow, EhrRow, ObjectKind, Shapes, pack};
+use aqlite::document::{Batch, DocRow, EhrRow, ObjectKind, Shapes, Texts, pack};
 use aqlite::gdl::fixture::{self, literal};
 use aqlite::gdl::time::Moment;
 use aqlite::gdl::{self, Options, RunInput};
@@ -13,11 +13,10 @@ use aqlite::samples::{Generator, Q1, Q2, Q3, Q4, Q5, Q6, guides, queries, templa
 use aqlite::template::Template;
 use serde_json::Value;
 use std::cell::Cell;
-use std::collections::HashSet;
 
 fn load(generator: &Generator) -> Batch {
     let read: Vec<Template> = templates().iter().map(|t| Template::parse(t.text).unwrap()).collect();
-    let known: HashSet<String> = read.iter().flat_map(Template::texts).map(str::to_owned).collect();
+    let known: Texts = read.iter().flat_map(Template::texts).map(str::to_owned).collect();
     let (mut batch, shapes) = (Batch::new(), Shapes::new());
     for number in 0..generator.ehrs() {
         let sample = generator.ehr(number);

@@ -19,5 +19,5 @@ pub use column::{Column, Dictionary, Leaf, Number, Words};
 pub use digest::{digest_of_text, sha256, short_digest};
 pub use form::Form;
 pub use pack::{Packed, pack};
-pub use rule::{Known, NothingKnown};
+pub use rule::{Known, NothingKnown, Texts};
 pub use shape::{Item, ItemKind, Shape, Shapes};

@@ -6,7 +6,7 @@ use crate::rm::Token;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json::{Scanner, quote_into};
 use crate::rm::tree::{Kind, NodeId, NodeRef, Tree};
-use std::collections::HashMap;
+use hashbrown::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 

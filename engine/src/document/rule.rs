@@ -3,7 +3,7 @@
 use crate::rm::class::{Attr, Cls};
 use crate::rm::id::{is_archetype_id, is_node_code};
 use crate::rm::tree::{Kind, NodeRef};
-use std::collections::HashSet;
+use hashbrown::HashSet;
 
 /// Texts that may stand as constants in a shape that is shared between patients.
 pub trait Known {
@@ -21,9 +21,19 @@ impl Known for NothingKnown {
     }
 }
 
-impl<S: std::hash::BuildHasher> Known for HashSet<String, S> {
+/// The texts of a template.
+#[derive(Clone, Debug, Default)]
+pub struct Texts(HashSet<String>);
+
+impl FromIterator<String> for Texts {
+    fn from_iter<I: IntoIterator<Item = String>>(texts: I) -> Texts {
+        Texts(texts.into_iter().collect())
+    }
+}
+
+impl Known for Texts {
     fn knows(&self, text: &str) -> bool {
-        self.contains(text)
+        self.0.contains(text)
     }
 }
 

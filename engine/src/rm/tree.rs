@@ -28,7 +28,7 @@ pub enum Kind {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct NodeId(u32);
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Node {
     attr: Option<Attr>,
     cls: Cls,
@@ -187,11 +187,35 @@ impl Tree {
 
     /// Copies a subtree (of this or another tree) as the last child of `parent`, or as the root of an empty tree.
     pub fn graft(&mut self, parent: Option<NodeId>, attr: Option<Attr>, source: NodeRef<'_>) -> NodeId {
+        if source.id == NodeId(0) {
+            return self.graft_whole(parent, attr, source.tree);
+        }
         let id = self.push(parent, attr, source.class(), source.kind(), source.text());
         for child in source.children() {
             self.graft(Some(id), child.attr(), child);
         }
         id
+    }
+
+    /// A whole tree as it lies there, what was taken away from it included, but nothing leads to that.
+    fn graft_whole(&mut self, parent: Option<NodeId>, attr: Option<Attr>, source: &Tree) -> NodeId {
+        let (id, start) = (u32::try_from(self.nodes.len()).unwrap_or(NONE), u32::try_from(self.text.len()).unwrap_or(NONE));
+        let moved = |at: u32| at.saturating_add(id);
+        self.text.push_str(&source.text);
+        self.nodes.extend(source.nodes.iter().map(|node| Node {
+            first: moved(node.first),
+            last: moved(node.last),
+            next: moved(node.next),
+            start: node.start.saturating_add(start),
+            ..*node
+        }));
+        if let Some(root) = self.node_mut(id) {
+            root.attr = attr;
+        }
+        if let Some(parent) = parent {
+            self.link(parent, id);
+        }
+        NodeId(id)
     }
 
     /// Puts a subtree at an attribute in place of what stood there, in canonical order.
@@ -319,6 +343,7 @@ impl<'a> NodeRef<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rm::arbitrary::Generator;
 
     #[test]
     fn attributes_are_put_into_canonical_order() {
@@ -329,5 +354,27 @@ mod tests {
         tree.close(root);
         let order: Vec<&str> = tree.at(root).children().map(NodeRef::text).collect();
         assert_eq!(order, ["120.50", "mm[Hg]"]);
+    }
+
+    #[test]
+    fn a_whole_tree_is_grafted_as_a_part_of_one_is() {
+        for seed in 0..150 {
+            let mut tree = Generator::new(seed).tree();
+            let mut around = Tree::object(Cls::ORIGINAL_VERSION);
+            let version = around.root().map(NodeRef::id).unwrap();
+            around.push_leaf(Some(version), Some(Attr::SIGNATURE), Cls::STRING, Kind::Text, "s");
+            let id = around.put(version, Attr::DATA, tree.root().unwrap());
+            assert!(around.at(id).same_as(tree.root().unwrap()) && around.at(id).attr() == Some(Attr::DATA));
+            assert!(around.root().unwrap().same_as(around.at(version).to_tree().root().unwrap()));
+            let part = around.at(id).to_tree();
+            assert!(part.root().unwrap().same_as(tree.root().unwrap()) && part.len() == tree.len());
+            let first = tree.root().and_then(|root| root.children().next()).and_then(NodeRef::attr);
+            if let (Some(first), Some(root)) = (first, tree.root().map(NodeRef::id)) {
+                tree.remove(root, first);
+                let id = around.put(version, Attr::DATA, tree.root().unwrap());
+                assert!(around.at(id).same_as(tree.root().unwrap()) && around.at(id).get(first).is_none());
+                assert_eq!(around.root().unwrap().children().count(), 2);
+            }
+        }
     }
 }

@@ -38,6 +38,8 @@ const DEMANDED: [(Cls, Attr); 1] = [(Cls::OBJECT_REF, Attr::NAMESPACE)];
 #[derive(Default)]
 struct Rules {
     mandatory: Vec<&'static AttrDef>,
+    /// Whether its `value` has a form.
+    formed: bool,
     invariants: Vec<&'static Invariant>,
     coded: Vec<&'static Coded>,
 }
@@ -53,6 +55,7 @@ impl Rules {
         let must_be = |d: &&AttrDef| (d.card.is_mandatory() && !listed(&FORGIVEN, cls, d.attr)) || listed(&DEMANDED, cls, d.attr);
         Rules {
             mandatory: cls.attrs().iter().filter(must_be).collect(),
+            formed: TemporalKind::of(cls).is_some() || cls.is_a(Cls::DV_URI),
             invariants: INVARIANTS.iter().filter(|i| cls.is_a(i.cls)).collect(),
             coded: CODED.iter().filter(|r| cls.is_a(r.cls)).collect(),
         }
@@ -88,10 +91,10 @@ impl Walk {
     fn object(&mut self, node: NodeRef<'_>) {
         let cls = node.class();
         let rules = Rules::of(cls);
-        for def in &rules.mandatory {
-            self.existence(node, def);
+        self.mandatory(node, &rules.mandatory);
+        if rules.formed {
+            self.form(node);
         }
-        self.form(node);
         for invariant in rules.invariants.iter().filter(|i| !(i.holds)(node)) {
             let shown = if cls == Cls::DV_INTERVAL { "INTERVAL" } else { cls.name() };
             let finding = Finding::error("RM0202", path_text(&self.path), format!("Invariant {} failed on type {shown}", invariant.name));
@@ -101,6 +104,18 @@ impl Walk {
         for rule in &rules.coded {
             if let Some(code) = node.get(rule.attr).and_then(code_of).filter(|code| !in_group(code, rule.group)) {
                 self.code(cls, rule.name, rule.group, code);
+            }
+        }
+    }
+
+    /// Both the attributes of an object and those that it must have stand in canonical order.
+    fn mandatory(&mut self, node: NodeRef<'_>, mandatory: &[&'static AttrDef]) {
+        let mut children = node.children();
+        for def in mandatory {
+            let found = children.find(|child| child.attr() == Some(def.attr));
+            if found.is_none_or(|found| def.card == Card::List1 && found.children().next().is_none()) {
+                self.existence(node, def);
+                children = node.children();
             }
         }
     }
