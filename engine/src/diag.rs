@@ -160,6 +160,11 @@ impl<'a> LineIndex<'a> {
     }
 }
 
+/// How many lines end in a text.
+pub fn line_ends(text: &[u8]) -> u64 {
+    text.iter().map(|byte| u64::from(*byte == b'\n')).sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -18,7 +18,7 @@ use super::Service;
 use super::auth::Subject;
 use super::call::Call;
 use super::commit::ChangeSet;
-use super::content::{check_plain, malformed, read_text};
+use super::content::{check_plain, malformed, named_template, read_text};
 use super::contribution::Sent;
 use super::controlled::{COMPOSITION, EHR_STATUS};
 use super::ehr::DEFAULT_STATUS;
@@ -29,10 +29,11 @@ use super::negotiate::{Format, is_ndjson};
 use super::owner::Owner;
 use super::time::iso;
 use crate::document::sha256;
+use crate::order::ByText;
 use crate::rm::class::Cls;
 use crate::rm::json::{self, Scanner, members_taking};
 use crate::rm::tree::Tree;
-use crate::store::repository::{Commit, Ehr, Repository, StoreError};
+use crate::store::repository::{Commit, Ehr, Grounds, Repository, StoreError};
 use crate::store::statement::object;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -84,6 +85,10 @@ pub(crate) struct Lines {
     sent: Vec<Sending>,
     bytes: usize,
     out: String,
+    /// What is known of templates from before is taken for granted.
+    trusting: bool,
+    /// Lines whose template turned out to be another one.
+    again: Vec<u64>,
 }
 
 impl Lines {
@@ -112,8 +117,15 @@ impl Lines {
     }
 }
 
-/// The EHRs that lines have named.
-type Ehrs = HashMap<String, Rc<Ehr>>;
+/// A load on its way.
+#[derive(Default)]
+struct Load {
+    lines: Lines,
+    /// The EHRs that lines have named.
+    ehrs: HashMap<String, Rc<Ehr>>,
+    /// The templates that lines have named, as compositions are checked against them.
+    grounds: ByText<Grounds>,
+}
 
 /// What is remembered of a line while it is committed.
 struct Sending {
@@ -133,21 +145,49 @@ fn uids(document: &str) -> Option<Vec<String>> {
 
 impl<R: Repository> Service<R> {
     /// POST /ehr/bulk
+    ///
+    /// The database is not asked for templates that are known: it refuses a commit where a template is another one by now. Such a
+    /// line, and one that is not sound by what is known, is read again by what the database says.
     pub(super) async fn bulk(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        let key = call.request.header("Idempotency-Key").filter(|key| !key.is_empty());
-        let (mut lines, mut ehrs) = (Lines::default(), HashMap::new());
+        let mut load = Load { lines: Lines { trusting: true, ..Lines::default() }, ..Load::default() };
         for (number, text) in numbered(call)? {
-            let uid = key.map(|key| uuid_of(&format!("{key}\n{number}\n{text}")));
-            match self.bulk_line(call, text, uid, &mut ehrs).await {
-                Ok(ready) => self.add_line(&mut lines, number, ready, text.len()).await,
-                Err(failure) => {
-                    self.flush(&mut lines).await;
-                    lines.refuse(number, &failure);
-                }
+            self.add_sent(call, &mut load, number, text).await;
+        }
+        self.flush(&mut load.lines).await;
+        self.doubt(call, &mut load).await;
+        let again = std::mem::take(&mut load.lines.again);
+        for (number, text) in numbered(call)?.filter(|(number, _)| again.contains(number)) {
+            self.add_sent(call, &mut load, number, text).await;
+        }
+        self.flush(&mut load.lines).await;
+        Ok(Response::new(200).with_body(NDJSON, load.lines.out))
+    }
+
+    async fn add_sent(&self, call: &Call<'_>, load: &mut Load, number: u64, text: &str) {
+        let key = call.request.header("Idempotency-Key").filter(|key| !key.is_empty());
+        let uid = key.map(|key| uuid_of(&format!("{key}\n{number}\n{text}")));
+        let mut ready = self.bulk_line(call, text, uid.clone(), load).await;
+        if ready.is_err() && load.lines.trusting {
+            self.doubt(call, load).await;
+            ready = self.bulk_line(call, text, uid, load).await;
+        }
+        match ready {
+            Ok(ready) => self.add_line(&mut load.lines, number, ready, text.len()).await,
+            Err(failure) => {
+                self.flush(&mut load.lines).await;
+                load.lines.refuse(number, &failure);
             }
         }
-        self.flush(&mut lines).await;
-        Ok(Response::new(200).with_body(NDJSON, lines.out))
+    }
+
+    /// Commits what took something for granted; from now on nothing does.
+    async fn doubt(&self, call: &Call<'_>, load: &mut Load) {
+        if load.lines.trusting {
+            self.flush(&mut load.lines).await;
+            load.lines.trusting = false;
+            load.grounds = ByText::default();
+            call.templates.take();
+        }
     }
 
     /// Takes a line in; commits when there are enough.
@@ -172,6 +212,7 @@ impl<R: Repository> Service<R> {
         for (sent, outcome) in std::mem::take(&mut lines.sent).into_iter().zip(outcomes) {
             match outcome {
                 Ok(()) => lines.written(&sent, 201, sent.created.as_ref()),
+                Err(StoreError::TemplateChanged) if lines.trusting => lines.again.push(sent.line),
                 Err(error) => match self.written_before(&sent, &error).await {
                     Some(before) => lines.written(&sent, 200, before.first()),
                     None => lines.refuse(sent.line, &Failure::of_store(error)),
@@ -191,7 +232,7 @@ impl<R: Repository> Service<R> {
         same.then_some(before)
     }
 
-    async fn bulk_line(&self, call: &Call<'_>, text: &str, uid: Option<String>, ehrs: &mut Ehrs) -> Result<Ready, Failure> {
+    async fn bulk_line(&self, call: &Call<'_>, text: &str, uid: Option<String>, load: &mut Load) -> Result<Ready, Failure> {
         let (mut ehr_id, mut content, mut composition) = (None, None, None);
         // A sound composition is read as it is met; what is wrong with another is told when all of the line is known.
         let mut take = |key: &str, scan: &mut Scanner<'_>| {
@@ -220,10 +261,11 @@ impl<R: Repository> Service<R> {
             "ehr_status" => self.bulk_ehr(call, &ehr_id, object, value)?,
             "composition" => {
                 let tree = composition.map_or_else(|| read_text(value, Format::Json, Cls::COMPOSITION, COMPOSITION.name), Ok)?;
-                self.bulk_composition(call, &ehr_id, object, tree).await?
+                self.bulk_composition(call, &ehr_id, object, tree, load).await?
             }
             _ => {
-                let owner = self.bulk_owner(ehr_id, ehrs).await?;
+                self.doubt(call, load).await;
+                let owner = self.bulk_owner(ehr_id, load).await?;
                 self.change_set(call, &owner, Sent::read(value, Format::Json)?).await?
             }
         };
@@ -231,7 +273,7 @@ impl<R: Repository> Service<R> {
         let created = set.changes.first().map(|change| change.uid.to_string());
         let (commit, _) = self.ready(call, set).await?;
         if let Some(ehr) = &commit.new_ehr {
-            ehrs.insert(ehr.ehr_id.clone(), Rc::new(ehr.clone()));
+            load.ehrs.insert(ehr.ehr_id.clone(), Rc::new(ehr.clone()));
         }
         Ok(Ready { commit, created, exact: false })
     }
@@ -244,20 +286,37 @@ impl<R: Repository> Service<R> {
     }
 
     /// The EHR is not asked for: the database refuses the commit where there is none, or where it allows no modification.
-    async fn bulk_composition(&self, call: &Call<'_>, ehr_id: &str, object_id: String, tree: Tree) -> Result<ChangeSet, Failure> {
+    async fn bulk_composition(&self, call: &Call<'_>, ehr_id: &str, object_id: String, tree: Tree, load: &mut Load) -> Result<ChangeSet, Failure> {
+        let grounds = match named_template(&tree) {
+            Some(template) => self.bulk_grounds(call, template, load).await?,
+            None => None,
+        };
         let content = self.check_composition(call, tree).await?;
-        let grounds = content.template_id.as_deref().and_then(|id| self.library.latest(id)).map(|(grounds, _)| grounds);
         let change = self.first_version(call, COMPOSITION.kind, object_id, content)?;
         Ok(ChangeSet { grounds, ..ChangeSet::of(ehr_id, change) })
     }
 
+    /// What the check of a composition against its template stands on; the template is then what the call goes by.
+    async fn bulk_grounds(&self, call: &Call<'_>, template: &str, load: &mut Load) -> Result<Option<Grounds>, Failure> {
+        if let Some(known) = load.grounds.get(template) {
+            return Ok(Some(known.clone()));
+        }
+        if !load.lines.trusting || self.library.latest(template).is_none() {
+            self.template_of(call, template).await?;
+        }
+        let Some((grounds, compiled)) = self.library.latest(template) else { return Ok(None) };
+        call.templates.borrow_mut().insert(template.to_owned(), Some(compiled));
+        load.grounds.insert(template.to_owned(), grounds.clone());
+        Ok(Some(grounds))
+    }
+
     /// The EHR of a line, which may be made by a line before it.
-    async fn bulk_owner(&self, ehr_id: String, ehrs: &mut Ehrs) -> Result<Owner, Failure> {
-        if let Some(known) = ehrs.get(&ehr_id) {
+    async fn bulk_owner(&self, ehr_id: String, load: &mut Load) -> Result<Owner, Failure> {
+        if let Some(known) = load.ehrs.get(&ehr_id) {
             return Ok(Owner::Ehr(Ehr::clone(known)));
         }
         let ehr = self.ehr_with_id(&ehr_id).await?;
-        ehrs.insert(ehr_id, Rc::new(ehr.clone()));
+        load.ehrs.insert(ehr_id, Rc::new(ehr.clone()));
         Ok(Owner::Ehr(ehr))
     }
 }

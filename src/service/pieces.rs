@@ -1,6 +1,7 @@
 //! Long bodies of lines: handed over piece by piece as they come, cut between lines.
 
 use super::http::Request;
+use crate::diag::line_ends;
 
 /// Bytes that a host reads at a time, ahead of what is answered.
 pub const AHEAD: usize = 4_000_000;
@@ -56,7 +57,7 @@ impl Pieces {
         let end = if self.ended && all <= self.size { all } else { last().map_or(all, |at| at + 1) };
         let rest = self.buffer.split_off(end);
         let body = std::mem::replace(&mut self.buffer, rest);
-        let lines = body.iter().copied().filter(|b| is_end(b)).count() as u64;
+        let lines = line_ends(&body);
         let mut piece = Request { body, ..head.clone() };
         if let Some(line) = self.line {
             piece.query.retain(|(key, _)| key != "first");

@@ -3,9 +3,10 @@
 use crate::rest::Ticks;
 use crate::sqlite::Sqlite;
 use aqlite::samples::{Generator, templates};
-use aqlite::service::{Auth, Config, Request, Response, Service};
+use aqlite::service::{Auth, Config, Moment, Request, Response, Service};
 use aqlite::store::ready::block_on;
 use aqlite::store::sql::SqlRepository;
+use serde_json::Value;
 use std::fmt::Write;
 
 /// What a repository stores of each composition and of its contribution, in the order of commits.
@@ -35,8 +36,20 @@ impl House {
         house
     }
 
+    /// Another instance on the same database, which knows nothing yet.
+    fn other(&self) -> House {
+        let config = Config { auth: Auth::Open, ..Config::default() };
+        let mut ticks = Ticks::new();
+        (0..100).for_each(|_| drop((ticks.now(), ticks.new_uuid())));
+        House { service: Service::new(self.database.repository(), config), database: self.database.clone(), ticks }
+    }
+
+    fn ask(&mut self, request: &Request) -> Response {
+        block_on(self.service.handle(request, &mut self.ticks)).expect("a synchronous repository")
+    }
+
     fn send(&mut self, request: Request) -> Response {
-        let response = block_on(self.service.handle(&request, &mut self.ticks)).expect("a synchronous repository");
+        let response = self.ask(&request);
         assert!(response.status < 300, "{} {}: {response:?}", request.method, request.path);
         response
     }
@@ -99,4 +112,65 @@ fn a_composition_is_stored_the_same_in_bulk_and_alone() {
     let mut bulk = House::of(&generator);
     bulk.in_bulk(&compositions);
     assert!(bulk.told(0).1 == exported);
+}
+
+const EHR: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
+const TEMPLATE: &str = include_str!("../cases/template/small.opt");
+const WEIGHT: &str = include_str!("../cases/rest/weight.json");
+const AUDIT: &str = include_str!("../cases/rest/audit.json");
+
+/// A line with a weight, and the same as one request; `C` for one within a contribution.
+fn weighed(weight: &str) -> (String, Request) {
+    let (kind, weight) = weight.split_once(' ').unwrap_or(("", weight));
+    let composition = WEIGHT.replace("72.50", weight).replace('\n', " ");
+    let contribution = format!(r#"{{"versions":[{{"_type":"ORIGINAL_VERSION","commit_audit":{AUDIT},"data":{composition}}}],"audit":{AUDIT}}}"#);
+    let (member, body) = if kind == "C" { ("contribution", contribution) } else { ("composition", composition) };
+    let request = Request::new("POST", &format!("/v1/ehr/{EHR}/{member}")).with_body("application/json", body.as_str());
+    (format!(r#"{{"ehr_id":"{EHR}","{member}":{}}}"#, body.replace('\n', " ")), request)
+}
+
+/// A house that knows a template, which another instance has replaced by now: weights up to 1000 were allowed, those from -10 to 70 are.
+fn with_an_old_template() -> House {
+    let upload = |text: &str, version: &str| {
+        Request::new("POST", &format!("/v1/definition/template?type=opt14&version={version}")).with_body("application/xml", text)
+    };
+    let mut house = House::of(&Generator::new(1, 0, 0));
+    house.send(upload(TEMPLATE, "2.0.0"));
+    house.send(Request::new("PUT", &format!("/v1/ehr/{EHR}")));
+    house.send(weighed("60").1);
+    let newer = TEMPLATE.replacen("<lower>0</lower><upper>1000</upper>", "<lower>-10</lower><upper>70</upper>", 1);
+    house.other().send(upload(&newer, "2.1.0"));
+    house
+}
+
+#[test]
+fn a_load_goes_by_the_template_that_is_stored_now() {
+    for weights in [&["60", "61"][..], &["60", "72.5"], &["72.5"], &["-5", "60"], &["60", "-5", "72.5", "60"], &["60", "C 72.5", "C -5", "72.5"]] {
+        let mut house = with_an_old_template();
+        let (lines, requests): (Vec<String>, Vec<Request>) = weights.iter().copied().map(weighed).unzip();
+        let answer = house.send(Request::new("POST", "/v1/ehr/bulk").with_body("application/x-ndjson", lines.join("\n")));
+        let mut answers: Vec<Value> = answer.body.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        answers.sort_by_key(|answer| answer["line"].as_u64());
+        assert_eq!(answers.len(), weights.len());
+        let mut other = house.other();
+        for ((answer, request), weight) in answers.iter().zip(&requests).zip(weights) {
+            let alone = other.ask(request);
+            let body: Value = serde_json::from_slice(&alone.body).unwrap_or_default();
+            assert_eq!(answer["status"], alone.status, "{weights:?} {weight}: {answer}");
+            assert_eq!((&answer["message"], &answer["errors"]), (&body["message"], &body["errors"]), "{weights:?} {weight}");
+            assert_eq!(alone.status == 201, !weight.contains("72.5"), "{weights:?} {weight}: {body}");
+        }
+    }
+}
+
+#[test]
+fn what_is_known_is_not_asked_again() {
+    let mut house = House::of(&Generator::new(1, 0, 0));
+    house.send(Request::new("POST", "/v1/definition/template?type=opt14").with_body("application/xml", TEMPLATE));
+    house.send(Request::new("PUT", &format!("/v1/ehr/{EHR}")));
+    house.send(weighed("60").1);
+    house.database.trips();
+    let lines: Vec<String> = ["61", "62", "63"].map(|weight| weighed(weight).0).into();
+    house.send(Request::new("POST", "/v1/ehr/bulk").with_body("application/x-ndjson", lines.join("\n")));
+    assert_eq!(house.database.trips(), 1);
 }
