@@ -214,22 +214,25 @@ impl Packed {
 
     /// True when it would unpack to just this tree: to the same classes, attributes and texts, in the same order.
     pub fn gives(&self, node: NodeRef<'_>) -> bool {
-        let mut root = Some(node);
-        self.is(&self.root, 0, node.attr(), &mut || root.take())
+        self.is(&self.root, 0, node.attr(), node)
     }
 
-    /// True when the next of these nodes, or as many as there are fragments, stand at an attribute and are what an item says.
-    fn is<'a>(&self, part: &Part, index: u32, attr: Option<Attr>, next: &mut dyn FnMut() -> Option<NodeRef<'a>>) -> bool {
-        let Some(item) = part.shape.item(index) else { return false };
-        let (kind, text) = match self.node(part, item) {
-            Ok(node) => node,
-            Err(run) => return run.iter().all(|inner| self.is(inner, 0, attr, next)),
+    /// True when a node stands at an attribute and is what an item says, with all below it.
+    fn is(&self, part: &Part, index: u32, attr: Option<Attr>, node: NodeRef<'_>) -> bool {
+        let Some(Ok((item, (kind, text)))) = part.shape.item(index).map(|item| self.node(part, item).map(|found| (item, found))) else {
+            return false;
         };
-        let Some(node) = next() else { return false };
+        if node.attr() != attr || node.class() != item.class || node.kind() != kind || node.text() != text {
+            return false;
+        }
         let mut inner = node.children();
-        let is_it = node.attr() == attr && node.class() == item.class && node.kind() == kind && node.text() == text;
-        let attr_of = |child| part.shape.item(child).and_then(|child| child.attr);
-        is_it && part.shape.children(index).all(|child| self.is(part, child, attr_of(child), &mut || inner.next())) && inner.next().is_none()
+        let mut is_next = |part: &Part, index: u32, attr| inner.next().is_some_and(|node| self.is(part, index, attr, node));
+        let all = part.shape.children(index).all(|child| match part.shape.item(child).map(|item| (item.attr, item.kind)) {
+            Some((attr, ItemKind::Parts(run))) => part.runs.get(run as usize).into_iter().flatten().all(|part| is_next(part, 0, attr)),
+            Some((attr, _)) => is_next(part, child, attr),
+            None => false,
+        });
+        all && inner.next().is_none()
     }
 
     /// The document as canonical JSON, every object with its `_type`.

@@ -78,10 +78,10 @@ impl Card {
     }
 }
 
-/// The classes in the order of their names.
+/// The classes in the order of their names; the short ones come first, for lengths are soon compared.
 static BY_NAME: LazyLock<Vec<Cls>> = LazyLock::new(|| {
     let mut classes: Vec<Cls> = Cls::all().collect();
-    order::sort_by_key(&mut classes, |c| c.name());
+    order::sort_by_key(&mut classes, |c| (c.name().len(), c.name()));
     classes
 });
 
@@ -126,7 +126,7 @@ impl Cls {
 
     /// The class of this name, in the standard's spelling (`DV_TEXT`, `String`).
     pub fn parse(name: &str) -> Option<Cls> {
-        BY_NAME.binary_search_by_key(&name, |c| c.name()).ok().and_then(|i| BY_NAME.get(i).copied())
+        BY_NAME.binary_search_by_key(&(name.len(), name), |c| (c.name().len(), c.name())).ok().and_then(|i| BY_NAME.get(i).copied())
     }
 
     /// The class of this name in any spelling of case, as AQL writes it.

@@ -179,10 +179,10 @@ impl<'a> Reader<'a> {
     }
 
     fn object(&mut self, parent: Option<NodeId>, attr: Option<Attr>, declared: Cls) -> Result<(), Malformed> {
-        let named = match self.type_name()? {
-            TypeName::Absent => None,
-            TypeName::Named(name) => Some(name),
-            TypeName::NotText => {
+        let (named, behind) = match self.type_name()? {
+            (TypeName::Absent, behind) => (None, behind),
+            (TypeName::Named(name), behind) => (Some(name), behind),
+            (TypeName::NotText, _) => {
                 self.build.wrong_kind("a class name in `_type`", "another kind of value");
                 return self.skip();
             }
@@ -191,17 +191,18 @@ impl<'a> Reader<'a> {
         let id = self.build.tree.push_object(parent, attr, cls);
         self.open()?;
         let mut members = Members::new(cls, id);
-        let mut typed = false;
-        self.scan.next_token()?;
-        if self.scan.peek() == Some(b'}') {
+        let mut typed = behind.is_some();
+        match behind {
+            Some(behind) => self.scan = behind,
+            None => drop(self.scan.next_token()?),
+        }
+        if !typed && self.scan.peek() == Some(b'}') {
             self.scan.next_token()?;
-        } else {
+        } else if !typed || self.goes_on()? {
             loop {
                 self.member(&mut members, &mut typed)?;
-                match self.scan.next_token()? {
-                    Token::Comma => {}
-                    Token::ObjectEnd => break,
-                    _ => return Err(self.scan.error("expected `,` or `}`")),
+                if !self.goes_on()? {
+                    break;
                 }
             }
         }
@@ -210,6 +211,15 @@ impl<'a> Reader<'a> {
             self.build.tree.close(id);
         }
         Ok(())
+    }
+
+    /// True before another member, false behind the last one.
+    fn goes_on(&mut self) -> Result<bool, Malformed> {
+        match self.scan.next_token()? {
+            Token::Comma => Ok(true),
+            Token::ObjectEnd => Ok(false),
+            _ => Err(self.scan.error("expected `,` or `}`")),
+        }
     }
 
     fn member(&mut self, members: &mut Members, typed: &mut bool) -> Result<(), Malformed> {
@@ -299,21 +309,23 @@ impl<'a> Reader<'a> {
         self.scan.skip_value(self.build.limits.depth.saturating_sub(self.depth)).map(drop)
     }
 
-    /// What `_type` says in the object that starts here, wherever it stands in it.
-    fn type_name(&mut self) -> Result<TypeName<'a>, Malformed> {
+    /// What `_type` says in the object that starts here, wherever it stands in it; where it stands first, also the place behind it.
+    fn type_name(&mut self) -> Result<(TypeName<'a>, Option<Scanner<'a>>), Malformed> {
         let mut ahead = self.scan;
         ahead.next_token()?;
-        if !ahead.take_plain_key("_type") {
+        let is_first = ahead.take_plain_key("_type");
+        if !is_first {
             match self.types.find(self.scan, self.build.limits.depth.saturating_sub(self.depth))? {
                 Some(scan) => ahead = scan,
-                None => return Ok(TypeName::Absent),
+                None => return Ok((TypeName::Absent, None)),
             }
         }
-        Ok(match ahead.next_token()? {
+        let name = match ahead.next_token()? {
             Token::String(name) => TypeName::Named(name),
             Token::Null => TypeName::Absent,
             _ => TypeName::NotText,
-        })
+        };
+        Ok((name, is_first.then_some(ahead)))
     }
 }
 

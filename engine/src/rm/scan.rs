@@ -269,9 +269,12 @@ impl<'a> Scanner<'a> {
     /// The characters up to the next quote or backslash.
     fn plain(&mut self) -> Result<&'a str, Malformed> {
         let start = self.at;
-        let rest = self.text.as_bytes().get(start..).unwrap_or_default();
-        let len = rest.iter().position(|b| *b == b'"' || *b == b'\\' || *b < 0x20).unwrap_or(rest.len());
-        self.at += len;
+        let mut rest = self.text.as_bytes().get(start..).unwrap_or_default();
+        while let Some((eight, behind)) = rest.split_first_chunk().filter(|(eight, _)| are_plain(u64::from_le_bytes(**eight))) {
+            self.at += eight.len();
+            rest = behind;
+        }
+        self.at += rest.iter().position(|b| *b == b'"' || *b == b'\\' || *b < 0x20).unwrap_or(rest.len());
         match self.byte() {
             Some(b'"' | b'\\') => Ok(self.text.get(start..self.at).unwrap_or_default()),
             Some(_) => Err(self.error("a control character in a string must be escaped")),
@@ -319,5 +322,47 @@ impl<'a> Scanner<'a> {
         let code = digits.and_then(|d| u32::from_str_radix(d, 16).ok()).ok_or_else(|| self.error("expected four hexadecimal digits"))?;
         self.at += 5;
         Ok(code)
+    }
+}
+
+/// True when none of eight bytes is a quote, a backslash or a control character: the highest bit of a byte is set where it would
+/// have to be borrowed from.
+fn are_plain(eight: u64) -> bool {
+    const EACH: u64 = u64::MAX / 255;
+    let below = |bytes: u64, limit: u64| bytes.wrapping_sub(EACH * limit) & !bytes;
+    let quotes = below(eight ^ (EACH * u64::from(b'"')), 1);
+    let backslashes = below(eight ^ (EACH * u64::from(b'\\')), 1);
+    (below(eight, 0x20) | quotes | backslashes) & (EACH * 0x80) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ends_a_plain_text_is_found_at_every_place() {
+        for byte in u8::MIN..=u8::MAX {
+            for place in 0..8 {
+                for around in [b' ', b'a', b'!', b'#', b'[', 0x7f, 0x80, 0xff] {
+                    let mut eight = [around; 8];
+                    eight[place] = byte;
+                    let expected = byte >= 0x20 && byte != b'"' && byte != b'\\';
+                    assert_eq!(are_plain(u64::from_le_bytes(eight)), expected, "{eight:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_is_taken_up_to_its_end_whatever_its_length() {
+        for length in 0..40 {
+            let text = "é".repeat(length / 2) + &"x".repeat(length % 2);
+            for (written, read) in [(format!("\"{text}\""), text.clone()), (format!("\"{text}\\n{text}\""), format!("{text}\n{text}"))] {
+                assert_eq!(Scanner::new(&written).next_token(), Ok(Token::String(read.into())));
+            }
+            for broken in [format!("\"{text}"), format!("\"{text}\n\""), format!("\"{text}\\")] {
+                assert!(Scanner::new(&broken).next_token().is_err(), "{broken}");
+            }
+        }
     }
 }
