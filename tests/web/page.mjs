@@ -8,6 +8,9 @@ import { serve } from "./server.mjs";
 
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
+/** So long a state is waited for, in milliseconds: a machine may be busy with other things, and who is green waits for none of it. */
+const PATIENCE = 120_000;
+
 /** Where the page was built to. */
 export const built = fileURLToPath(new URL("../../dist/www", import.meta.url));
 
@@ -44,6 +47,7 @@ function late(most) {
  */
 export async function open(browser, address, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+  context.setDefaultTimeout(PATIENCE);
   const page = await context.newPage();
   const { LATE, SLOW } = process.env;
   if (LATE) await page.addInitScript(late, Number(LATE));
