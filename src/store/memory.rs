@@ -84,8 +84,8 @@ impl Stated {
         let first = batch.doc(self.documents.0)?.version;
         let mut audit = String::new();
         batch.write_json(first, batch.table(first.table)?.shape().child(0, Attr::COMMIT_AUDIT)?, &mut audit);
-        let class = |doc: &Doc| doc.data.and_then(|data| batch.table(data.table)).map_or(doc.row.kind.class(), |table| table.shape().class()).name();
-        let version = |doc: &Doc| Some((batch.text_along(doc.version, UID)?, class(doc)));
+        let class = |doc: Doc| doc.data.and_then(|data| batch.table(data.table)).map_or(doc.row.kind.class(), |table| table.shape().class()).name();
+        let version = |doc: Doc| Some((batch.text_along(doc.version, UID)?, class(doc)));
         let versions: Option<Vec<_>> = (self.documents.0..self.documents.1).map(|document| batch.doc(document).and_then(version)).collect();
         Some(statement::contribution(batch.text_along(first, CONTRIBUTION)?, &versions?, &audit))
     }
@@ -182,11 +182,11 @@ impl Memory {
 
 impl State {
     fn names_template(&self, id: &str) -> bool {
-        let named = |(document, doc): (u32, &Doc)| match self.odd.get(&document) {
+        let named = |doc: Doc| match self.odd.get(&doc.document) {
             Some(version) => version.template_id.as_deref() == Some(id),
             None => self.template_of(doc) == Some(id),
         };
-        (0..).zip(self.batch.docs()).any(named)
+        self.batch.docs().any(named)
     }
 
     fn record(&self, ehr_id: &str) -> Option<&Record> {
@@ -209,9 +209,9 @@ impl State {
     }
 
     /// The documents of an EHR in commit order.
-    fn documents(&self, ehr_id: &str) -> impl Iterator<Item = (u32, &Doc)> {
+    fn documents(&self, ehr_id: &str) -> impl Iterator<Item = Doc> {
         let documents = self.record(ehr_id).map_or(&[][..], |record| self.batch.docs_of(record.in_batch));
-        documents.iter().filter_map(|number| Some((*number, self.batch.doc(*number)?)))
+        documents.iter().filter_map(|number| self.batch.doc(*number))
     }
 
     /// The contribution with a uid.
@@ -268,7 +268,7 @@ impl State {
             && self.owner_id(doc.ehr) == version.ehr_id
     }
 
-    fn template_of(&self, doc: &Doc) -> Option<&str> {
+    fn template_of(&self, doc: Doc) -> Option<&str> {
         let of_composition = doc.data.filter(|_| doc.row.kind == ObjectKind::Composition);
         self.batch.text_along(of_composition?, &[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE])
     }
@@ -320,7 +320,7 @@ impl State {
     /// The directories of an EHR that are not deleted.
     fn directories(&self, ehr_id: &str) -> Vec<String> {
         let lives = |doc: &Doc| doc.row.kind == ObjectKind::Folder && doc.row.latest && !doc.row.deleted;
-        self.documents(ehr_id).filter(|(_, doc)| lives(doc)).map(|(number, _)| self.batch.object_id(number).to_owned()).collect()
+        self.documents(ehr_id).filter(lives).map(|doc| self.batch.object_id(doc.document).to_owned()).collect()
     }
 
     /// False when there was nothing to do.
@@ -510,9 +510,9 @@ impl State {
     fn batch_of(&self, ehr_id: &str) -> Option<Batch> {
         let mut batch = Batch::new();
         let number = batch.add_ehr(row_of(self.ehr(ehr_id)?));
-        for (document, doc) in self.documents(ehr_id) {
+        for doc in self.documents(ehr_id) {
             let DocState { kind, number: nth, ordinal, latest, deleted } = doc.row;
-            let row = DocRow { kind, object_id: self.batch.object_id(document).to_owned(), number: nth, ordinal, latest, deleted };
+            let row = DocRow { kind, object_id: self.batch.object_id(doc.document).to_owned(), number: nth, ordinal, latest, deleted };
             batch.add(number, row, &self.batch.packed(doc.version)?);
         }
         Some(batch)
@@ -617,11 +617,11 @@ impl Repository for Memory {
     fn objects(&self, ehr_id: &str, kind: ObjectKind, offset: u64, limit: u64) -> impl Future<Output = Result<Vec<String>, StoreError>> {
         at_once(|| {
             let state = self.state.borrow();
-            let is_first = |(document, doc): &(u32, &Doc)| doc.row.kind == kind && state.before.get(*document as usize) == Some(&None);
+            let is_first = |doc: &Doc| doc.row.kind == kind && state.before.get(doc.document as usize) == Some(&None);
             let skip = usize::try_from(offset).unwrap_or(usize::MAX);
             let take = usize::try_from(limit).unwrap_or(usize::MAX);
             let wanted = state.documents(ehr_id).filter(is_first).skip(skip).take(take);
-            Ok(wanted.map(|(document, _)| state.batch.object_id(document).to_owned()).collect())
+            Ok(wanted.map(|doc| state.batch.object_id(doc.document).to_owned()).collect())
         })
     }
 

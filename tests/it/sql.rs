@@ -145,9 +145,9 @@ fn a_scan_sees_one_moment() {
         let (mut during, mut batches) = (Vec::new(), 0);
         done(store.scan(&scan, &mut |batch| {
             batches += 1;
-            for (number, doc) in (0..).zip(batch.docs()) {
+            for doc in batch.docs() {
                 assert!(doc.row.latest);
-                during.push(format!("{}::{}", batch.object_id(number), doc.row.number));
+                during.push(format!("{}::{}", batch.object_id(doc.document), doc.row.number));
             }
             if batches == 1 {
                 for i in [396, 392] {

@@ -497,8 +497,8 @@ pub fn found<R: Repository>(store: &R, scan: &Scan) -> Vec<String> {
                 && scan.kinds.contains(&doc.row.kind)
                 && (scan.all_versions || (doc.row.latest && !doc.row.deleted))
         };
-        let documents = (0..).zip(batch.docs()).filter(|(_, doc)| wanted(doc));
-        found.extend(documents.map(|(number, doc)| format!("{}::{}", batch.object_id(number), doc.row.number)));
+        let documents = batch.docs().filter(wanted);
+        found.extend(documents.map(|doc| format!("{}::{}", batch.object_id(doc.document), doc.row.number)));
         true
     }));
     found

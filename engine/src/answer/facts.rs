@@ -3,7 +3,7 @@
 use super::plan::PathSet;
 use crate::document::{ItemKind, Shape, Table};
 use hashbrown::HashMap;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::{Arc, Weak};
@@ -33,11 +33,11 @@ pub(super) struct ShapeFacts {
     _shape: Weak<Shape>,
     candidates: RefCell<Vec<(usize, Rc<[Candidate]>)>>,
     passing: RefCell<Vec<(usize, Option<bool>)>>,
-    cases: RefCell<Vec<(Bound, Rc<Case>)>>,
+    cases: RefCell<Vec<(Bound, Rc<Cases>)>>,
 }
 
 /// So many cases of a step are remembered; fragments of others are walked.
-pub(super) const MOST_CASES: usize = 64;
+const MOST_CASES: usize = 64;
 
 /// What a step gives in the fragments of a table that have some of its items and have not others.
 pub(super) struct Case {
@@ -172,18 +172,121 @@ impl ShapeFacts {
         })
     }
 
-    /// What a step gives in a fragment, found once for all of which the same can be said.
-    pub fn case(&self, bound: Bound, table: &Table, row: u32, find: impl FnOnce() -> Case) -> Rc<Case> {
-        let is_known = |(b, case): &&(Bound, Rc<Case>)| *b == bound && case.is_of(table, row);
-        let known = self.cases.borrow().iter().find(is_known).map(|(_, found)| Rc::clone(found));
+    /// What a step gives, as far as it is known.
+    pub fn cases(&self, bound: Bound) -> Rc<Cases> {
+        let known = self.cases.borrow().iter().find(|(b, _)| *b == bound).map(|(_, cases)| Rc::clone(cases));
         known.unwrap_or_else(|| {
-            let found = Rc::new(find());
-            let mut cases = self.cases.borrow_mut();
-            if cases.iter().filter(|(b, _)| *b == bound).count() < MOST_CASES {
-                cases.push((bound, Rc::clone(&found)));
-            }
-            found
+            let cases = Rc::new(Cases::default());
+            self.cases.borrow_mut().push((bound, Rc::clone(&cases)));
+            cases
         })
+    }
+}
+
+/// The cases of a step in the fragments of a table: a tree of questions, which flags answer.
+#[derive(Default)]
+pub(super) struct Cases {
+    first: Cell<Leads>,
+    questions: RefCell<Vec<Question>>,
+    cases: RefCell<Vec<Rc<Case>>>,
+}
+
+/// Whether a flag stands: where "no" leads, and where "yes".
+struct Question {
+    flag: u32,
+    leads: [Leads; 2],
+}
+
+/// Where an answer leads.
+#[derive(Clone, Copy, Default)]
+enum Leads {
+    /// To what nobody has asked for yet.
+    #[default]
+    Nowhere,
+    ToCase(usize),
+    ToQuestion(usize),
+}
+
+/// A place in the tree: before all questions, or behind an answer to one.
+pub(super) type Place = Option<(usize, bool)>;
+
+/// What stands at a place of the tree.
+pub(super) enum Standing {
+    /// What fragments give that come here.
+    Case(Rc<Case>),
+    /// The number of a question, and its flag.
+    Question(usize, u32),
+    /// Nothing yet.
+    Nothing,
+}
+
+impl Cases {
+    /// What stands at a place.
+    pub fn at(&self, place: Place) -> Standing {
+        let questions = self.questions.borrow();
+        let flag = |number: usize| Some(Standing::Question(number, questions.get(number)?.flag));
+        let found = match self.leads(place) {
+            Leads::Nowhere => None,
+            Leads::ToCase(number) => self.cases.borrow().get(number).map(|case| Standing::Case(Rc::clone(case))),
+            Leads::ToQuestion(number) => flag(number),
+        };
+        found.unwrap_or(Standing::Nothing)
+    }
+
+    fn leads(&self, place: Place) -> Leads {
+        let behind = |(number, stands): (usize, bool)| self.questions.borrow().get(number)?.leads.get(usize::from(stands)).copied();
+        place.map_or(self.first.get(), |place| behind(place).unwrap_or_default())
+    }
+
+    fn lead(&self, place: Place, to: Leads) {
+        let Some((number, stands)) = place else { return self.first.set(to) };
+        let mut questions = self.questions.borrow_mut();
+        let leads = questions.get_mut(number).and_then(|question| question.leads.get_mut(usize::from(stands)));
+        leads.into_iter().for_each(|leads| *leads = to);
+    }
+
+    /// The case of a fragment, found where it is not known.
+    pub fn case(&self, table: &Table, row: u32, find: impl FnOnce() -> Case) -> Rc<Case> {
+        let mut place = None;
+        loop {
+            match self.at(place) {
+                Standing::Case(case) => return case,
+                Standing::Question(number, flag) => place = Some((number, table.is_set(flag, row))),
+                Standing::Nothing => break,
+            }
+        }
+        let case = Rc::new(find());
+        self.remember(table, row, &case);
+        case
+    }
+
+    /// Finds the case of a fragment that comes where nothing stands; false where so many are known that none is remembered.
+    pub fn learn(&self, table: &Table, row: u32, find: impl FnOnce() -> Case) -> bool {
+        let has_room = self.cases.borrow().len() < MOST_CASES;
+        if has_room {
+            self.remember(table, row, &Rc::new(find()));
+        }
+        has_room
+    }
+
+    fn remember(&self, table: &Table, row: u32, case: &Rc<Case>) {
+        let number = self.cases.borrow().len();
+        if number >= MOST_CASES {
+            return;
+        }
+        let (mut place, mut asked) = (None, Vec::new());
+        while let Standing::Question(number, flag) = self.at(place) {
+            place = Some((number, table.is_set(flag, row)));
+            asked.push(flag);
+        }
+        for (flag, stands) in case.asked.iter().filter(|(flag, _)| !asked.contains(flag)) {
+            let number = self.questions.borrow().len();
+            self.questions.borrow_mut().push(Question { flag: *flag, leads: Default::default() });
+            self.lead(place, Leads::ToQuestion(number));
+            place = Some((number, *stands));
+        }
+        self.lead(place, Leads::ToCase(number));
+        self.cases.borrow_mut().push(Rc::clone(case));
     }
 }
 

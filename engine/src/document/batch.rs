@@ -1,10 +1,12 @@
 //! A batch: many packed documents as columns, one table for all shapes that unite.
 
 mod derived;
+mod docs;
 mod flag;
 mod table;
 
 pub use derived::Container;
+pub use docs::{Doc, DocState};
 pub use flag::{Bits, Flag};
 pub use table::{Lane, Table};
 
@@ -18,8 +20,10 @@ use crate::rm::json::quote_into;
 use crate::rm::number;
 use crate::rm::tree::{Kind, Tree};
 use derived::{DERIVED, Derived};
+use docs::Docs;
 use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -95,34 +99,6 @@ pub struct DocRow {
     pub deleted: bool,
 }
 
-/// What a batch keeps of a [`DocRow`]; the object id stands in the uid of the version.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DocState {
-    /// What it is a version of.
-    pub kind: ObjectKind,
-    /// The number of the version, from 1.
-    pub number: u32,
-    /// Its place in the commit order of the whole repository.
-    pub ordinal: u64,
-    /// True for the newest version of its object.
-    pub latest: bool,
-    /// True for a version that says that the object is deleted.
-    pub deleted: bool,
-}
-
-/// A document of a batch.
-#[derive(Clone, Debug)]
-pub struct Doc {
-    /// The number of its EHR in the batch.
-    pub ehr: u32,
-    /// What is known beside the content.
-    pub row: DocState,
-    /// The fragment of the ORIGINAL_VERSION.
-    pub version: Fragment,
-    /// The fragment of its data; a deletion has none.
-    pub data: Option<Fragment>,
-}
-
 /// A fragment: a row of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Fragment {
@@ -132,6 +108,11 @@ pub struct Fragment {
     pub row: u32,
 }
 
+impl Fragment {
+    /// No fragment.
+    pub const NONE: Fragment = Fragment { table: u32::MAX, row: 0 };
+}
+
 /// How a shape fits, as long as the shape is there.
 type KnownFit = (Weak<Shape>, Rc<Fit>);
 
@@ -139,8 +120,7 @@ type KnownFit = (Weak<Shape>, Rc<Fit>);
 #[derive(Debug, Default)]
 pub struct Batch {
     ehrs: Vec<Option<EhrRow>>,
-    docs: Vec<Doc>,
-    live: Vec<bool>,
+    docs: Docs,
     /// The texts of all columns.
     words: Dictionary,
     /// Object ids that do not stand in the uid of the version, by document.
@@ -174,7 +154,7 @@ impl Batch {
 
     /// True when it holds no document.
     pub fn is_empty(&self) -> bool {
-        self.docs.is_empty()
+        self.docs.len() == 0
     }
 
     /// Adds an EHR and gives its number.
@@ -204,11 +184,11 @@ impl Batch {
     }
 
     /// What a class that binds a document as a whole binds of one: its EHR, its version, or its data.
-    pub fn bound(&self, class: Cls, doc: &Doc) -> Option<Fragment> {
+    pub fn bound(&self, class: Cls, document: u32) -> Option<Fragment> {
         match class {
-            Cls::EHR => self.ehr_fragment(doc.ehr),
-            class if class.is_a(Cls::VERSION) => Some(doc.version),
-            _ => doc.data,
+            Cls::EHR => self.ehr_fragment(self.docs.ehr(document)?),
+            class if class.is_a(Cls::VERSION) => self.docs.version(document),
+            _ => self.docs.data(document),
         }
     }
 
@@ -228,13 +208,10 @@ impl Batch {
 
     /// Says anew whether a document lives.
     fn set_flag(&mut self, document: u32) {
-        let lives = self.doc(document).is_some_and(|doc| self.lives(doc));
-        let version = self.doc(document).map(|doc| doc.version);
-        match self.live.get_mut(document as usize) {
-            Some(flag) if *flag != lives => *flag = lives,
-            _ => return,
+        let lives = self.doc(document).is_some_and(|doc| self.lives(&doc));
+        if self.docs.set_live(document, lives) {
+            self.hide(self.docs.version(document), !lives);
         }
-        self.hide(version, !lives);
     }
 
     /// Counts the fragments of a document as hidden, or no longer so.
@@ -257,7 +234,7 @@ impl Batch {
 
     /// For each document: true for the latest version of an object, not deleted, of an EHR that takes part in population queries.
     pub fn live(&self) -> &[bool] {
-        &self.live
+        self.docs.live()
     }
 
     /// Adds a packed ORIGINAL_VERSION and gives its number.
@@ -267,12 +244,11 @@ impl Batch {
         let version = self.add_part(number, packed, packed.root(), None);
         let data = self.part_at(version, Attr::DATA);
         let DocRow { kind, object_id, number: nth, ordinal, latest, deleted } = row;
-        let doc = Doc { ehr, row: DocState { kind, number: nth, ordinal, latest, deleted }, version, data };
+        let row = DocState { kind, number: nth, ordinal, latest, deleted };
         if self.object_in_uid(version) != Some(&object_id) {
             self.odd_ids.insert(number, object_id);
         }
-        push(&mut self.live, true);
-        push(&mut self.docs, doc);
+        self.docs.push(&Doc { document: number, ehr, row, version, data });
         self.set_flag(number);
         if let Some(documents) = self.by_ehr.get_mut(ehr as usize) {
             push(documents, number);
@@ -285,7 +261,7 @@ impl Batch {
         let number = self.ehrs.len() as u32;
         self.ehrs.push(None);
         self.by_ehr.push(Vec::new());
-        self.ehr_fragments.push(Fragment { table: u32::MAX, row: 0 });
+        self.ehr_fragments.push(Fragment::NONE);
         number
     }
 
@@ -388,9 +364,7 @@ impl Batch {
     /// Says that a document is no longer the latest version of its object.
     pub fn supersede(&mut self, document: u32) {
         self.derived.take();
-        if let Some(doc) = self.docs.get_mut(document as usize) {
-            doc.row.latest = false;
-        }
+        self.docs.supersede(document);
         self.set_flag(document);
     }
 
@@ -424,13 +398,18 @@ impl Batch {
     }
 
     /// All documents in commit order.
-    pub fn docs(&self) -> &[Doc] {
-        &self.docs
+    pub fn docs(&self) -> impl Iterator<Item = Doc> {
+        self.docs_among(0..self.len() as u32)
+    }
+
+    /// The documents with some numbers.
+    pub fn docs_among(&self, numbers: Range<u32>) -> impl Iterator<Item = Doc> {
+        numbers.map_while(|document| self.doc(document))
     }
 
     /// One document.
-    pub fn doc(&self, document: u32) -> Option<&Doc> {
-        self.docs.get(document as usize)
+    pub fn doc(&self, document: u32) -> Option<Doc> {
+        self.docs.get(document)
     }
 
     /// The tables of documents and EHRs; fragments name them by number.
@@ -573,7 +552,7 @@ impl Batch {
     pub fn bytes(&self) -> usize {
         let tables: usize = self.tables.iter().map(Table::bytes).sum();
         let fits: usize = self.fits.values().map(|(_, fit)| fit.bytes()).sum();
-        tables + fits + self.words.bytes() + self.docs.capacity() * (std::mem::size_of::<Doc>() + 9) + self.ehrs.len() * 200
+        tables + fits + self.words.bytes() + self.docs.bytes() + self.ehrs.len() * 200
     }
 }
 

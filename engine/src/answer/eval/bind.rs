@@ -18,9 +18,9 @@ pub(super) enum Parent<'b> {
     /// All documents of an EHR.
     Ehr(u32),
     /// One document, for queries that never join documents.
-    Doc(&'b Doc),
+    Doc(Doc),
     /// One version of an object.
-    Version(&'b Doc),
+    Version(Doc),
     /// All versions of an object.
     Object(&'b Container),
     /// A node of a document.
@@ -152,11 +152,11 @@ impl<'p, 'b> Binder<'p, 'b> {
     }
 
     /// The versions that a VERSION expression may bind below a parent.
-    fn versions(&self, expr: &ClassExpr, parent: Parent<'b>, visit: &mut dyn FnMut(&'b Doc) -> ControlFlow<()>) -> ControlFlow<()> {
+    fn versions(&self, expr: &ClassExpr, parent: Parent<'b>, visit: &mut dyn FnMut(Doc) -> ControlFlow<()>) -> ControlFlow<()> {
         let wanted = |doc: &Doc| expr.versions == Versions::All || is_current(doc);
         match parent {
             Parent::Ehr(ehr) => self.view.docs_of(ehr).filter(|d| wanted(d)).try_for_each(visit),
-            Parent::Doc(doc) if wanted(doc) => visit(doc),
+            Parent::Doc(doc) if wanted(&doc) => visit(doc),
             Parent::Object(object) => self.docs_in(object).filter(|d| wanted(d)).try_for_each(visit),
             Parent::Node(node) if self.view.class(node).is_a(Cls::FOLDER) => self.listed(node, visit),
             _ => ControlFlow::Continue(()),
@@ -172,7 +172,7 @@ impl<'p, 'b> Binder<'p, 'b> {
         match parent {
             Parent::Ehr(_) => of_ehr.iter().try_for_each(visit),
             Parent::Node(node) if self.view.class(node).is_a(Cls::FOLDER) => self.listed(node, &mut |doc| {
-                let holds = |object: &&Container| self.docs_in(object).any(|d| std::ptr::eq(d, doc));
+                let holds = |object: &&Container| self.docs_in(object).any(|d| d.document == doc.document);
                 of_ehr.iter().find(holds).map_or(ControlFlow::Continue(()), &mut visit)
             }),
             _ => ControlFlow::Continue(()),
@@ -180,7 +180,7 @@ impl<'p, 'b> Binder<'p, 'b> {
     }
 
     /// The versions of an object, oldest first.
-    fn docs_in(&self, object: &'b Container) -> impl Iterator<Item = &'b Doc> {
+    fn docs_in(&self, object: &'b Container) -> impl Iterator<Item = Doc> {
         let batch = self.view.batch;
         object.docs.iter().filter_map(|d| batch.doc(*d))
     }
@@ -188,10 +188,10 @@ impl<'p, 'b> Binder<'p, 'b> {
     /// The nodes of the class below a parent, in document order.
     fn nodes(&self, expr: &ClassExpr, parent: Parent<'b>, visit: &mut dyn FnMut(Node) -> ControlFlow<()>) -> ControlFlow<()> {
         match parent {
-            Parent::Ehr(ehr) => self.view.docs_of(ehr).filter(|d| is_current(d)).try_for_each(|d| self.within(expr, d, visit)),
-            Parent::Doc(doc) if is_current(doc) => self.within(expr, doc, visit),
+            Parent::Ehr(ehr) => self.view.docs_of(ehr).filter(is_current).try_for_each(|d| self.within(expr, d, visit)),
+            Parent::Doc(doc) if is_current(&doc) => self.within(expr, doc, visit),
             Parent::Version(doc) => self.within(expr, doc, visit),
-            Parent::Object(object) => self.docs_in(object).filter(|d| is_current(d)).try_for_each(|d| self.within(expr, d, visit)),
+            Parent::Object(object) => self.docs_in(object).filter(is_current).try_for_each(|d| self.within(expr, d, visit)),
             Parent::Doc(_) => ControlFlow::Continue(()),
             Parent::Node(node) => {
                 self.below(expr, node, true, visit)?;
@@ -204,7 +204,7 @@ impl<'p, 'b> Binder<'p, 'b> {
     }
 
     /// The root of a document and everything below it.
-    fn within(&self, expr: &ClassExpr, doc: &Doc, visit: &mut dyn FnMut(Node) -> ControlFlow<()>) -> ControlFlow<()> {
+    fn within(&self, expr: &ClassExpr, doc: Doc, visit: &mut dyn FnMut(Node) -> ControlFlow<()>) -> ControlFlow<()> {
         match doc.data {
             Some(data) => self.search(expr, data, 0, None, visit),
             None => ControlFlow::Continue(()),
@@ -278,7 +278,7 @@ impl<'p, 'b> Binder<'p, 'b> {
     }
 
     /// The compositions that a folder lists, then those of its sub-folders, each listing counted.
-    fn listed(&self, folder: Node, visit: &mut dyn FnMut(&'b Doc) -> ControlFlow<()>) -> ControlFlow<()> {
+    fn listed(&self, folder: Node, visit: &mut dyn FnMut(Doc) -> ControlFlow<()>) -> ControlFlow<()> {
         let mut items = Vec::new();
         self.view.each(folder, Attr::ITEMS, &mut |item| {
             items.extend(self.view.single(item, Attr::ID).and_then(|id| self.view.text_at(id, Attr::VALUE)));
@@ -289,7 +289,7 @@ impl<'p, 'b> Binder<'p, 'b> {
             let batch = self.view.batch;
             let is_listed = |document: &&u32| {
                 let is_composition = |doc: &Doc| is_current(doc) && doc.row.kind == ObjectKind::Composition;
-                batch.doc(**document).is_some_and(is_composition) && batch.object_id(**document) == object
+                batch.doc(**document).as_ref().is_some_and(is_composition) && batch.object_id(**document) == object
             };
             if let Some(doc) = batch.docs_of(self.ehr).iter().find(is_listed).and_then(|document| batch.doc(*document)) {
                 visit(doc)?;

@@ -4,14 +4,12 @@ use super::QueryError;
 use super::anchors::Conjunct;
 use super::condition::Judge;
 use super::node::Node;
+use super::picked::{Numbers, Picked};
 use crate::answer::facts::{Cells, Filled};
 use crate::answer::query::CompareOp;
-use crate::document::{Batch, Bits, Column, Fragment, ItemKind, Lane, Table};
+use crate::document::{Batch, Column, Fragment, ItemKind, Lane, Table};
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
-use std::borrow::Cow;
-use std::cell::{Cell, OnceCell};
-use std::ops::Range;
 use std::rc::Rc;
 
 /// Rows of which each has the same cells, in a fragment of its own.
@@ -26,60 +24,6 @@ pub(super) struct Block<'b> {
     pub order: u32,
     /// For parts of a run: what has them.
     pub over: Over<'b>,
-}
-
-/// Rows of a table.
-#[derive(Clone)]
-pub(super) enum Picked<'b> {
-    /// A range, without some rows of it.
-    But(Range<u32>, &'b [u32]),
-    These(Vec<u32>),
-    /// Those with a bit.
-    Marked(Rc<Marked>),
-}
-
-/// Rows, a bit each.
-pub(super) struct Marked {
-    bits: Bits,
-    count: usize,
-    /// The rows, once many were asked for.
-    rows: OnceCell<Vec<u32>>,
-    /// How many were looked for.
-    asked: Cell<u8>,
-}
-
-impl Marked {
-    fn rows(&self) -> &[u32] {
-        self.rows.get_or_init(|| {
-            let mut rows = Vec::with_capacity(self.count);
-            for (_, start, mut left) in self.bits.words(0) {
-                while left != 0 {
-                    rows.push(start + left.trailing_zeros());
-                    left &= left - 1;
-                }
-            }
-            rows
-        })
-    }
-
-    /// The row with a number: a few are looked for among the bits.
-    fn get(&self, i: usize) -> Option<u32> {
-        const FEW: u8 = 16;
-        if self.asked.get() == FEW || self.rows.get().is_some() {
-            return self.rows().get(i).copied();
-        }
-        self.asked.set(self.asked.get() + 1);
-        let mut before = i;
-        for (_, start, word) in self.bits.words(0) {
-            let count = word.count_ones() as usize;
-            if before < count {
-                let left = (0..before).fold(word, |left, _| left & (left - 1));
-                return Some(start + left.trailing_zeros());
-            }
-            before -= count;
-        }
-        None
-    }
 }
 
 /// The fragments that have the parts of a block.
@@ -105,20 +49,6 @@ pub(super) struct Whole<'b> {
     pub cells: Cells,
 }
 
-/// The numbers of a slot, one a fragment that has it.
-#[derive(Clone, Copy)]
-pub(super) struct Numbers<'b> {
-    values: &'b [f64],
-    lane: Lane<'b>,
-}
-
-impl Numbers<'_> {
-    /// That of a fragment.
-    fn at(&self, row: u32) -> Option<f64> {
-        self.values.get(self.lane.at(row) as usize).copied()
-    }
-}
-
 /// What of a block a conjunct depends on.
 enum Reads<'b> {
     /// Nothing that differs between rows.
@@ -127,164 +57,6 @@ enum Reads<'b> {
     Words(Lane<'b>),
     /// Anything.
     Anything,
-}
-
-impl<'b> Picked<'b> {
-    /// The rows of a range that are not among `hidden`, which is in order.
-    pub fn but(range: Range<u32>, hidden: &'b [u32]) -> Picked<'b> {
-        let at = |row: u32| hidden.partition_point(|hidden| *hidden < row);
-        let hidden = hidden.get(at(range.start)..at(range.end)).unwrap_or_default();
-        Picked::But(range, hidden)
-    }
-
-    /// Parts of at most so many rows.
-    pub fn pieces(self, most: u32) -> Vec<Picked<'b>> {
-        match &self {
-            Picked::But(range, hidden) if range.len() > most as usize => {
-                range.clone().step_by(most as usize).map(|start| Picked::but(start..range.end.min(start + most), hidden)).collect()
-            }
-            Picked::These(_) | Picked::Marked(_) if self.len() > most as usize => {
-                self.rows().chunks(most as usize).map(|rows| Picked::These(rows.to_vec())).collect()
-            }
-            _ => vec![self],
-        }
-    }
-
-    /// The rows, a bit each.
-    pub fn bits(&self) -> Cow<'_, Bits> {
-        match self {
-            Picked::Marked(marked) => Cow::Borrowed(&marked.bits),
-            Picked::But(range, hidden) => {
-                let mut bits = Bits::of_range(range);
-                hidden.iter().for_each(|row| bits.clear(*row));
-                Cow::Owned(bits)
-            }
-            Picked::These(rows) => Cow::Owned(Bits::of_rows(rows)),
-        }
-    }
-
-    /// The rows with a bit.
-    pub fn marked(bits: Bits) -> Picked<'b> {
-        Picked::Marked(Rc::new(Marked { count: bits.count(), bits, rows: OnceCell::new(), asked: Cell::new(0) }))
-    }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        match self {
-            Picked::But(range, hidden) => range.len() - hidden.len(),
-            Picked::These(rows) => rows.len(),
-            Picked::Marked(marked) => marked.count,
-        }
-    }
-
-    /// True when there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// From the first row to the last, of rows in order.
-    pub fn span(&self) -> Range<u32> {
-        let ends = self.get(0).zip(self.len().checked_sub(1).and_then(|last| self.get(last)));
-        ends.map_or(0..0, |(first, last)| first..last + 1)
-    }
-
-    /// The row with a number.
-    pub fn get(&self, i: usize) -> Option<u32> {
-        match self {
-            Picked::But(range, hidden) => nth_but(range.clone(), hidden, i),
-            Picked::These(rows) => rows.get(i).copied(),
-            Picked::Marked(marked) => marked.get(i),
-        }
-    }
-
-    /// Visits the rows, in stretches of one behind the other.
-    fn stretches(&self, mut visit: impl FnMut(Range<u32>)) {
-        match self {
-            Picked::But(range, hidden) => {
-                let mut start = range.start;
-                for row in hidden.iter() {
-                    visit(start..*row);
-                    start = row + 1;
-                }
-                visit(start..range.end);
-            }
-            _ => self.rows().iter().for_each(|row| visit(*row..row + 1)),
-        }
-    }
-
-    /// The rows.
-    pub fn rows(&self) -> Cow<'_, [u32]> {
-        match self {
-            Picked::These(rows) => Cow::Borrowed(rows),
-            Picked::Marked(marked) => Cow::Borrowed(marked.rows()),
-            Picked::But(..) => {
-                let mut rows = Vec::with_capacity(self.len());
-                self.stretches(|stretch| rows.extend(stretch));
-                Cow::Owned(rows)
-            }
-        }
-    }
-
-    /// The rows, for oneself.
-    fn into_rows(self) -> Vec<u32> {
-        match self {
-            Picked::These(rows) => rows,
-            some => some.rows().into_owned(),
-        }
-    }
-
-    /// What a slot of numbers has in these rows, which all have it.
-    pub fn of<'c>(&self, Numbers { values, lane }: Numbers<'c>) -> Cow<'c, [f64]> {
-        // Parts that were collected do not always stand in the order of their table.
-        let in_order = !matches!(self, Picked::These(rows) if !rows.is_sorted_by(|a, b| a < b));
-        let span = if in_order { self.span() } else { 0..0 };
-        let among = part_of(values, &(lane.at(span.start)..lane.at(span.end)));
-        if self.len() == among.len() {
-            return Cow::Borrowed(among);
-        }
-        match (self, lane.flag()) {
-            (Picked::But(..), None) => {
-                let mut own = Vec::with_capacity(self.len());
-                self.stretches(|stretch| own.extend_from_slice(part_of(values, &stretch)));
-                Cow::Owned(own)
-            }
-            (_, Some(flag)) if self.len() >= among.len() / 16 && in_order => Cow::Owned(flag.pick(&self.bits(), values)),
-            _ => Cow::Owned(self.rows().iter().filter_map(|row| values.get(lane.at(*row) as usize)).copied().collect()),
-        }
-    }
-
-    /// The rows whose value passes a test.
-    fn passing(&self, numbers: Numbers<'_>, test: impl Fn(f64) -> bool) -> Picked<'b> {
-        let mut kept = vec![0; self.len()];
-        let mut count = 0;
-        // A row is written down before it is judged: a place for each, and no branch to be guessed.
-        let mut judge = |(row, value): (u32, &f64)| {
-            kept.get_mut(count).into_iter().for_each(|place| *place = row);
-            count += usize::from(test(*value));
-        };
-        match (self, numbers.lane.flag()) {
-            (Picked::But(..), None) => self.stretches(|stretch| stretch.clone().zip(part_of(numbers.values, &stretch)).for_each(&mut judge)),
-            _ => self.rows().iter().copied().zip(&*self.of(numbers)).for_each(&mut judge),
-        }
-        kept.truncate(count);
-        Picked::These(kept)
-    }
-}
-
-/// The row with a number in a range without some.
-fn nth_but(mut range: Range<u32>, hidden: &[u32], i: usize) -> Option<u32> {
-    let (mut low, mut high) = (0, hidden.len());
-    while low < high {
-        let middle = (low + high) / 2;
-        let before = hidden.get(middle).map_or(0, |row| (row - range.start) as usize - middle);
-        (low, high) = if before <= i { (middle + 1, high) } else { (low, middle) };
-    }
-    range.nth(i + low)
-}
-
-/// The values of some rows.
-fn part_of<'c>(values: &'c [f64], rows: &Range<u32>) -> &'c [f64] {
-    values.get(rows.start as usize..rows.end as usize).unwrap_or_default()
 }
 
 impl<'b> Block<'b> {

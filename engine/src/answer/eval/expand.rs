@@ -4,11 +4,11 @@ use super::bind::may_hold;
 use super::block::set_cells;
 use super::node::{Asked, Node, View};
 use super::predicate::Tester;
-use crate::answer::facts::{Bound, Case, Cells, Expansion, Filled, OverRun};
+use crate::answer::facts::{Bound, Case, Cases, Cells, Expansion, Filled, OverRun};
 use crate::answer::plan::{PathSet, Plan};
 use crate::answer::query::Predicate;
 use crate::answer::trie::{Mode, Trie, TrieNode};
-use crate::document::{Fragment, ItemKind, Shape};
+use crate::document::{Fragment, ItemKind, Shape, Table};
 use crate::rm::class::Attr;
 use std::cell::Cell;
 use std::ops::Range;
@@ -122,7 +122,78 @@ pub(super) struct Expander<'p, 'b> {
     pub plain: bool,
 }
 
-impl Expander<'_, '_> {
+/// Where the expansion of a variable starts in the fragments of a table.
+#[derive(Clone, Copy)]
+pub(super) enum Start {
+    /// At the item that the variable is bound to.
+    Item(u32),
+    /// At their roots, which are instances of this step, with the paths that are alive before it.
+    Part(usize, PathSet),
+}
+
+impl Start {
+    /// Where the expansion goes on in the parts of a run.
+    pub fn in_parts(over: &OverRun) -> Start {
+        Start::Part(over.step, over.alive)
+    }
+}
+
+/// A variable, expanded in the fragments of one table.
+#[derive(Clone, Copy)]
+pub(super) struct StepIn<'t, 'p, 'b> {
+    expander: Expander<'p, 'b>,
+    trie: &'t Trie,
+    pub table: &'b Table,
+    pub number: u32,
+    start: Start,
+}
+
+impl StepIn<'_, '_, '_> {
+    /// What is known of all fragments.
+    pub fn cases(&self) -> Rc<Cases> {
+        let (step, item, alive) = match self.start {
+            Start::Item(item) => (0, item, PathSet::default()),
+            Start::Part(step, alive) => (step, 0, alive),
+        };
+        self.expander.plan.facts.of(self.table.shape()).cases(Bound { variable: self.trie.variable, step, item, alive })
+    }
+
+    /// What a fragment gives, as all give it that have the same items, as far as it asks.
+    pub fn case(&self, row: u32) -> Rc<Case> {
+        self.cases().case(self.table, row, || self.find(row))
+    }
+
+    /// The same, found anew.
+    pub fn find(&self, row: u32) -> Case {
+        let fragment = Fragment { table: self.number, row };
+        let (differs, asked) = (Cell::new(false), Asked::of(fragment));
+        let asking = Expander { view: self.expander.view.asking(&differs, &asked), ..self.expander };
+        let (node, rows) = match self.start {
+            Start::Item(item) => (Node { fragment, item }, asking.walked(self.trie, Node { fragment, item })),
+            Start::Part(step, alive) => (Node::root(fragment), asking.of_part(self.trie, step, Node::root(fragment), &alive)),
+        };
+        let expansion = match (differs.replace(false), self.start) {
+            (false, _) => Expansion::Rows(rows.cells(self.table.shape())),
+            (true, Start::Part(..)) => Expansion::Walk,
+            (true, Start::Item(_)) => asking.over_run(self.trie, node).filter(|_| !differs.get()).map_or(Expansion::Walk, Expansion::Run),
+        };
+        Case { asked: asked.flags(), expansion }
+    }
+}
+
+impl<'p, 'b> Expander<'p, 'b> {
+    /// A variable in the fragments of a table; nothing is known without templates.
+    pub fn step<'t>(self, trie: &'t Trie, table: u32, start: Start) -> Option<StepIn<'t, 'p, 'b>> {
+        let found = self.view.batch.table(table).filter(|_| !self.plain)?;
+        Some(StepIn { expander: self, trie, table: found, number: table, start })
+    }
+
+    /// The rows of an instance of a step; none where no path cares for it.
+    fn of_part(self, trie: &Trie, step: usize, node: Node, alive: &PathSet) -> Rows {
+        let passing = trie.nodes.get(step).and_then(|step| self.passing(step, node, alive));
+        passing.map_or(Rows::none(self.plan.width), |passing| self.expand(trie, step, node, &passing))
+    }
+
     /// The rows of an assignment: the product over all variables that have paths.
     pub fn rows(self, assignment: &[Node]) -> Rows {
         let mut rows = Rows::single(self.plan.width);
@@ -142,35 +213,7 @@ impl Expander<'_, '_> {
     /// What a variable gives that is bound to this node, as all fragments give it that have the same items, as far as it asks;
     /// nothing is known without templates.
     pub fn expansion(self, trie: &Trie, node: Node) -> Option<Rc<Case>> {
-        let table = self.view.table(node).filter(|_| !self.plain)?;
-        let bound = Bound { variable: trie.variable, step: 0, item: node.item, alive: PathSet::default() };
-        Some(self.plan.facts.of(table.shape()).case(bound, table, node.fragment.row, || {
-            let (differs, asked) = (Cell::new(false), Asked::of(node.fragment));
-            let asking = Expander { view: self.view.asking(&differs, &asked), ..self };
-            let rows = asking.walked(trie, node);
-            let expansion = if differs.replace(false) {
-                let over = asking.over_run(trie, node).filter(|_| !differs.get());
-                over.map_or(Expansion::Walk, Expansion::Run)
-            } else {
-                Expansion::Rows(rows.cells(table.shape()))
-            };
-            Case { asked: asked.flags(), expansion }
-        }))
-    }
-
-    /// What the part of a run gives, as all give it that have the same items, as far as it asks.
-    pub fn of_part(self, trie: &Trie, over: &OverRun, part: Fragment) -> Option<Rc<Case>> {
-        let bound = Bound { variable: trie.variable, step: over.step, item: 0, alive: over.alive };
-        let node = Node::root(part);
-        let table = self.view.table(node)?;
-        Some(self.plan.facts.of(table.shape()).case(bound, table, part.row, || {
-            let (differs, asked) = (Cell::new(false), Asked::of(part));
-            let asking = Expander { view: self.view.asking(&differs, &asked), ..self };
-            let passing = trie.nodes.get(over.step).and_then(|step| asking.passing(step, node, &over.alive));
-            let rows = passing.map_or(Vec::new(), |passing| asking.expand(trie, over.step, node, &passing).cells(table.shape()));
-            let expansion = if differs.get() { Expansion::Walk } else { Expansion::Rows(rows) };
-            Case { asked: asked.flags(), expansion }
-        }))
+        Some(self.step(trie, node.fragment.table, Start::Item(node.item))?.case(node.fragment.row))
     }
 
     /// The way to the one run on which the rows depend, when each other step has at most one instance.

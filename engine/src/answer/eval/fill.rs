@@ -172,7 +172,7 @@ impl<'b> Above<'b> {
         let (batch, width) = (expander.view.batch, expander.plan.query.select.len());
         let mut fragments = std::mem::take(&mut self.fragments);
         fragments.clear();
-        fragments.extend(docs.map(|doc| batch.doc(doc).and_then(|doc| batch.bound(self.class, doc))));
+        fragments.extend(docs.map(|doc| batch.bound(self.class, doc)));
         for (fragment, cells) in fragments.iter().zip(cells.chunks_exact_mut(width)) {
             let Some(fragment) = *fragment else { continue };
             if !self.known.get(self.last).is_some_and(|known| known.is_of(fragment)) {

@@ -14,6 +14,7 @@ mod found;
 mod function;
 mod node;
 mod output;
+mod picked;
 mod predicate;
 mod scope;
 mod sum;
@@ -209,7 +210,7 @@ impl<'p> Run<'p> {
             Some(ehrs) => ehrs.binary_search(&ehr).is_ok(),
             None => batch.ehr(ehr).is_some_and(|row| row.is_queryable),
         };
-        for (i, doc) in batch.docs().get(slice.start as usize..slice.end as usize).unwrap_or_default().iter().enumerate() {
+        for (i, doc) in batch.docs_among(slice).enumerate() {
             if i % 1024 == 0 && (self.stopped)() {
                 return self.fail(QueryError::Stopped);
             }
@@ -220,7 +221,7 @@ impl<'p> Run<'p> {
         ControlFlow::Continue(())
     }
 
-    fn document(&mut self, batch: &Batch, doc: &Doc, last_ehr: &LastEhr) -> ControlFlow<()> {
+    fn document(&mut self, batch: &Batch, doc: Doc, last_ehr: &LastEhr) -> ControlFlow<()> {
         let scan = self.plan.scan();
         if !scan.kinds.contains(&doc.row.kind) || !(scan.all_versions || (doc.row.latest && !doc.row.deleted)) {
             return ControlFlow::Continue(());

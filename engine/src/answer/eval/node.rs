@@ -199,7 +199,7 @@ impl<'b> View<'b> {
     }
 
     /// The documents of an EHR in commit order.
-    pub fn docs_of(self, ehr: u32) -> impl Iterator<Item = &'b Doc> {
+    pub fn docs_of(self, ehr: u32) -> impl Iterator<Item = Doc> {
         self.batch.docs_of(ehr).iter().filter_map(move |d| self.batch.doc(*d))
     }
 

@@ -2,7 +2,7 @@
 
 use super::anchors::Anchors;
 use super::bind::is_current;
-use super::block::Picked;
+use super::picked::Picked;
 use crate::answer::plan::Plan;
 use crate::document::{Batch, Doc, Fragment, Table};
 use crate::order;
@@ -21,22 +21,22 @@ pub(super) enum Scope<'b> {
 impl<'b> Scope<'b> {
     /// The scope of a plan, of the documents with some numbers; `passes` says whether one takes part, where more than its being alive
     /// decides.
-    pub fn of(plan: &Plan, anchors: &Anchors<'_>, batch: &'b Batch, slice: Range<u32>, passes: Option<&mut dyn FnMut(&Doc) -> bool>) -> Scope<'b> {
+    pub fn of(plan: &Plan, anchors: &Anchors<'_>, batch: &'b Batch, slice: Range<u32>, passes: Option<&mut dyn FnMut(Doc) -> bool>) -> Scope<'b> {
         let Some(documents) = Scope::documents(plan, batch) else {
-            let (docs, live) = (part_of(batch.docs(), &slice), part_of(batch.live(), &slice));
+            let (docs, live) = (batch.docs_among(slice.clone()), part_of(batch.live(), &slice));
             if let Some(ehrs) = plan.scan().ehrs_in(batch) {
                 let mut passes = passes;
-                let named = |doc: &Doc| is_current(doc) && ehrs.binary_search(&doc.ehr).is_ok() && passes.as_mut().is_none_or(|passes| passes(doc));
-                return Scope::Flagged(docs.iter().map(named).collect(), slice);
+                let named = |doc: Doc| is_current(&doc) && ehrs.binary_search(&doc.ehr).is_ok() && passes.as_mut().is_none_or(|passes| passes(doc));
+                return Scope::Flagged(docs.map(named).collect(), slice);
             }
-            let filtered = |passes: &mut dyn FnMut(&Doc) -> bool| docs.iter().zip(live).map(|(doc, live)| *live && passes(doc)).collect();
+            let filtered = |passes: &mut dyn FnMut(Doc) -> bool| docs.zip(live).map(|(doc, live)| *live && passes(doc)).collect();
             let flags = passes.map_or(Cow::Borrowed(live), |passes| Cow::Owned(filtered(passes)));
             return Scope::Flagged(flags, slice);
         };
         let mut passes = passes;
         let mut chosen = Chosen { anchors, batch, fragments: Vec::with_capacity(documents.len()), classes: Vec::new() };
         for doc in documents.iter().filter_map(|d| batch.doc(*d)) {
-            if is_current(doc) && passes.as_mut().is_none_or(|passes| passes(doc)) {
+            if is_current(&doc) && passes.as_mut().is_none_or(|passes| passes(doc)) {
                 doc.data.into_iter().for_each(|data| chosen.take(data, doc.row.kind.class()));
             }
         }

@@ -2,15 +2,16 @@
 
 use super::QueryError;
 use super::bind::may_hold;
-use super::block::Picked;
+use super::expand::{Start, StepIn};
 use super::node::Node;
+use super::picked::Picked;
 use super::predicate::Tester;
 use super::scope::Scope;
 use super::templates::ByTemplate;
-use crate::answer::facts::{Case, Expansion, MOST_CASES, OverRun, Survey};
+use crate::answer::facts::{Case, Expansion, OverRun, Place, Standing, Survey};
 use crate::answer::query::{ClassExpr, Predicate};
 use crate::answer::trie::Trie;
-use crate::document::{Bits, Fragment, Table};
+use crate::document::{Fragment, Table};
 use crate::order;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -32,83 +33,40 @@ pub(super) struct Runs<'b> {
 /// Fragments with a run of which no part gives a row: their table, their case and their rows.
 pub(super) type Without = (u32, Rc<Case>, Vec<u32>);
 
+/// What is done with the rows of a case.
+pub(super) type Visit<'v, 'b> = &'v mut dyn FnMut(Rc<Case>, Picked<'b>) -> Result<(), QueryError>;
+
 impl<'b> Sorted<'b> {
-    /// Sorts rows of a table; `case_of` finds the case of one.
-    pub fn of(table: &'b Table, number: u32, rows: Picked<'b>, case_of: &dyn Fn(u32) -> Option<Rc<Case>>) -> Sorted<'b> {
+    /// Sorts rows of the table of a step.
+    pub fn of(step: &StepIn<'_, '_, 'b>, rows: Picked<'b>) -> Sorted<'b> {
         let mut cases = Vec::with_capacity(1);
         // It is never broken off.
-        let _ = each_case(table, rows, case_of, &mut |case, rows| {
+        let _ = step.each_case(rows, &mut |case, rows| {
             cases.push((case, rows));
             Ok(())
         });
-        Sorted { table, number, cases }
+        Sorted { table: step.table, number: step.number, cases }
     }
 }
 
-/// Visits rows of a table case by case; `case_of` finds the case of one.
-pub(super) fn each_case<'b>(
-    table: &Table,
-    rows: Picked<'b>,
-    case_of: &dyn Fn(u32) -> Option<Rc<Case>>,
-    visit: &mut dyn FnMut(Rc<Case>, Picked<'b>) -> Result<(), QueryError>,
-) -> Result<(), QueryError> {
-    let walked = || Rc::new(Case { asked: Vec::new(), expansion: Expansion::Walk });
-    let Some(first) = rows.get(0).map(|row| case_of(row).unwrap_or_else(walked)) else { return Ok(()) };
-    if first.asked.is_empty() {
-        return visit(first, rows);
-    }
-    let mut left = Left::of(&rows);
-    let own = left.take(table, &first);
-    visit(first, if own.len() == rows.len() { rows } else { own })?;
-    let mut count = 1;
-    while let Some(row) = left.first() {
-        let case = case_of(row).filter(|_| count < MOST_CASES).unwrap_or_else(walked);
-        let own = left.take(table, &case);
-        visit(case, own)?;
-        count += 1;
-    }
-    Ok(())
-}
-
-/// The rows that are left to be sorted.
-enum Left {
-    /// Many: a bit each, and the number of the first word with one.
-    Bits(Bits, usize),
-    Few(Vec<u32>),
-}
-
-impl Left {
-    fn of(rows: &Picked<'_>) -> Left {
-        let are_few = rows.len() < rows.span().len() / 64;
-        if are_few { Left::Few(rows.rows().into_owned()) } else { Left::Bits(rows.bits().into_owned(), 0) }
-    }
-
-    fn first(&mut self) -> Option<u32> {
-        match self {
-            Left::Few(rows) => rows.first().copied(),
-            Left::Bits(bits, start) => {
-                let (at, row, word) = bits.words(*start).next()?;
-                *start = at;
-                Some(row + word.trailing_zeros())
+impl<'b> StepIn<'_, '_, 'b> {
+    /// Visits rows of the table case by case: they are parted by what decides the case, until all of a part are of one.
+    pub fn each_case(&self, rows: Picked<'b>, visit: Visit<'_, 'b>) -> Result<(), QueryError> {
+        let cases = self.cases();
+        let mut open: Vec<(Place, Picked<'b>)> = vec![(None, rows)];
+        while let Some((place, rows)) = open.pop() {
+            match cases.at(place) {
+                _ if rows.is_empty() => {}
+                Standing::Case(case) => visit(case, rows)?,
+                Standing::Question(number, flag) => {
+                    let (has, lacks) = rows.split(self.table.flag(flag));
+                    open.extend([(Some((number, false)), lacks), (Some((number, true)), has)]);
+                }
+                Standing::Nothing if rows.get(0).is_some_and(|row| cases.learn(self.table, row, || self.find(row))) => open.push((place, rows)),
+                Standing::Nothing => visit(Rc::new(Case { asked: Vec::new(), expansion: Expansion::Walk }), rows)?,
             }
         }
-    }
-
-    /// Takes the rows of a case away.
-    fn take<'b>(&mut self, table: &Table, case: &Case) -> Picked<'b> {
-        match self {
-            Left::Few(rows) => {
-                let (own, left) = rows.iter().partition(|row| case.is_of(table, **row));
-                *rows = left;
-                Picked::These(own)
-            }
-            Left::Bits(bits, _) => {
-                let mut own = bits.clone();
-                case.asked.iter().for_each(|(flag, stands)| table.narrow(*flag, *stands, &mut own));
-                bits.take(&own);
-                Picked::marked(own)
-            }
-        }
+        Ok(())
     }
 }
 
@@ -130,7 +88,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         for number in &survey.tables {
             let Some(table) = self.batch.table(*number) else { continue };
             let rows = self.bound(anchor, (table, *number), scope.rows(*number, table), done)?;
-            found.extend(rows.map(|rows| Sorted::of(table, *number, rows, &|row| self.case_of(anchor, *number, row))));
+            found.extend(rows.map(|rows| self.sorted(anchor, (table, *number), rows)));
         }
         Ok(found)
     }
@@ -156,12 +114,25 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         Ok(Some(Picked::These(passing)))
     }
 
-    /// What an anchor gives in a row of a table.
-    pub fn case_of(&self, anchor: &ClassExpr, number: u32, row: u32) -> Option<Rc<Case>> {
-        match self.trie_of(anchor) {
-            Some(trie) => self.expander(self.view()).expansion(trie, Node::root(Fragment { table: number, row })),
-            None => Some(Rc::new(Case { asked: Vec::new(), expansion: Expansion::Rows(vec![Rc::new([])]) })),
+    /// Rows of a table by what an anchor gives in them.
+    fn sorted(&self, anchor: &ClassExpr, (table, number): (&'b Table, u32), rows: Picked<'b>) -> Sorted<'b> {
+        match self.step(anchor, number) {
+            Some(step) => Sorted::of(&step, rows),
+            None => Sorted { table, number, cases: vec![(nothing_asked(), rows)] },
         }
+    }
+
+    /// Visits rows of a table by what an anchor gives in them.
+    pub fn each_case(&self, anchor: &ClassExpr, number: u32, rows: Picked<'b>, visit: Visit<'_, 'b>) -> Result<(), QueryError> {
+        match self.step(anchor, number) {
+            Some(step) => step.each_case(rows, visit),
+            None => visit(nothing_asked(), rows),
+        }
+    }
+
+    /// An anchor whose variable has paths, in a table.
+    fn step(&self, anchor: &ClassExpr, number: u32) -> Option<StepIn<'p, 'p, 'b>> {
+        self.expander(self.view()).step(self.trie_of(anchor)?, number, Start::Item(0))
     }
 
     /// Tells by class and node id which tables an anchor may bind fragments of.
@@ -199,7 +170,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let mut lengths = (0, 0);
         for (number, table) in (0..).zip(self.batch.tables()).filter(|(_, table)| table.origins().iter().any(|of| over.contains(of))) {
             let rows = scope.rows(number, table);
-            let sorted = Sorted::of(table, number, rows, &|row| self.expander(self.view()).of_part(trie, only, Fragment { table: number, row }));
+            let sorted = Sorted::of(&self.expander(self.view()).step(trie, number, Start::in_parts(only))?, rows);
             for (case, rows) in &sorted.cases {
                 let count = if case.rows()?.is_empty() { &mut lengths.1 } else { &mut lengths.0 };
                 *count += rows.len();
@@ -221,8 +192,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 wholes.extend(rows.rows().iter().filter_map(|row| self.batch.whole_of(Fragment { table: sorted.number, row: *row })));
             }
         }
-        let gives =
-            |part: &Fragment| self.expander(self.view()).of_part(trie, only, *part).is_some_and(|case| !case.rows().is_some_and(<[_]>::is_empty));
+        let case_of = |part: &Fragment| Some(self.expander(self.view()).step(trie, part.table, Start::in_parts(only))?.case(part.row));
+        let gives = |part: &Fragment| case_of(part).is_some_and(|case| !case.rows().is_some_and(<[_]>::is_empty));
         let mut without: Vec<Without> = Vec::new();
         for whole in order::distinct(wholes) {
             let Some(case) = self.expander(self.view()).expansion(trie, Node::root(whole)) else { continue };
@@ -252,6 +223,11 @@ impl Sorted<'_> {
         let lacks = |case: &Case| case.asked.iter().any(|(flag, stands)| !stands && flags.contains(flag));
         self.cases.iter().all(|(case, _)| over_run(case).is_some_and(|of| of.run == run) || lacks(case))
     }
+}
+
+/// The case of all fragments, where no path asks for anything.
+fn nothing_asked() -> Rc<Case> {
+    Rc::new(Case { asked: Vec::new(), expansion: Expansion::Rows(vec![Rc::new([])]) })
 }
 
 /// The run that rows go over.

@@ -7,16 +7,17 @@
 //! folded where only aggregates are asked for, else joined by document and put into document order.
 
 use super::anchors::{Anchors, Conjunct};
-use super::block::{Block, Over, Picked, Whole, set_cells};
+use super::block::{Block, Over, Whole, set_cells};
 use super::condition::Judge;
-use super::expand::{Expander, Rows};
+use super::expand::{Expander, Rows, Start};
 use super::fill::Filling;
 use super::first::First;
 use super::node::{Node, View};
 use super::output::Output;
+use super::picked::Picked;
 use super::predicate::Tester;
 use super::scope::{Scope, table_of};
-use super::survey::{Sorted, each_case, over_run};
+use super::survey::{Sorted, over_run};
 use super::{Budget, QueryError};
 use crate::answer::facts::{Case, Cells, Expansion, OverRun};
 use crate::answer::plan::{PathSet, Plan};
@@ -30,8 +31,11 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::rc::Rc;
 
-/// So many rows of a table are looked at together; as many may go by until the host is asked whether to go on.
-const PIECE: u32 = 1 << 16;
+/// About so many rows are looked at together: what is known of them stays near the processor.
+const PIECE: usize = 1 << 12;
+
+/// So many rows may go by until the host is asked whether to go on.
+const PATIENCE: usize = 1 << 16;
 
 /// Evaluates one plan over one batch by templates.
 pub(super) struct ByTemplate<'p, 'b> {
@@ -222,8 +226,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             let Some(table) = self.batch.table(number).filter(|table| may_pass(table)) else { continue };
             let rows = Picked::These(same.iter().map(|fragment| *fragment as u32).collect());
             let Some(rows) = self.bound(anchor, (table, number), rows, &mut search.done)? else { continue };
-            let case_of = |row: u32| self.case_of(anchor, number, row);
-            each_case(table, rows, &case_of, &mut |case, rows| self.search_case(search, (table, number), case, rows, sink))?;
+            self.each_case(anchor, number, rows, &mut |case, rows| self.search_case(search, (table, number), case, rows, sink))?;
         }
         Ok(())
     }
@@ -261,7 +264,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         sink: &mut Sink<'_, 'b>,
     ) -> Result<(), QueryError> {
         let templates = case.rows().unwrap_or_default();
-        if rows.len() <= PIECE as usize {
+        if rows.len() <= PIECE {
             return self.give_each(search, templates, (number, rows, over), sink);
         }
         rows.pieces(PIECE).into_iter().try_for_each(|rows| self.give_each(search, templates, (number, rows, over.clone()), sink))
@@ -368,7 +371,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     /// Asks the host now and then whether to go on.
     pub fn go_on(&self, done: &mut usize, rows: usize) -> Result<(), QueryError> {
         *done += rows + 16;
-        if *done < PIECE as usize {
+        if *done < PATIENCE {
             return Ok(());
         }
         *done = 0;
@@ -494,7 +497,6 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
 
     /// Finds the rows that EHR, VERSION and COMPOSITION give for a document; what holds for a whole shape is not looked up again.
     fn whole_rows(&self, doc: u32, above: &mut [Above<'p>]) -> Result<(), QueryError> {
-        let Some(doc) = self.batch.doc(doc) else { return Ok(()) };
         for of in above {
             let fragment = self.batch.bound(of.class, doc);
             let before = std::mem::replace(&mut of.fragment, fragment);
@@ -522,8 +524,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let deciding = self.anchors.above.iter().filter(decides).copied();
         let (of_ehr, of_doc): (Vec<&ClassExpr>, Vec<&ClassExpr>) = deciding.partition(|e| e.class == Cls::EHR);
         let (mut known, mut last) = (HashMap::new(), None);
-        let mut passes = |doc: &Doc| {
-            let mut all = |exprs: &[&ClassExpr]| exprs.iter().all(|expr| self.passes(expr, doc, &mut known));
+        let mut passes = |doc: Doc| {
+            let mut all = |exprs: &[&ClassExpr]| exprs.iter().all(|expr| self.passes(expr, doc.document, &mut known));
             let ehr_passes = match last {
                 Some((ehr, passes)) if ehr == doc.ehr => passes,
                 _ => all(&of_ehr),
@@ -544,7 +546,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     }
 
     /// Whether a document passes what a class expression above the anchors asks; asked once an EHR, once a shape where it decides.
-    fn passes(&self, expr: &ClassExpr, doc: &Doc, known: &mut HashMap<(usize, Fragment), bool>) -> bool {
+    fn passes(&self, expr: &ClassExpr, doc: u32, known: &mut HashMap<(usize, Fragment), bool>) -> bool {
         let fragment = self.batch.bound(expr.class, doc);
         let Some((fragment, table)) = fragment.and_then(|f| Some((f, self.batch.table(f.table)?))) else { return false };
         let holds = |view: View<'_>| {
@@ -622,7 +624,7 @@ impl PartsOfStep {
         if let Some(at) = of_table.iter().find(is_same) {
             return Some(*at);
         }
-        let case = by.expander(by.view()).of_part(trie, over, part)?;
+        let case = by.expander(by.view()).step(trie, part.table, Start::in_parts(over))?.case(part.row);
         of_table.push(self.parts.len());
         self.parts.push(Parts { table: part.table, case, rows: Vec::new(), of: Vec::new() });
         Some(self.parts.len() - 1)

@@ -1,9 +1,9 @@
 //! What a run touches of a batch, for people who ask why a query is slow or gives nothing.
 
 use super::anchors::Anchors;
-use super::block::Picked;
-use super::expand::Expander;
+use super::expand::{Expander, Start};
 use super::node::{Node, View};
+use super::picked::Picked;
 use super::predicate::Tester;
 use super::survey::Sorted;
 use crate::answer::facts::Case;
@@ -73,7 +73,7 @@ impl Touched {
         let wanted = |kind, latest: bool, deleted: bool| scan.kinds.contains(&kind) && (scan.all_versions || (latest && !deleted));
         let ehrs = scan.ehrs_in(batch);
         let of_ehr = |doc: &Doc| ehrs.as_ref().is_none_or(|ehrs| ehrs.contains(&doc.ehr));
-        self.scanned += batch.docs().iter().filter(|d| wanted(d.row.kind, d.row.latest, d.row.deleted) && of_ehr(d)).count();
+        self.scanned += batch.docs().filter(|d| wanted(d.row.kind, d.row.latest, d.row.deleted) && of_ehr(d)).count();
         self.shapes += batch.tables().len();
         let mut classes = Vec::new();
         each_class(&plan.query.from, &mut classes);
@@ -117,7 +117,8 @@ fn cases(plan: &Plan, batch: &Batch, expr: &ClassExpr, number: u32, table: &Tabl
         return vec![touched(table.len(), Vec::new())];
     };
     let expander = Expander { plan, view: View::new(batch), most: SHOWN, plain: false };
-    let sorted = Sorted::of(table, number, Picked::but(0..table.len() as u32, &[]), &|row| expander.expansion(trie, node(row)));
+    let Some(step) = expander.step(trie, number, Start::Item(0)) else { return Vec::new() };
+    let sorted = Sorted::of(&step, Picked::but(0..table.len() as u32, &[]));
     let cell = |node: &Node| if node.is_none() { String::from("NULL") } else { place(batch, *node) };
     let shown = |row: Option<u32>| -> Vec<Vec<String>> {
         let rows = row.map(|row| expander.walked(trie, node(row)));

@@ -106,7 +106,7 @@ impl Batch {
         tree
     }
 
-    fn container_tree(&self, number: u32, first: &Doc, owner: &str) -> Tree {
+    fn container_tree(&self, number: u32, first: Doc, owner: &str) -> Tree {
         let mut tree = Tree::new();
         let root = tree.push_object(None, None, container_class(first.row.kind));
         push_value(&mut tree, root, Attr::UID, Cls::HIER_OBJECT_ID, self.object_id(number));

@@ -38,20 +38,52 @@ impl Bits {
         self.word_of(row).into_iter().for_each(|word| *word &= !(1 << (row % 64)));
     }
 
-    /// Takes those of a part of itself away.
-    pub fn take(&mut self, part: &Bits) {
-        self.words.iter_mut().zip(&part.words).for_each(|(word, part)| *word &= !part);
+    /// Takes those away for which a flag stands, and gives them, with how many they are.
+    pub fn split(&mut self, flag: &Flag) -> (Bits, usize) {
+        let (mut words, mut count) = (Vec::with_capacity(self.words.len()), 0);
+        let of_flag = flag.words.get(self.first..).unwrap_or_default();
+        words.extend(self.words.iter_mut().zip(of_flag).map(|(left, flag)| {
+            let own = *left & flag;
+            *left ^= own;
+            count += own.count_ones() as usize;
+            own
+        }));
+        words.resize(self.words.len(), 0);
+        (Bits { first: self.first, words }, count)
+    }
+
+    /// The same in so many pieces of equal span.
+    pub fn pieces(&self, pieces: usize) -> impl Iterator<Item = Bits> {
+        let most = self.words.len().div_ceil(pieces).max(1);
+        let starts = (self.first..).step_by(most);
+        self.words.chunks(most).zip(starts).map(|(words, first)| Bits { first, words: words.to_vec() })
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        self.words.iter().filter(|word| **word != 0).map(|word| word.count_ones() as usize).sum()
+        self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// The words that are not empty, from one on, each with its number and the fragment of its lowest bit.
-    pub fn words(&self, from: usize) -> impl Iterator<Item = (usize, u32, u64)> {
-        let numbered = (from..).zip(self.words.get(from..).unwrap_or_default());
-        numbered.filter(|(_, word)| **word != 0).map(|(at, word)| (at, (self.first + at) as u32 * 64, *word))
+    /// How many words they take.
+    pub fn words_held(&self) -> usize {
+        self.words.len()
+    }
+
+    /// The words that are not empty, each with the fragment of its lowest bit.
+    pub fn words(&self) -> impl Iterator<Item = (u32, u64)> {
+        (self.first as u32..).zip(&self.words).filter(|(_, word)| **word != 0).map(|(at, word)| (at * 64, *word))
+    }
+
+    /// All, of which there are so many, in order.
+    pub fn rows(&self, count: usize) -> Vec<u32> {
+        let mut rows = Vec::with_capacity(count);
+        for (start, mut left) in self.words() {
+            while left != 0 {
+                rows.push(start + left.trailing_zeros());
+                left &= left - 1;
+            }
+        }
+        rows
     }
 
     fn word_of(&mut self, row: u32) -> Option<&mut u64> {
@@ -94,16 +126,6 @@ impl Flag {
     pub fn before(&self, row: u32) -> u32 {
         let word = self.word(row as usize / 64) & ((1 << (row % 64)) - 1);
         self.before.get(row as usize / 64).map_or(self.count, |before| before + word.count_ones())
-    }
-
-    /// Leaves of some fragments those for which it stands, or does not.
-    pub fn narrow(&self, stands: bool, Bits { first, words }: &mut Bits) {
-        let turned = if stands { 0 } else { u64::MAX };
-        let own = self.words.get(*first..).unwrap_or_default();
-        let known = own.len().min(words.len());
-        let (known, beyond) = words.split_at_mut(known);
-        known.iter_mut().zip(own).for_each(|(bits, word)| *bits &= word ^ turned);
-        beyond.iter_mut().for_each(|bits| *bits &= turned);
     }
 
     fn word(&self, at: usize) -> u64 {

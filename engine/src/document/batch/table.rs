@@ -4,7 +4,7 @@
 //! holds something for these alone. Numbers of columns, runs and flags stay when the shape grows.
 
 use super::Fragment;
-use super::flag::{Bits, Flag};
+use super::flag::Flag;
 use crate::document::column::{Column, Dictionary, Leaf, Words, push};
 use crate::document::shape::{Item, ItemKind, Shape};
 use crate::document::superset::{Before, unite};
@@ -158,13 +158,8 @@ impl Table {
         self.flag(flag).is_some_and(|flag| flag.stands(row))
     }
 
-    /// Leaves of some fragments those for which a flag stands, or does not.
-    pub fn narrow(&self, flag: u32, stands: bool, bits: &mut Bits) {
-        self.flag(flag).into_iter().for_each(|flag| flag.narrow(stands, bits));
-    }
-
     /// For which fragments a flag stands.
-    fn flag(&self, flag: u32) -> Option<&Flag> {
+    pub fn flag(&self, flag: u32) -> Option<&Flag> {
         self.flags.get(flag as usize)
     }
 
