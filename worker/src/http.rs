@@ -31,10 +31,10 @@ impl Body {
 
     /// Adds the next bytes to those before; false where it ends here.
     pub async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool> {
-        let (before, chunk) = (into.len(), self.chunk().await?);
-        into.resize(before + chunk.length() as usize, 0);
-        into.get_mut(before..).into_iter().for_each(|room| chunk.copy_to(room));
-        Ok(chunk.length() as usize == self.1)
+        let mut chunk = self.chunk().await?.to_vec();
+        let goes_on = chunk.len() == self.1;
+        into.append(&mut chunk);
+        Ok(goes_on)
     }
 
     async fn chunk(&self) -> Result<Uint8Array> {

@@ -131,11 +131,10 @@ pub(super) static INVARIANTS: &[Invariant] = &[
     }),
     rule(Cls::LOCATABLE, "Archetype_node_id_valid", "a node id that is not empty", |n| not_empty(n, Attr::ARCHETYPE_NODE_ID)),
     rule(Cls::LOCATABLE, "Archetype_details_valid", "the archetype id that is the node id", |n| {
-        archetype_of(n).is_none_or(|(node_id, details)| details.is_none_or(|d| d == node_id))
+        detailed(n).is_none() || n.text_at(Attr::ARCHETYPE_NODE_ID) == detailed(n) || !is_root(n)
     }),
-    advice(Cls::LOCATABLE, "Archetyped_valid", "`archetype_details` at the root of an archetype, and there only", |n| match archetype_of(n) {
-        Some((_, details)) => details.is_some(),
-        None => !has(n, Attr::ARCHETYPE_DETAILS),
+    advice(Cls::LOCATABLE, "Archetyped_valid", "`archetype_details` at the root of an archetype, and there only", |n| {
+        if is_root(n) { detailed(n).is_some() } else { !has(n, Attr::ARCHETYPE_DETAILS) }
     }),
 ];
 
@@ -230,10 +229,14 @@ fn contains(interval: NodeRef<'_>, value: NodeRef<'_>) -> Option<bool> {
     Some(above && below)
 }
 
-/// The archetype id at the root of an archetype, and the one that its details name.
-fn archetype_of(node: NodeRef<'_>) -> Option<(&str, Option<&str>)> {
-    let node_id = node.text_at(Attr::ARCHETYPE_NODE_ID).filter(|id| is_archetype_id(id))?;
-    Some((node_id, node.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE])))
+/// True at the root of an archetype, where the node id is that of the archetype.
+fn is_root(node: NodeRef<'_>) -> bool {
+    node.text_at(Attr::ARCHETYPE_NODE_ID).is_some_and(is_archetype_id)
+}
+
+/// The archetype id that the details name.
+fn detailed(node: NodeRef<'_>) -> Option<&str> {
+    node.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE])
 }
 
 /// A letter, then letters, digits and `_.:/&?=+-`.
