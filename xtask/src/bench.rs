@@ -87,8 +87,8 @@ fn page(options: &Options, compositions: &str, measured: &mut Measured) -> Resul
 const NATIVE: bool = false;
 const IN_WASM: bool = true;
 
-/// Runs a program of the benchmark, in wasm as the npm package is compiled, with the vector instructions that every host of aqlite has; gives the lines that
-/// say something measured.
+/// Runs a program of the benchmark and gives the lines that say something measured. In wasm it is compiled as the npm package is, with
+/// the vector instructions that every host of aqlite has.
 fn program(in_wasm: bool, name: &str, args: &[impl AsRef<str>], corpus: &str) -> Result<Vec<String>, String> {
     let place: &[&str] = if in_wasm { &["--target", WASI] } else { &[] };
     let mut bench = cargo(&[&["run", "--quiet", "--release", "--package", "aqlite-bench", "--bin", name], place, &["--"]].concat());

@@ -247,7 +247,7 @@ fn nth_but(mut range: Range<u32>, hidden: &[u32], i: usize) -> Option<u32> {
     range.nth(i + low)
 }
 
-/// The values of some rows.
-fn part_of<'c>(values: &'c [f64], rows: &Range<u32>) -> &'c [f64] {
+/// The values of some rows, of those of all.
+pub(super) fn part_of<'t, T>(values: &'t [T], rows: &Range<u32>) -> &'t [T] {
     values.get(rows.start as usize..rows.end as usize).unwrap_or_default()
 }

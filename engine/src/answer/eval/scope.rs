@@ -2,7 +2,7 @@
 
 use super::anchors::Anchors;
 use super::bind::is_current;
-use super::picked::Picked;
+use super::picked::{Picked, part_of};
 use crate::answer::plan::Plan;
 use crate::document::{Batch, Doc, Fragment, Table};
 use crate::order;
@@ -84,10 +84,6 @@ impl<'b> Scope<'b> {
 fn rows_of(slice: &Range<u32>, docs: &[u32]) -> Range<u32> {
     let at = |document: u32| docs.partition_point(|other| *other < document) as u32;
     at(slice.start)..at(slice.end)
-}
-
-fn part_of<'t, T>(values: &'t [T], range: &Range<u32>) -> &'t [T] {
-    values.get(range.start as usize..range.end as usize).unwrap_or_default()
 }
 
 /// The number of the table of a chosen fragment.
