@@ -245,38 +245,38 @@ impl Cases {
         leads.into_iter().for_each(|leads| *leads = to);
     }
 
-    /// The case of a fragment, found where it is not known.
-    pub fn case(&self, table: &Table, row: u32, find: impl FnOnce() -> Case) -> Rc<Case> {
+    /// The case of a fragment for which these flags stand, found where it is not known.
+    pub fn case(&self, stands: impl Fn(u32) -> bool, find: impl FnOnce() -> Case) -> Rc<Case> {
         let mut place = None;
         loop {
             match self.at(place) {
                 Standing::Case(case) => return case,
-                Standing::Question(number, flag) => place = Some((number, table.is_set(flag, row))),
+                Standing::Question(number, flag) => place = Some((number, stands(flag))),
                 Standing::Nothing => break,
             }
         }
         let case = Rc::new(find());
-        self.remember(table, row, &case);
+        self.remember(stands, &case);
         case
     }
 
     /// Finds the case of a fragment that comes where nothing stands; false where so many are known that none is remembered.
-    pub fn learn(&self, table: &Table, row: u32, find: impl FnOnce() -> Case) -> bool {
+    pub fn learn(&self, stands: impl Fn(u32) -> bool, find: impl FnOnce() -> Case) -> bool {
         let has_room = self.cases.borrow().len() < MOST_CASES;
         if has_room {
-            self.remember(table, row, &Rc::new(find()));
+            self.remember(stands, &Rc::new(find()));
         }
         has_room
     }
 
-    fn remember(&self, table: &Table, row: u32, case: &Rc<Case>) {
+    fn remember(&self, stands: impl Fn(u32) -> bool, case: &Rc<Case>) {
         let number = self.cases.borrow().len();
         if number >= MOST_CASES {
             return;
         }
         let (mut place, mut asked) = (None, Vec::new());
         while let Standing::Question(number, flag) = self.at(place) {
-            place = Some((number, table.is_set(flag, row)));
+            place = Some((number, stands(flag)));
             asked.push(flag);
         }
         for (flag, stands) in case.asked.iter().filter(|(flag, _)| !asked.contains(flag)) {
@@ -293,5 +293,44 @@ impl Cases {
 impl fmt::Debug for Facts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Facts of {} shapes", self.by_address.borrow().len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rm::arbitrary::Generator;
+
+    /// What a fragment with these flags may be asked: each answer decides what is asked next, and sometimes what stands in it, too.
+    fn case_of(flags: u32, random: &mut Generator) -> Case {
+        let (mut asked, mut at) = (Vec::new(), 0);
+        while at < 12 {
+            let stands = flags >> at & 1 == 1;
+            asked.push((at, stands));
+            at += 1 + u32::from(stands) + random.next(2) as u32 * u32::from(at == 4);
+        }
+        Case { asked, expansion: Expansion::Walk }
+    }
+
+    #[test]
+    fn a_fragment_comes_to_a_case_that_can_be_said_of_it() {
+        for seed in 0..100 {
+            let (cases, mut random) = (Cases::default(), Generator::new(seed));
+            let mut found = Vec::new();
+            for _ in 0..300 {
+                let flags = random.next(1 << 12) as u32;
+                let stands = |flag: u32| flags >> flag & 1 == 1;
+                let case = cases.case(stands, || case_of(flags, &mut random));
+                assert!(case.asked.iter().all(|(flag, stood)| stands(*flag) == *stood));
+                found.push((flags, case));
+            }
+            assert_eq!(cases.cases.borrow().len(), MOST_CASES);
+            let known = |case: &Rc<Case>| cases.cases.borrow().iter().any(|known| Rc::ptr_eq(known, case));
+            for (flags, case) in found.iter().filter(|(_, case)| known(case)) {
+                let again = cases.case(|flag| flags >> flag & 1 == 1, || panic!("it is known"));
+                assert!(Rc::ptr_eq(case, &again));
+            }
+            assert!(!cases.learn(|flag| flag == 0, || panic!("there is no room")));
+        }
     }
 }

@@ -160,7 +160,12 @@ impl StepIn<'_, '_, '_> {
 
     /// What a fragment gives, as all give it that have the same items, as far as it asks.
     pub fn case(&self, row: u32) -> Rc<Case> {
-        self.cases().case(self.table, row, || self.find(row))
+        self.cases().case(self.flags(row), || self.find(row))
+    }
+
+    /// The flags that stand for a fragment.
+    pub fn flags(&self, row: u32) -> impl Fn(u32) -> bool {
+        move |flag| self.table.is_set(flag, row)
     }
 
     /// The same, found anew.

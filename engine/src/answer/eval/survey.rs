@@ -62,7 +62,7 @@ impl<'b> StepIn<'_, '_, 'b> {
                     let (has, lacks) = rows.split(self.table.flag(flag));
                     open.extend([(Some((number, false)), lacks), (Some((number, true)), has)]);
                 }
-                Standing::Nothing if rows.get(0).is_some_and(|row| cases.learn(self.table, row, || self.find(row))) => open.push((place, rows)),
+                Standing::Nothing if rows.get(0).is_some_and(|row| cases.learn(self.flags(row), || self.find(row))) => open.push((place, rows)),
                 Standing::Nothing => visit(Rc::new(Case { asked: Vec::new(), expansion: Expansion::Walk }), rows)?,
             }
         }
