@@ -225,7 +225,7 @@ fn planned(plan: &Plan) -> Part {
     let kinds: Vec<&str> = scan.kinds.iter().map(|kind| kind.class().name()).collect();
     let mut asked = vec![
         Part::leaf(format!("EHR: {}", scan.ehrs.as_ref().map_or_else(|| String::from("all that are queryable"), |ehrs| ehrs.join(", ")))),
-        Part::leaf(format!("documents: {}", kinds.join(", "))),
+        Part::leaf(format!("documents: {}", if kinds.is_empty() { String::from("none") } else { kinds.join(", ") })),
     ];
     asked.extend(flag(scan.all_versions, "all versions, deletions too"));
     asked.extend(flag(scan.whole_ehrs, "all documents of an EHR together"));
@@ -280,6 +280,21 @@ mod tests {
         let plan = told.plan.unwrap().outline();
         assert!(plan.contains("documents: COMPOSITION\n") && plan.contains("pruned to archetype openEHR-EHR-OBSERVATION.x.v1"), "{plan}");
         assert!(plan.contains("way: by row templates") && plan.contains("time\n          value → #0"), "{plan}");
+    }
+
+    #[test]
+    fn documents_that_no_row_needs_are_not_asked_for() {
+        let asked = |q: &str| {
+            let plan = explain(q, &Parameters::new(), &QueryOptions::default()).0.plan.unwrap().outline();
+            plan.lines().find_map(|line| Some(line.trim().strip_prefix("documents: ")?.to_owned())).unwrap()
+        };
+        assert_eq!(asked("SELECT e/ehr_id/value FROM EHR e"), "none");
+        assert_eq!(asked("SELECT e/ehr_status/subject FROM EHR e"), "EHR_STATUS");
+        assert_eq!(asked("SELECT c, d FROM EHR e CONTAINS (COMPOSITION c AND OBSERVATION d)"), "COMPOSITION");
+        assert_eq!(asked("SELECT e/ehr_status, c FROM EHR e CONTAINS COMPOSITION c"), "COMPOSITION, EHR_STATUS");
+        assert_eq!(asked("SELECT e/ehr_id/value FROM EHR e NOT CONTAINS COMPOSITION c"), "COMPOSITION");
+        assert_eq!(asked("SELECT e/directory FROM EHR e"), "COMPOSITION, EHR_STATUS, FOLDER");
+        assert_eq!(asked("SELECT f, c FROM EHR e CONTAINS FOLDER f CONTAINS COMPOSITION c"), "COMPOSITION, EHR_STATUS, FOLDER");
     }
 
     #[test]

@@ -106,8 +106,17 @@ impl Failure {
             StoreError::Stale { latest } if latest.is_empty() => Failure::new(409, "the preceding version does not exist"),
             StoreError::Stale { latest } => Failure::new(409, message).header("ETag", format!("\"{latest}\"")),
             StoreError::Away(_) => Failure::unavailable(format!("{message}; try again later, and read first what a change has come to")),
+            StoreError::Altered { ehr_id, .. } => Failure::altered(message, ehr_id),
             StoreError::Failed(_) => Failure::new(500, message),
         }
+    }
+
+    /// What is stored is not what was committed: nobody is answered from it. The message goes to the log, where no EHR is named.
+    fn altered(message: String, ehr_id: String) -> Failure {
+        let mut error = coded(message.clone(), "SVC0601");
+        error.insert("_ehr_id".into(), ehr_id.into());
+        error.insert("_help".into(), "restore the database from a backup, or the EHR from an export".into());
+        Failure { errors: vec![Value::Object(error)], ..Failure::new(500, message) }
     }
 
     /// The same, said of a part of the request.

@@ -292,6 +292,13 @@ pub enum StoreError {
     /// The storage did not answer: it is away, overloaded, too slow, or another writer was faster. The same may go later. The text
     /// never carries clinical values.
     Away(String),
+    /// What is stored is not what was committed: somebody altered the database, or it is damaged.
+    Altered {
+        /// The uid of the version or the contribution.
+        uid: String,
+        /// The EHR that it stands in; empty where that is none.
+        ehr_id: String,
+    },
     /// What the storage holds or was told to hold is not as it should be; the text never carries clinical values.
     Failed(String),
 }
@@ -311,6 +318,9 @@ impl fmt::Display for StoreError {
             StoreError::DefinitionExists => f.write_str("a definition with this name and version exists"),
             StoreError::TemplateInUse => f.write_str("stored compositions name this template: it stays as long as they do"),
             StoreError::Away(why) => write!(f, "the storage does not answer as it should: {why}"),
+            StoreError::Altered { uid, .. } => {
+                write!(f, "what is stored as {uid} is not what was committed: the database was altered, or is damaged")
+            }
             StoreError::Failed(why) => write!(f, "the storage failed: {why}"),
         }
     }

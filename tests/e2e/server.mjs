@@ -34,6 +34,13 @@ export function freshState(name) {
   return state;
 }
 
+/** Does something to a database behind the back of the worker, which must not run meanwhile. */
+export function execute(state, sql) {
+  const args = ["d1", "execute", "DB", "--local", "--persist-to", state, "--yes", "--command", sql];
+  const done = spawnSync(wrangler, args, { cwd: root, env: housed(state), encoding: "utf8" });
+  if (done.status !== 0) throw new Error(`${sql}:\n${done.stdout}\n${done.stderr}`);
+}
+
 /** A running worker. */
 class Server {
   constructor(child) {
@@ -50,7 +57,8 @@ class Server {
 
   /** Sends a request; gives status, headers, text and (where it is JSON) the parsed body. */
   async send(method, path, { headers = {}, body, type = "application/json" } = {}) {
-    const all = body === undefined ? headers : { "content-type": type, ...headers };
+    // A connection of its own: workerd closes one that idles, and a request that is on its way just then is lost.
+    const all = { connection: "close", ...(body === undefined ? {} : { "content-type": type }), ...headers };
     const answer = await fetch(`http://127.0.0.1:${this.port}${path}`, { method, headers: all, body, redirect: "manual" });
     const text = await answer.text();
     const isJson = /[/+]json\b/.test(answer.headers.get("content-type") ?? "");

@@ -4,7 +4,7 @@
 //! it must answer stands in `NNNN.ndjson`, its export. A migration that has no such file yet gets one by
 //! `AQLITE_WRITE_SCHEMA=NNNN cargo test --test it upgrade`, before it is published. Where one schema held documents in several
 //! forms, the name of a file goes on with the form: `0001_first.sql` has them as the first program packed them, with whole digests;
-//! `0030_text.sql` has digests of their canonical JSON.
+//! `0030_text.sql` has digests of their canonical JSON, `0030.sql` of the packed documents.
 
 use crate::rest::Ticks;
 use crate::sqlite::{Sqlite, migrations};
@@ -21,25 +21,28 @@ fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(name)
 }
 
-fn text(name: &str) -> String {
+/// The text of a file under `tests/cases`.
+pub fn text(name: &str) -> String {
     std::fs::read_to_string(file(name)).unwrap_or_else(|error| panic!("tests/cases/{name}: {error}"))
 }
 
 /// A service over a database.
-struct House(Service<SqlRepository<Sqlite>>, Ticks);
+pub struct House(Service<SqlRepository<Sqlite>>, Ticks);
 
 impl House {
-    fn over(database: &Sqlite) -> House {
+    /// A service that knows nothing of the database yet.
+    pub fn over(database: &Sqlite) -> House {
         let config = Config { auth: Auth::Open, admin: true, system_id: String::from("test.example"), ..Config::default() };
         House(Service::new(database.repository(), config), Ticks::new())
     }
 
-    fn send(&mut self, request: Request) -> Response {
+    /// The answer to a request.
+    pub fn send(&mut self, request: Request) -> Response {
         block_on(self.0.handle(&request, &mut self.1)).expect("a synchronous repository")
     }
 
     /// Sends a body and gives the entity tag of what it made.
-    fn made(&mut self, method: &str, path: &str, media_type: &str, body: &str, if_match: &str) -> String {
+    pub fn made(&mut self, method: &str, path: &str, media_type: &str, body: &str, if_match: &str) -> String {
         let request = Request::new(method, &format!("/rest/openehr/v1/{path}")).with_body(media_type, body);
         let response = self.send(if if_match.is_empty() { request } else { request.with_header("If-Match", if_match) });
         assert!(response.status < 300, "{method} {path}: {response:?}");
@@ -80,7 +83,7 @@ fn export(house: &mut House) -> String {
 }
 
 /// The names of the databases that are kept.
-fn fixtures() -> Vec<String> {
+pub fn fixtures() -> Vec<String> {
     let files = std::fs::read_dir(file("schema")).expect("folder").flatten().map(|entry| entry.path());
     let mut names: Vec<String> = files.filter_map(|file| file.file_name()?.to_str()?.strip_suffix(".sql").map(str::to_owned)).collect();
     names.sort();
@@ -98,6 +101,15 @@ fn with_schema(migrations: &[String]) -> Connection {
     let connection = Connection::open_in_memory().expect("memory");
     migrations.iter().for_each(|migration| connection.execute_batch(migration).expect("migration"));
     connection
+}
+
+/// The database that was kept under a name, with the migrations that came later.
+pub fn upgraded(name: &str) -> Sqlite {
+    let (before, after) = parted(name.get(..4).unwrap_or_default());
+    let connection = with_schema(&before);
+    connection.execute_batch(&text(&format!("schema/{name}.sql"))).expect("rows of that time");
+    after.iter().for_each(|migration| connection.execute_batch(migration).expect("migration"));
+    Sqlite::with(connection)
 }
 
 /// Writes the rows of today's tables, as far as a schema has them, and what they export as.
@@ -134,11 +146,7 @@ fn a_database_of_every_schema_is_upgraded_with_its_data() {
     let names = fixtures();
     assert!(["0001_first", "0001", &newest].iter().all(|name| names.iter().any(|n| n == name)), "{names:?}");
     for number in &names {
-        let (before, after) = parted(number.get(..4).unwrap_or_default());
-        let connection = with_schema(&before);
-        connection.execute_batch(&text(&format!("schema/{number}.sql"))).expect("rows of that time");
-        after.iter().for_each(|migration| connection.execute_batch(migration).expect("migration"));
-        let database = Sqlite::with(connection);
+        let database = upgraded(number);
         let mut house = House::over(&database);
         assert!(export(&mut house) == text(&format!("schema/{number}.ndjson")), "{number}: the export differs");
         assert_eq!(house.count(), 1, "{number}");

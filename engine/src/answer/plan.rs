@@ -243,13 +243,27 @@ fn scan(query: &Query, ehr: Option<&str>, single: bool) -> Scan {
     }
 }
 
-/// The kinds of documents that a single-document query can touch.
+/// The kinds of documents that a query can touch; none where it asks for EHRs alone.
 fn kinds(query: &Query, single: bool) -> Vec<ObjectKind> {
-    let all = vec![ObjectKind::Composition, ObjectKind::EhrStatus, ObjectKind::Folder];
-    if !single {
-        return all;
+    let mut all = vec![ObjectKind::Composition, ObjectKind::EhrStatus, ObjectKind::Folder];
+    all.retain(|kind| if single { may_hold(&query.from, *kind) } else { may_touch(query, *kind) });
+    all
+}
+
+/// False when neither a class of FROM nor a path from an EHR can lead to a document of this kind.
+fn may_touch(query: &Query, kind: ObjectKind) -> bool {
+    let mut touched = uses_derived(query) || kind == ObjectKind::EhrStatus && uses_status(query);
+    each_class(&query.from, &mut |e| touched |= e.class != Cls::EHR && stands_in(e.class, kind));
+    touched
+}
+
+/// False when no document of this kind has an object of this class.
+fn stands_in(class: Cls, kind: ObjectKind) -> bool {
+    match class {
+        Cls::EHR_STATUS => kind == ObjectKind::EhrStatus,
+        class if class == Cls::COMPOSITION || class.is_a(Cls::CONTENT_ITEM) => kind == ObjectKind::Composition,
+        _ => true,
     }
-    all.into_iter().filter(|kind| may_hold(&query.from, *kind)).collect()
 }
 
 /// False when no document of this kind can satisfy the source.
@@ -257,14 +271,7 @@ fn may_hold(source: &Source, kind: ObjectKind) -> bool {
     match source {
         Source::And(left, right) => may_hold(left, kind) && may_hold(right, kind),
         Source::Or(left, right) => may_hold(left, kind) || may_hold(right, kind),
-        Source::Class(expr) => {
-            let own = match expr.class {
-                Cls::EHR_STATUS => kind == ObjectKind::EhrStatus,
-                class if class == Cls::COMPOSITION || class.is_a(Cls::CONTENT_ITEM) => kind == ObjectKind::Composition,
-                _ => true,
-            };
-            own && if let Contains::Some(inner) = &expr.contains { may_hold(inner, kind) } else { true }
-        }
+        Source::Class(expr) => stands_in(expr.class, kind) && if let Contains::Some(inner) = &expr.contains { may_hold(inner, kind) } else { true },
     }
 }
 

@@ -1,6 +1,6 @@
 //! Writing: a change set is one batch under guards of the database.
 
-use super::catalogue::{Profile, Profiler};
+use super::catalogue::{Profile, Profiler, Sealed};
 use super::large::Large;
 use super::read::{EHR, known_texts};
 use super::rows::{Cell, Rows};
@@ -16,16 +16,16 @@ use std::sync::Arc;
 const CREATE_EHR: &str = "INSERT INTO ehr (ehr_id, system_id, time_created, subject_id, subject_namespace, is_queryable, is_modifiable)
     SELECT j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5, j.value ->> 6 FROM json_each(?1) j";
 const FLAG_EHR: &str = "UPDATE ehr SET subject_id = ?2, subject_namespace = ?3, is_queryable = ?4, is_modifiable = ?5 WHERE ehr_id = ?1";
-/// No EHR, or not what the commit takes for granted (cell 4 a template, 5 what is stored of it): `ehr` would be NULL, which
+/// No EHR, or not what the commit takes for granted (cell 5 a template, 6 what is stored of it): `ehr` would be NULL, which
 /// fails.
 ///
 /// A row that is not materialised is written as JSON anew for each of its cells.
-const CONTRIBUTE: &str = "INSERT INTO contribution (uid, ehr, shapes, document)
+const CONTRIBUTE: &str = "INSERT INTO contribution (uid, ehr, shapes, digest, document)
     WITH j AS MATERIALIZED (SELECT value FROM json_each(?1))
-    SELECT j.value ->> 0, (SELECT id FROM ehr WHERE ehr_id = j.value ->> 1 AND (j.value ->> 4 IS NULL OR (is_modifiable AND j.value ->> 5 =
+    SELECT j.value ->> 0, (SELECT id FROM ehr WHERE ehr_id = j.value ->> 1 AND (j.value ->> 5 IS NULL OR (is_modifiable AND j.value ->> 6 =
       (SELECT group_concat(stored, '/') FROM
-        (SELECT version || ' ' || created AS stored FROM definition WHERE kind = 1 AND name = j.value ->> 4 ORDER BY 1))))),
-      j.value ->> 2, j.value ->> 3
+        (SELECT version || ' ' || created AS stored FROM definition WHERE kind = 1 AND name = j.value ->> 5 ORDER BY 1))))),
+      j.value ->> 2, j.value ->> 3, j.value ->> 4
     FROM j";
 /// The version that is about to be written gets the next id; it becomes the successor of the latest one.
 const SUPERSEDE: &str = "UPDATE version SET successor = (SELECT max(id) + 1 FROM version)
@@ -100,10 +100,16 @@ impl<S: Sql> SqlRepository<S> {
         let mut writing = Writing::default();
         for (commit, (contribution, shapes)) in commits.iter().zip(contributions.into_iter().zip(&shapes_of_contributions)) {
             writing.open_ehr(commit);
-            let uid = commit.contribution_uid.as_str();
-            writing.contribute(commit, contribution.map(|packed| interned.pack(&packed, shapes, &[uid])).transpose()?);
+            let (owner, known) = (commit.ehr_id.as_str(), [commit.contribution_uid.as_str()]);
+            writing.contribute(
+                commit,
+                match contribution {
+                    Some(packed) => interned.pack(&packed, shapes, owner, &known)?,
+                    None => Sealed::plain(&commit.contribution, owner, &known),
+                },
+            );
             for (version, (shapes, profile)) in commit.versions.iter().zip(&mut of_version) {
-                let packed = interned.pack(&version.packed, shapes, &known_texts(&version.version_uid, &version.time_committed))?;
+                let packed = interned.pack(&version.packed, shapes, owner, &known_texts(&version.version_uid, &version.time_committed))?;
                 writing.add_version(commit, version, profile, packed)?;
             }
             if let Some(access) = &commit.access {
@@ -279,25 +285,22 @@ impl Writing {
         }
     }
 
-    /// `packed`: the text form and its shapes; without it the JSON is stored.
-    fn contribute(&mut self, commit: &Commit, packed: Option<(String, String)>) {
-        let (text, shapes) = packed.map_or_else(|| (commit.contribution.clone(), None), |(text, shapes)| (text, Some(shapes)));
-        let text = Large::of(text);
+    fn contribute(&mut self, commit: &Commit, sealed: Sealed) {
+        let text = Large::of(sealed.text);
         self.batch.extend(text.write_rest(&format!("c/{}", commit.contribution_uid)));
         let (template, stored) = commit.grounds.as_ref().map(|g| (g.template.as_str(), g.stored.join("/"))).unzip();
         let ids = [&commit.contribution_uid, &commit.ehr_id].map(Cell::from);
-        let told = [shapes.as_ref().into(), Cell::from(&text.first), template.into(), stored.as_ref().into()];
+        let told = [sealed.shapes.as_ref().into(), Cell::from(&sealed.seal), Cell::from(&text.first), template.into(), stored.as_ref().into()];
         self.contributions.push(&[&ids[..], &told].concat());
     }
 
-    /// `packed`: the text form and its shapes.
-    fn add_version(&mut self, commit: &Commit, version: &Version, profile: u64, packed: (String, String)) -> Result<(), StoreError> {
+    fn add_version(&mut self, commit: &Commit, version: &Version, profile: u64, sealed: Sealed) -> Result<(), StoreError> {
         if let Some((object, system, number)) = version.preceding.as_deref().and_then(conflict::split_uid) {
             self.flush();
             self.batch.push(Statement::new(SUPERSEDE).bind(object).bind(u64::from(number)).bind(system));
         }
         let (_, system, number) = conflict::split_uid(&version.version_uid).ok_or_else(unexpected)?;
-        let (document, shapes) = (Large::of(packed.0), packed.1);
+        let document = Large::of(sealed.text);
         self.batch.extend(document.write_rest(&format!("v/{}", version.version_uid)));
         self.versions.push(&[
             Cell::from(&commit.ehr_id),
@@ -311,8 +314,8 @@ impl Writing {
             Cell::from(&version.lifecycle),
             version.template_id.as_ref().into(),
             profile.into(),
-            Cell::from(&shapes),
-            Cell::from(&version.packed.digest()),
+            sealed.shapes.as_ref().into(),
+            Cell::from(&sealed.seal),
             document.chunks().into(),
             Cell::from(&document.first),
         ]);

@@ -11,6 +11,7 @@ mod large;
 mod read;
 mod rows;
 mod scan;
+mod seal;
 mod tag;
 mod value;
 

@@ -2,9 +2,10 @@
 
 use super::catalogue::Loaded;
 use super::large::{read_rests, rests};
+use super::seal::Stored;
 use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
 use super::{SqlRepository, tag};
-use crate::document::{ObjectKind, Packed, digest_of_text};
+use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::tree::NodeRef;
@@ -51,20 +52,27 @@ pub(super) const OBJECTS: &str = "SELECT object FROM version WHERE ehr = (SELECT
 /// `?1` pairs of object and number.
 const OF_UIDS: &str = versions!("JOIN json_each(?1) j ON v.object = j.value ->> 0 AND v.number = j.value ->> 1 ORDER BY v.id");
 /// `?1` an EHR or NULL, `?2` the uid that they follow or NULL, `?3` most rows.
-const CONTRIBUTIONS: &str = "SELECT c.uid, e.ehr_id, c.shapes, c.document FROM contribution c JOIN ehr e ON e.id = c.ehr
+const CONTRIBUTIONS: &str = "SELECT c.uid, e.ehr_id, c.shapes, c.digest, c.document FROM contribution c JOIN ehr e ON e.id = c.ehr
     WHERE c.id > coalesce((SELECT id FROM contribution WHERE uid = ?2), 0)
       AND (?1 IS NULL OR c.id IN (SELECT v.contribution FROM version v WHERE v.ehr = (SELECT id FROM ehr WHERE ehr_id = ?1)))
     ORDER BY c.id LIMIT ?3";
-const CONTRIBUTION: &str = "SELECT c.shapes, c.document FROM contribution c JOIN ehr e ON e.id = c.ehr WHERE c.uid = ?2 AND e.ehr_id = ?1";
+const CONTRIBUTION: &str =
+    "SELECT c.uid, e.ehr_id, c.shapes, c.digest, c.document FROM contribution c JOIN ehr e ON e.id = c.ehr WHERE c.uid = ?2 AND e.ehr_id = ?1";
 
 /// The texts of a version's row that its document names again: there they stand as references.
 pub(super) fn known_texts<'a>(version_uid: &'a str, time_committed: &'a str) -> [&'a str; 3] {
     [version_uid, time_committed, split_uid(version_uid).map_or("", |(_, system, _)| system)]
 }
 
-/// True for the digest that was stored with a document. Earlier releases stored that of its canonical JSON, the first ones whole.
-fn is_digest(stored: &str, document: &Packed) -> bool {
-    stored == document.digest() || stored.get(..32) == digest_of_text(&document.to_json()).get(..32)
+/// A row of a contribution, its document still as it is stored.
+struct Filed {
+    uid: String,
+    ehr_id: String,
+    /// `None`: the document is JSON.
+    shapes: Option<Vec<u64>>,
+    /// `None`: an earlier release wrote it.
+    seal: Option<String>,
+    document: String,
 }
 
 /// A row of a version, its document still as text.
@@ -125,17 +133,20 @@ impl<S: Sql> SqlRepository<S> {
         let read = Statement::new(CONTRIBUTION).bind(ehr_id).bind(uid);
         let mut answers = self.batch(vec![read, read_rests(std::slice::from_ref(&owner))]).await?.into_iter();
         let Some(row) = answers.next().and_then(|rows| rows.into_iter().next()) else { return Ok(None) };
+        let filed = Filed::of(row)?;
         let rest = rests(answers.next().unwrap_or_default())?;
-        let mut fields = Fields::of(row);
-        let shapes = fields.optional_numbers()?;
-        let text = fields.text()? + rest.get(&owner).map_or("", String::as_str);
-        self.contribution_document(uid, shapes, text).await.map(Some)
+        self.contribution_document(&filed, rest.get(&owner)).await.map(Some)
     }
 
-    async fn contribution_document(&self, uid: &str, shapes: Option<Vec<u64>>, text: String) -> Result<String, StoreError> {
-        let Some(shapes) = shapes else { return Ok(text) };
-        let shapes = self.load(&shapes.into_iter().collect::<BTreeSet<u64>>()).await?;
-        Ok(shapes.unpack(&text, &[uid])?.to_json())
+    async fn contribution_document(&self, filed: &Filed, rest: Option<&String>) -> Result<String, StoreError> {
+        let text = filed.document.clone() + rest.map_or("", String::as_str);
+        let stored = Stored { owner: &filed.ehr_id, known: &[&filed.uid], text: &text };
+        let Some(shapes) = &filed.shapes else {
+            let is_it = filed.seal.as_ref().is_none_or(|seal| *seal == stored.seal(std::iter::empty()));
+            return if is_it { Ok(text) } else { Err(stored.altered()) };
+        };
+        let loaded = self.load(&shapes.iter().copied().collect::<BTreeSet<u64>>()).await?;
+        Ok(loaded.unpack(stored, shapes, filed.seal.as_deref())?.to_json())
     }
 
     pub(super) async fn read_contributions(&self, ehr_id: Option<&str>, after: Option<&str>, limit: u64) -> Result<Vec<Contribution>, StoreError> {
@@ -145,13 +156,13 @@ impl<S: Sql> SqlRepository<S> {
             return Err(StoreError::NoSuchContribution);
         }
         let rows = answers.next().unwrap_or_default();
-        let mut heads = rows.into_iter().map(head_of).collect::<Result<Vec<_>, StoreError>>()?;
-        let owners: Vec<String> = heads.iter().map(|(found, ..)| format!("c/{}", found.uid)).collect();
+        let filed = rows.into_iter().map(Filed::of).collect::<Result<Vec<_>, StoreError>>()?;
+        let owners: Vec<String> = filed.iter().map(|filed| format!("c/{}", filed.uid)).collect();
         let rest = rests(self.rows(read_rests(&owners)).await?)?;
         let mut found = Vec::new();
-        for ((head, shapes), owner) in heads.drain(..).zip(owners) {
-            let text = head.document + rest.get(&owner).map_or("", String::as_str);
-            found.push(Contribution { document: self.contribution_document(&head.uid, shapes, text).await?, ..head });
+        for (filed, owner) in filed.into_iter().zip(owners) {
+            let document = self.contribution_document(&filed, rest.get(&owner)).await?;
+            found.push(Contribution { ehr_id: filed.ehr_id, uid: filed.uid, document, versions: Vec::new() });
         }
         let uids: Vec<(String, u64)> = found.iter().flat_map(|c| uids_of(&c.document)).collect();
         let mut of_uid: HashMap<String, Vec<Version>> = HashMap::new();
@@ -162,11 +173,17 @@ impl<S: Sql> SqlRepository<S> {
     }
 }
 
-/// A contribution whose document is still as it is stored, with its shapes.
-fn head_of(row: Row) -> Result<(Contribution, Option<Vec<u64>>), StoreError> {
-    let mut fields = Fields::of(row);
-    let (uid, ehr_id, shapes) = (fields.text()?, fields.text()?, fields.optional_numbers()?);
-    Ok((Contribution { ehr_id, uid, document: fields.text()?, versions: Vec::new() }, shapes))
+impl Filed {
+    fn of(row: Row) -> Result<Filed, StoreError> {
+        let mut fields = Fields::of(row);
+        Ok(Filed {
+            uid: fields.text()?,
+            ehr_id: fields.text()?,
+            shapes: fields.optional_numbers()?,
+            seal: fields.optional_text()?,
+            document: fields.text()?,
+        })
+    }
 }
 
 /// Object and number of the versions that a CONTRIBUTION lists.
@@ -215,14 +232,12 @@ impl Line {
         })
     }
 
-    /// The version with its document, which must have the digest that was stored with it.
+    /// The version with its document.
     fn whole(self, shapes: &Loaded, rest: &HashMap<String, String>) -> Result<Version, StoreError> {
         let version_uid = self.uid();
         let text = self.document + rest.get(&format!("v/{version_uid}")).map_or("", String::as_str);
-        let packed = shapes.unpack(&text, &known_texts(&version_uid, &self.time_committed))?;
-        if !is_digest(&self.digest, &packed) {
-            return Err(StoreError::Failed(format!("version {version_uid} does not match its digest")));
-        }
+        let stored = Stored { owner: &self.ehr_id, known: &known_texts(&version_uid, &self.time_committed), text: &text };
+        let packed = shapes.unpack(stored, &self.shapes, Some(&self.digest))?;
         Ok(Version {
             ehr_id: self.ehr_id,
             kind: self.kind,

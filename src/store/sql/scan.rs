@@ -6,6 +6,7 @@
 use super::SqlRepository;
 use super::catalogue::Matching;
 use super::read::known_texts;
+use super::seal;
 use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
 use crate::document::{Batch, DocRow, EhrRow};
 use crate::store::conflict::join_uid;
@@ -30,7 +31,7 @@ macro_rules! page {
     ($from:literal, $condition:literal, $rest:literal) => {
         concat!(
             "SELECT e.id AS ehr, e.ehr_id, e.system_id, e.time_created, e.is_queryable OR ?8 AS is_queryable, v.id AS ordinal, v.kind, v.object, v.system, v.number, v.time_committed,
-               v.successor IS NULL OR v.successor > ?6 AS latest, v.lifecycle = '523' AS deleted, v.shapes, v.chunks, v.document
+               v.successor IS NULL OR v.successor > ?6 AS latest, v.lifecycle = '523' AS deleted, v.shapes, v.digest, v.chunks, v.document
              FROM ",
             $from,
             " AND (?3 OR ((v.successor IS NULL OR v.successor > ?6) AND v.lifecycle <> '523')) AND ",
@@ -92,6 +93,7 @@ struct Stored {
     system: String,
     time_committed: String,
     shapes: Vec<u64>,
+    seal: String,
     chunks: u64,
     text: String,
 }
@@ -177,12 +179,14 @@ impl<S: Sql> SqlRepository<S> {
             if doc.is_none() && !empty_ehrs {
                 continue;
             }
+            let owner = row.ehr_id.clone();
             let number = *numbers.entry(ehr).or_insert_with(|| batch.add_ehr(row));
             let Some(doc) = doc else { continue };
             let uid = doc.uid();
             let behind = if doc.chunks > 0 { rest.get(&format!("v/{uid}")).map_or("", String::as_str) } else { "" };
             let text = doc.text + behind;
-            let packed = shapes.unpack(&text, &known_texts(&uid, &doc.time_committed))?;
+            let stored = seal::Stored { owner: &owner, known: &known_texts(&uid, &doc.time_committed), text: &text };
+            let packed = shapes.unpack(stored, &doc.shapes, Some(&doc.seal))?;
             batch.add(number, doc.row, &packed);
         }
         Ok(batch)
@@ -241,7 +245,8 @@ impl Stored {
         let number = u32::try_from(fields.number()?).map_err(|_| unexpected())?;
         let time_committed = fields.text()?;
         let row = DocRow { kind, object_id, number, ordinal, latest: fields.flag()?, deleted: fields.flag()? };
-        Ok(Stored { row, system, time_committed, shapes: fields.numbers()?, chunks: fields.number()?, text: fields.text()? })
+        let (shapes, seal) = (fields.numbers()?, fields.text()?);
+        Ok(Stored { row, system, time_committed, shapes, seal, chunks: fields.number()?, text: fields.text()? })
     }
 
     fn uid(&self) -> String {
