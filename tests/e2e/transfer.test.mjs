@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync, rmSync, truncateSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { gzipSync } from "node:zlib";
 import { exportTo, importFrom } from "../../xtask/transfer.mjs";
 import { ITS, V1, freshState, root, sample, start, uploadTemplates } from "./server.mjs";
 
@@ -43,6 +44,19 @@ test("a bulk load of several megabytes is answered line by line, and sent twice 
   assert.deepEqual(again.slice(0, -1).map((outcome) => outcome.status), lines.map(() => 200));
   assert.deepEqual(again.slice(0, -1).map((outcome) => outcome.uid), outcomes.slice(0, -1).map((outcome) => outcome.uid));
   assert.equal(await count(server), data.compositions.length);
+});
+
+test("a body that arrives in many pieces is what was sent, compressed too", async () => {
+  const before = (await server.rows("SELECT count(*) AS n FROM EHR e"))[0][0];
+  const ids = Array.from({ length: 260 }, () => crypto.randomUUID());
+  const line = (ehr_id, index) => `{"ehr_id":"${ehr_id}",${" ".repeat(50_000 + 997 * (index % 101))}"ehr_status":null}`;
+  const body = ids.map(line).join("\n");
+  assert.ok(body.length > 5 * 4_000_000);
+  for (const [sent, headers, status] of [[gzipSync(body), { "content-encoding": "gzip" }, 201], [body, {}, 409]]) {
+    const outcomes = await load(sent, headers);
+    assert.deepEqual(outcomes.map((outcome) => [outcome.line, outcome.status]), ids.map((_, index) => [index + 1, status]));
+  }
+  assert.equal((await server.rows("SELECT count(*) AS n FROM EHR e"))[0][0], before + ids.length);
 });
 
 test("an export goes into an empty repository, and its export is the same to the byte", async () => {
