@@ -191,26 +191,37 @@ impl<'a> Reader<'a> {
         let id = self.build.tree.push_object(parent, attr, cls);
         self.open()?;
         let mut members = Members::new(cls, id);
-        let mut typed = behind.is_some();
-        match behind {
-            Some(behind) => self.scan = behind,
-            None => drop(self.scan.next_token()?),
-        }
-        if !typed && self.scan.peek() == Some(b'}') {
-            self.scan.next_token()?;
-        } else if !typed || self.goes_on()? {
-            loop {
-                self.member(&mut members, &mut typed)?;
-                if !self.goes_on()? {
-                    break;
-                }
-            }
+        if self.enters(behind)? {
+            self.members(&mut members, behind.is_some())?;
         }
         self.depth -= 1;
         if !members.sorted {
             self.build.tree.close(id);
         }
         Ok(())
+    }
+
+    /// Goes into an object, past a `_type` that stands first in it: true when a member follows.
+    fn enters(&mut self, behind: Option<Scanner<'a>>) -> Result<bool, Malformed> {
+        if let Some(behind) = behind {
+            self.scan = behind;
+            return self.goes_on();
+        }
+        self.scan.next_token()?;
+        let is_empty = self.scan.peek() == Some(b'}');
+        if is_empty {
+            self.scan.next_token()?;
+        }
+        Ok(!is_empty)
+    }
+
+    fn members(&mut self, members: &mut Members, mut typed: bool) -> Result<(), Malformed> {
+        loop {
+            self.member(members, &mut typed)?;
+            if !self.goes_on()? {
+                return Ok(());
+            }
+        }
     }
 
     /// True before another member, false behind the last one.
