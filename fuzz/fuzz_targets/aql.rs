@@ -29,7 +29,10 @@ fuzz_target!(|text: &str| {
                 let stop = || false;
                 let mut run = Run::new(&plan, "2026-01-02T03:04:05.678Z", Budget { rows: 1000, plain, ..Budget::default() }, &stop);
                 run.push(batch);
-                run.finish().ok()
+                let result = run.finish().ok()?;
+                let mut rows = String::new();
+                result.write_rows(&mut rows);
+                Some((result.columns, rows))
             };
             if let (Some(plain), Some(fast)) = (rows(true), rows(false)) {
                 assert_eq!(plain, fast);

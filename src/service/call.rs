@@ -8,11 +8,12 @@ use super::error::Failure;
 use super::http::encode;
 use super::library::Compiled;
 use super::negotiate::{Form, Prefer, Return, none_match, wanted_format};
+use super::parameters::twice;
 use super::route::{Found, Operation};
 use super::simplified::Shown;
 use super::{Config, Moment, Request, Response};
 use crate::document::ObjectKind;
-use crate::order::ByText;
+use crate::order::{self, ByText};
 use crate::rm::tree::NodeRef;
 use serde_json::json;
 use std::cell::RefCell;
@@ -158,6 +159,17 @@ impl<'a> Call<'a> {
     pub fn address(&self, segments: &[&str]) -> String {
         let path: Vec<String> = segments.iter().map(|s| encode(s)).collect();
         format!("{}{}/{}", self.config.base_url, self.dialect.mount(), path.join("/"))
+    }
+
+    /// Refuses two values of what is read as one: that which is passed over may be the one that was meant.
+    pub fn is_unambiguous(&self) -> Result<(), Failure> {
+        use Operation::{AdminDeleteEhr, GuideRunOn, QueryAdHoc, QueryExplain, QueryStored, TagsList};
+        if matches!(self.operation, AdminDeleteEhr | GuideRunOn | QueryAdHoc | QueryExplain | QueryStored | TagsList) {
+            return Ok(());
+        }
+        let given = order::distinct(&self.request.query);
+        let same = given.iter().zip(given.iter().skip(1)).find(|(one, other)| one.0 == other.0);
+        same.map_or(Ok(()), |((name, _), _)| Err(twice(name)))
     }
 
     /// The body as text.

@@ -289,6 +289,7 @@ impl<R: Repository> Service<R> {
         trail.found(request, &matched, now);
         let caller = self.admit(request, &matched, caller, trail)?;
         let call = Call::new(Arrived { request, config: &self.config, trail, now }, matched, caller, moment);
+        call.is_unambiguous()?;
         self.note_before(trail).await?;
         self.dispatch(&call).await
     }

@@ -182,7 +182,8 @@ fn once<T: PartialEq>(place: &mut Option<T>, key: &str, value: T) -> Result<(), 
     }
 }
 
-fn twice(name: &str) -> Failure {
+/// Two values for what is one.
+pub(super) fn twice(name: &str) -> Failure {
     Failure::bad(format!("the parameter `{name}` is given twice, with different values"))
 }
 
