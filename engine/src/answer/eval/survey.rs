@@ -21,6 +21,8 @@ pub(super) struct Sorted<'b> {
     pub table: &'b Table,
     pub number: u32,
     pub cases: Vec<(Rc<Case>, Picked<'b>)>,
+    /// False where a predicate left out some of the rows that take part.
+    pub are_all: bool,
 }
 
 /// The parts of runs that are looked at without asking which is whose.
@@ -45,7 +47,7 @@ impl<'b> Sorted<'b> {
             cases.push((case, rows));
             Ok(())
         });
-        Sorted { table: step.table, number: step.number, cases }
+        Sorted { table: step.table, number: step.number, cases, are_all: true }
     }
 }
 
@@ -87,8 +89,10 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let mut found = Vec::with_capacity(survey.tables.len());
         for number in &survey.tables {
             let Some(table) = self.batch.table(*number) else { continue };
-            let rows = self.bound(anchor, (table, *number), scope.rows(*number, table), done)?;
-            found.extend(rows.map(|rows| self.sorted(anchor, (table, *number), rows)));
+            let all = scope.rows(*number, table);
+            let count = all.len();
+            let rows = self.bound(anchor, (table, *number), all, done)?;
+            found.extend(rows.map(|rows| Sorted { are_all: rows.len() == count, ..self.sorted(anchor, (table, *number), rows) }));
         }
         Ok(found)
     }
@@ -118,7 +122,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     fn sorted(&self, anchor: &ClassExpr, (table, number): (&'b Table, u32), rows: Picked<'b>) -> Sorted<'b> {
         match self.step(anchor, number) {
             Some(step) => Sorted::of(&step, rows),
-            None => Sorted { table, number, cases: vec![(nothing_asked(), rows)] },
+            None => Sorted { table, number, cases: vec![(nothing_asked(), rows)], are_all: true },
         }
     }
 
@@ -161,7 +165,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let only = over_run(only_case)?;
         let mut over: Vec<(u32, u32)> = Vec::new();
         for (sorted, run) in cases().filter_map(|(sorted, case)| Some((sorted, over_run(case)?))) {
-            if !run.with.is_empty() || (run.step, run.alive) != (only.step, only.alive) || !sorted.others_lack(run.run) {
+            if !run.with.is_empty() || !sorted.are_all || (run.step, run.alive) != (only.step, only.alive) || !sorted.others_lack(run.run) {
                 return None;
             }
             over.push((sorted.number, run.run));

@@ -197,7 +197,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         // Where anchors may stand in one another, parts of one may stand among the rows of another.
         let apart = search.trie.filter(|_| !anchor.class.may_contain(anchor.class));
         let runs = apart.and_then(|trie| Some((trie, self.runs(trie, &found, scope)?)));
-        for Sorted { table, number, cases } in found {
+        for Sorted { table, number, cases, .. } in found {
             let mut cases = cases.into_iter().filter(|(case, _)| runs.is_none() || over_run(case).is_none());
             cases.try_for_each(|(case, rows)| self.search_case(search, (table, number), case, rows, sink))?;
         }
