@@ -1,6 +1,7 @@
 //! A clock that stands still and identifiers that follow from a seed: what was done once can be done again with the same outcome.
 
 use super::{Moment, utc_only};
+use crate::document::fnv;
 
 /// The moment of a request whose outcome follows from its arguments: hosts keep them, and carry the request out again.
 pub struct Replayed {
@@ -12,9 +13,7 @@ pub struct Replayed {
 impl Replayed {
     /// `now` in milliseconds since 1970; any text is a seed.
     pub fn new(now: f64, seed: &str) -> Replayed {
-        // FNV-1a: seeds differ in all of their bytes.
-        let state = seed.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-        Replayed { micros: (now * 1000.0) as i64, state, zones: utc_only }
+        Replayed { micros: (now * 1000.0) as i64, state: fnv(seed.bytes()), zones: utc_only }
     }
 
     /// With what the host knows of zones: see [`Moment::offset`].

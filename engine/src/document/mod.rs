@@ -16,7 +16,7 @@ mod superset;
 
 pub use batch::{Batch, Bits, Container, Doc, DocRow, DocState, EhrRow, Flag, Fragment, Lane, ObjectKind, Table};
 pub use column::{Column, Dictionary, Leaf, Number, Words};
-pub use digest::{checksum, digest_of_text, sha256, short_digest};
+pub use digest::{checksum, digest_of_text, fnv, sha256, short_digest};
 pub use form::Form;
 pub use pack::{Packed, pack};
 pub use rule::{Known, NothingKnown, Texts};

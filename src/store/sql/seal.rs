@@ -17,7 +17,7 @@ pub(super) struct Stored<'a> {
 impl Stored<'_> {
     /// The seal of these parts of a row; the document is made of shapes of these digests.
     pub(super) fn seal<'s>(&'s self, shapes: impl Iterator<Item = &'s str>) -> String {
-        checksum(&mut [self.owner].into_iter().chain(self.known.iter().copied()).chain(shapes).chain([self.text]))
+        checksum([self.owner].into_iter().chain(self.known.iter().copied()).chain(shapes).chain([self.text]))
     }
 
     /// The row is not what was written, or what it needs is gone.
