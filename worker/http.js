@@ -13,12 +13,12 @@ export const respond = (status, headers, body) => new Response(body, { status, h
 export function reader({ body }, size) {
   const source = body.getReader({ mode: "byob" });
   const read = (buffer) => Promise.allSettled([source.readAtLeast(size, new Uint8Array(buffer))]);
-  let [spare, ahead] = [new ArrayBuffer(size), read(new ArrayBuffer(size))];
+  let [ahead, spare] = [read(new ArrayBuffer(size))];
   return async () => {
     const [{ value, reason }] = await ahead;
     if (reason) throw reason;
     const bytes = value.value ?? new Uint8Array();
-    if (bytes.length === size) [ahead, spare] = [read(spare), bytes.buffer];
+    if (bytes.length === size) [ahead, spare] = [read(spare ?? new ArrayBuffer(size)), bytes.buffer];
     return bytes;
   };
 }

@@ -101,13 +101,11 @@ impl<S: Sql> SqlRepository<S> {
         for (commit, (contribution, shapes)) in commits.iter().zip(contributions.into_iter().zip(&shapes_of_contributions)) {
             writing.open_ehr(commit);
             let (owner, known) = (commit.ehr_id.as_str(), [commit.contribution_uid.as_str()]);
-            writing.contribute(
-                commit,
-                match contribution {
-                    Some(packed) => interned.pack(&packed, shapes, owner, &known)?,
-                    None => Sealed::plain(&commit.contribution, owner, &known),
-                },
-            );
+            let contribution = match contribution {
+                Some(packed) => interned.pack(&packed, shapes, owner, &known)?,
+                None => Sealed::plain(&commit.contribution, owner, &known),
+            };
+            writing.contribute(commit, contribution);
             for (version, (shapes, profile)) in commit.versions.iter().zip(&mut of_version) {
                 let packed = interned.pack(&version.packed, shapes, owner, &known_texts(&version.version_uid, &version.time_committed))?;
                 writing.add_version(commit, version, profile, packed)?;

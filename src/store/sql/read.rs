@@ -133,17 +133,15 @@ impl<S: Sql> SqlRepository<S> {
         let read = Statement::new(CONTRIBUTION).bind(ehr_id).bind(uid);
         let mut answers = self.batch(vec![read, read_rests(std::slice::from_ref(&owner))]).await?.into_iter();
         let Some(row) = answers.next().and_then(|rows| rows.into_iter().next()) else { return Ok(None) };
-        let filed = Filed::of(row)?;
         let rest = rests(answers.next().unwrap_or_default())?;
-        self.contribution_document(&filed, rest.get(&owner)).await.map(Some)
+        self.contribution_document(&Filed::of(row)?.with(rest.get(&owner))).await.map(Some)
     }
 
-    async fn contribution_document(&self, filed: &Filed, rest: Option<&String>) -> Result<String, StoreError> {
-        let text = filed.document.clone() + rest.map_or("", String::as_str);
-        let stored = Stored { owner: &filed.ehr_id, known: &[&filed.uid], text: &text };
+    async fn contribution_document(&self, filed: &Filed) -> Result<String, StoreError> {
+        let stored = Stored { owner: &filed.ehr_id, known: &[&filed.uid], text: &filed.document };
         let Some(shapes) = &filed.shapes else {
             let is_it = filed.seal.as_ref().is_none_or(|seal| *seal == stored.seal(std::iter::empty()));
-            return if is_it { Ok(text) } else { Err(stored.altered()) };
+            return if is_it { Ok(filed.document.clone()) } else { Err(stored.altered()) };
         };
         let loaded = self.load(&shapes.iter().copied().collect::<BTreeSet<u64>>()).await?;
         Ok(loaded.unpack(stored, shapes, filed.seal.as_deref())?.to_json())
@@ -161,7 +159,8 @@ impl<S: Sql> SqlRepository<S> {
         let rest = rests(self.rows(read_rests(&owners)).await?)?;
         let mut found = Vec::new();
         for (filed, owner) in filed.into_iter().zip(owners) {
-            let document = self.contribution_document(&filed, rest.get(&owner)).await?;
+            let filed = filed.with(rest.get(&owner));
+            let document = self.contribution_document(&filed).await?;
             found.push(Contribution { ehr_id: filed.ehr_id, uid: filed.uid, document, versions: Vec::new() });
         }
         let uids: Vec<(String, u64)> = found.iter().flat_map(|c| uids_of(&c.document)).collect();
@@ -183,6 +182,11 @@ impl Filed {
             seal: fields.optional_text()?,
             document: fields.text()?,
         })
+    }
+
+    /// With what follows the first piece of its document.
+    fn with(self, rest: Option<&String>) -> Filed {
+        Filed { document: self.document + rest.map_or("", String::as_str), ..self }
     }
 }
 

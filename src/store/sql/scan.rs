@@ -6,7 +6,7 @@
 use super::SqlRepository;
 use super::catalogue::Matching;
 use super::read::known_texts;
-use super::seal;
+use super::seal::Stored;
 use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
 use crate::document::{Batch, DocRow, EhrRow};
 use crate::store::conflict::join_uid;
@@ -85,10 +85,10 @@ struct Pace {
 struct Line {
     ehr: u64,
     row: EhrRow,
-    doc: Option<Stored>,
+    doc: Option<Doc>,
 }
 
-struct Stored {
+struct Doc {
     row: DocRow,
     system: String,
     time_committed: String,
@@ -172,20 +172,20 @@ impl<S: Sql> SqlRepository<S> {
     async fn batch_of(&self, lines: Vec<Line>, empty_ehrs: bool) -> Result<Batch, StoreError> {
         let docs = || lines.iter().filter_map(|line| line.doc.as_ref());
         let shapes = self.load(&docs().flat_map(|doc| &doc.shapes).copied().collect::<BTreeSet<u64>>()).await?;
-        let rest = self.read_document_rests(docs().filter(|d| d.chunks > 0).map(Stored::uid)).await?;
+        let rest = self.read_document_rests(docs().filter(|d| d.chunks > 0).map(Doc::uid)).await?;
         let mut batch = Batch::new();
         let mut numbers: HashMap<u64, u32> = HashMap::new();
         for Line { ehr, row, doc } in lines {
             if doc.is_none() && !empty_ehrs {
                 continue;
             }
-            let owner = row.ehr_id.clone();
             let number = *numbers.entry(ehr).or_insert_with(|| batch.add_ehr(row));
             let Some(doc) = doc else { continue };
             let uid = doc.uid();
             let behind = if doc.chunks > 0 { rest.get(&format!("v/{uid}")).map_or("", String::as_str) } else { "" };
             let text = doc.text + behind;
-            let stored = seal::Stored { owner: &owner, known: &known_texts(&uid, &doc.time_committed), text: &text };
+            let stored =
+                Stored { owner: batch.ehr(number).map_or("", |ehr| &ehr.ehr_id), known: &known_texts(&uid, &doc.time_committed), text: &text };
             let packed = shapes.unpack(stored, &doc.shapes, Some(&doc.seal))?;
             batch.add(number, doc.row, &packed);
         }
@@ -234,19 +234,19 @@ impl Line {
         let mut fields = Fields::of(row);
         let ehr = fields.number()?;
         let row = EhrRow { ehr_id: fields.text()?, system_id: fields.text()?, time_created: fields.text()?, is_queryable: fields.flag()? };
-        let doc = fields.optional_number()?.map(|ordinal| Stored::of(ordinal, fields)).transpose()?;
+        let doc = fields.optional_number()?.map(|ordinal| Doc::of(ordinal, fields)).transpose()?;
         Ok(Line { ehr, row, doc })
     }
 }
 
-impl Stored {
-    fn of(ordinal: u64, mut fields: Fields) -> Result<Stored, StoreError> {
+impl Doc {
+    fn of(ordinal: u64, mut fields: Fields) -> Result<Doc, StoreError> {
         let (kind, object_id, system) = (kind_of(fields.number()?)?, fields.text()?, fields.text()?);
         let number = u32::try_from(fields.number()?).map_err(|_| unexpected())?;
         let time_committed = fields.text()?;
         let row = DocRow { kind, object_id, number, ordinal, latest: fields.flag()?, deleted: fields.flag()? };
         let (shapes, seal) = (fields.numbers()?, fields.text()?);
-        Ok(Stored { row, system, time_committed, shapes, seal, chunks: fields.number()?, text: fields.text()? })
+        Ok(Doc { row, system, time_committed, shapes, seal, chunks: fields.number()?, text: fields.text()? })
     }
 
     fn uid(&self) -> String {
