@@ -94,10 +94,10 @@ fn code<'a>(check: &mut Check<'a>, value: NodeRef<'a>, terminology: &str, codes:
         return check.report(Finding::error("TPL0507", "", message).expected(terminology).found(found));
     }
     if !codes.is_empty() && !codes.iter().any(|c| c == code) {
-        let message = match () {
-            () if check.is_at("current_state", "defining_code") => "IsmTransition contains invalid current_state".to_owned(),
-            () if check.is_at("careflow_step", "defining_code") => "IsmTransition contains invalid careflow_step".to_owned(),
-            () => format!("DV_CODED_TEXT/defining_code/code_string does not match any option. found: {code}"),
+        let of_transition = ["current_state", "careflow_step"].into_iter().find(|attribute| check.is_at(attribute, "defining_code"));
+        let message = match of_transition {
+            Some(attribute) => format!("IsmTransition contains invalid {attribute}"),
+            None => format!("DV_CODED_TEXT/defining_code/code_string does not match any option. found: {code}"),
         };
         check.report(Finding::error("TPL0507", "", message).expected(codes.join(", ")).found(code));
     }

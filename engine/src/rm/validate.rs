@@ -113,7 +113,7 @@ impl Walk {
         let mut children = node.children();
         for def in mandatory {
             let found = children.find(|child| child.attr() == Some(def.attr));
-            if found.is_none_or(|found| def.card == Card::List1 && found.children().next().is_none()) {
+            if !is_filled(found, def) {
                 self.existence(node, def);
                 children = node.children();
             }
@@ -122,8 +122,7 @@ impl Walk {
 
     fn existence(&mut self, node: NodeRef<'_>, def: &AttrDef) {
         let found = node.get(def.attr);
-        let there = found.is_some_and(|n| def.card != Card::List1 || n.children().next().is_some());
-        if there {
+        if is_filled(found, def) {
             return;
         }
         let multiplicity = if def.card == Card::List1 { "1..*" } else { "1..1" };
@@ -180,6 +179,11 @@ impl Walk {
         let finding = Finding { severity, ..finding };
         self.findings.push(finding.expected(format!("a code of `{}`", group.name)).found(super::build::shorten(code.code)));
     }
+}
+
+/// True for what an attribute that must be there may have: a list that must have members has one.
+fn is_filled(found: Option<NodeRef<'_>>, def: &AttrDef) -> bool {
+    found.is_some_and(|found| def.card != Card::List1 || found.children().next().is_some())
 }
 
 fn listed(list: &[(Cls, Attr)], cls: Cls, attr: Attr) -> bool {

@@ -15,7 +15,7 @@ pub(super) struct Node {
 
 impl Node {
     /// No node: an unbound variable, an absent value.
-    pub const NONE: Node = Node { fragment: Fragment { table: u32::MAX, row: 0 }, item: 0 };
+    pub const NONE: Node = Node { fragment: Fragment::NONE, item: 0 };
 
     /// The root of a fragment.
     pub fn root(fragment: Fragment) -> Node {
