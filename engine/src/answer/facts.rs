@@ -184,74 +184,58 @@ impl ShapeFacts {
 }
 
 /// The cases of a step in the fragments of a table: a tree of questions, which flags answer.
-#[derive(Default)]
 pub(super) struct Cases {
-    first: Cell<Leads>,
-    questions: RefCell<Vec<Question>>,
-    cases: RefCell<Vec<Rc<Case>>>,
+    /// What stands behind the "no" and the "yes" to each question. Before the first one is nothing to ask: all come in by its "no".
+    tree: RefCell<Vec<[Standing; 2]>>,
+    known: Cell<usize>,
 }
 
-/// Whether a flag stands: where "no" leads, and where "yes".
-struct Question {
-    flag: u32,
-    leads: [Leads; 2],
-}
-
-/// Where an answer leads.
-#[derive(Clone, Copy, Default)]
-enum Leads {
-    /// To what nobody has asked for yet.
-    #[default]
-    Nowhere,
-    ToCase(usize),
-    ToQuestion(usize),
-}
-
-/// A place in the tree: before all questions, or behind an answer to one.
-pub(super) type Place = Option<(usize, bool)>;
+/// A place in the tree: behind the "no" (false) or the "yes" (true) to the question of a number.
+pub(super) type Place = (usize, bool);
 
 /// What stands at a place of the tree.
+#[derive(Clone, Default)]
 pub(super) enum Standing {
     /// What fragments give that come here.
     Case(Rc<Case>),
     /// The number of a question, and its flag.
     Question(usize, u32),
     /// Nothing yet.
+    #[default]
     Nothing,
 }
 
+impl Default for Cases {
+    fn default() -> Cases {
+        Cases { tree: RefCell::new(vec![Default::default()]), known: Cell::new(0) }
+    }
+}
+
 impl Cases {
+    /// Where every fragment comes in.
+    pub const ENTRY: Place = (0, false);
+
     /// What stands at a place.
-    pub fn at(&self, place: Place) -> Standing {
-        let questions = self.questions.borrow();
-        let flag = |number: usize| Some(Standing::Question(number, questions.get(number)?.flag));
-        let found = match self.leads(place) {
-            Leads::Nowhere => None,
-            Leads::ToCase(number) => self.cases.borrow().get(number).map(|case| Standing::Case(Rc::clone(case))),
-            Leads::ToQuestion(number) => flag(number),
-        };
-        found.unwrap_or(Standing::Nothing)
+    pub fn at(&self, (number, stands): Place) -> Standing {
+        match self.tree.borrow().get(number) {
+            Some([no, yes]) => (if stands { yes } else { no }).clone(),
+            None => Standing::Nothing,
+        }
     }
 
-    fn leads(&self, place: Place) -> Leads {
-        let behind = |(number, stands): (usize, bool)| self.questions.borrow().get(number)?.leads.get(usize::from(stands)).copied();
-        place.map_or(self.first.get(), |place| behind(place).unwrap_or_default())
-    }
-
-    fn lead(&self, place: Place, to: Leads) {
-        let Some((number, stands)) = place else { return self.first.set(to) };
-        let mut questions = self.questions.borrow_mut();
-        let leads = questions.get_mut(number).and_then(|question| question.leads.get_mut(usize::from(stands)));
-        leads.into_iter().for_each(|leads| *leads = to);
+    fn put(&self, (number, stands): Place, standing: Standing) {
+        if let Some([no, yes]) = self.tree.borrow_mut().get_mut(number) {
+            *(if stands { yes } else { no }) = standing;
+        }
     }
 
     /// The case of a fragment for which these flags stand, found where it is not known.
     pub fn case(&self, stands: impl Fn(u32) -> bool, find: impl FnOnce() -> Case) -> Rc<Case> {
-        let mut place = None;
+        let mut place = Cases::ENTRY;
         loop {
             match self.at(place) {
                 Standing::Case(case) => return case,
-                Standing::Question(number, flag) => place = Some((number, stands(flag))),
+                Standing::Question(number, flag) => place = (number, stands(flag)),
                 Standing::Nothing => break,
             }
         }
@@ -262,7 +246,7 @@ impl Cases {
 
     /// Finds the case of a fragment that comes where nothing stands; false where so many are known that none is remembered.
     pub fn learn(&self, stands: impl Fn(u32) -> bool, find: impl FnOnce() -> Case) -> bool {
-        let has_room = self.cases.borrow().len() < MOST_CASES;
+        let has_room = self.known.get() < MOST_CASES;
         if has_room {
             self.remember(stands, &Rc::new(find()));
         }
@@ -270,23 +254,22 @@ impl Cases {
     }
 
     fn remember(&self, stands: impl Fn(u32) -> bool, case: &Rc<Case>) {
-        let number = self.cases.borrow().len();
-        if number >= MOST_CASES {
+        if self.known.get() >= MOST_CASES {
             return;
         }
-        let (mut place, mut asked) = (None, Vec::new());
+        let (mut place, mut asked) = (Cases::ENTRY, Vec::new());
         while let Standing::Question(number, flag) = self.at(place) {
-            place = Some((number, stands(flag)));
+            place = (number, stands(flag));
             asked.push(flag);
         }
         for (flag, stands) in case.asked.iter().filter(|(flag, _)| !asked.contains(flag)) {
-            let number = self.questions.borrow().len();
-            self.questions.borrow_mut().push(Question { flag: *flag, leads: Default::default() });
-            self.lead(place, Leads::ToQuestion(number));
-            place = Some((number, *stands));
+            let number = self.tree.borrow().len();
+            self.tree.borrow_mut().push(Default::default());
+            self.put(place, Standing::Question(number, *flag));
+            place = (number, *stands);
         }
-        self.lead(place, Leads::ToCase(number));
-        self.cases.borrow_mut().push(Rc::clone(case));
+        self.put(place, Standing::Case(Rc::clone(case)));
+        self.known.set(self.known.get() + 1);
     }
 }
 
@@ -324,8 +307,11 @@ mod tests {
                 assert!(case.asked.iter().all(|(flag, stood)| stands(*flag) == *stood));
                 found.push((flags, case));
             }
-            assert_eq!(cases.cases.borrow().len(), MOST_CASES);
-            let known = |case: &Rc<Case>| cases.cases.borrow().iter().any(|known| Rc::ptr_eq(known, case));
+            let tree = cases.tree.borrow().clone();
+            let known: Vec<&Rc<Case>> =
+                tree.iter().flatten().filter_map(|standing| if let Standing::Case(case) = standing { Some(case) } else { None }).collect();
+            assert_eq!(known.len(), MOST_CASES);
+            let known = |case: &Rc<Case>| known.iter().any(|known| Rc::ptr_eq(known, case));
             for (flags, case) in found.iter().filter(|(_, case)| known(case)) {
                 let again = cases.case(|flag| flags >> flag & 1 == 1, || panic!("it is known"));
                 assert!(Rc::ptr_eq(case, &again));

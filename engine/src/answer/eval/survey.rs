@@ -8,7 +8,7 @@ use super::picked::Picked;
 use super::predicate::Tester;
 use super::scope::Scope;
 use super::templates::ByTemplate;
-use crate::answer::facts::{Case, Expansion, OverRun, Place, Standing, Survey};
+use crate::answer::facts::{Case, Cases, Expansion, OverRun, Place, Standing, Survey};
 use crate::answer::query::{ClassExpr, Predicate};
 use crate::answer::trie::Trie;
 use crate::document::{Fragment, Table};
@@ -55,14 +55,14 @@ impl<'b> StepIn<'_, '_, 'b> {
     /// Visits rows of the table case by case: they are parted by what decides the case, until all of a part are of one.
     pub fn each_case(&self, rows: Picked<'b>, visit: Visit<'_, 'b>) -> Result<(), QueryError> {
         let cases = self.cases();
-        let mut open: Vec<(Place, Picked<'b>)> = vec![(None, rows)];
+        let mut open: Vec<(Place, Picked<'b>)> = vec![(Cases::ENTRY, rows)];
         while let Some((place, rows)) = open.pop() {
             match cases.at(place) {
                 _ if rows.is_empty() => {}
                 Standing::Case(case) => visit(case, rows)?,
                 Standing::Question(number, flag) => {
                     let (has, lacks) = rows.split(self.table.flag(flag));
-                    open.extend([(Some((number, false)), lacks), (Some((number, true)), has)]);
+                    open.extend([((number, false), lacks), ((number, true), has)]);
                 }
                 Standing::Nothing if rows.get(0).is_some_and(|row| cases.learn(self.flags(row), || self.find(row))) => open.push((place, rows)),
                 Standing::Nothing => visit(Rc::new(Case { asked: Vec::new(), expansion: Expansion::Walk }), rows)?,
