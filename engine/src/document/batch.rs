@@ -113,6 +113,15 @@ impl Fragment {
     pub const NONE: Fragment = Fragment { table: u32::MAX, row: 0 };
 }
 
+/// Where a fragment stands.
+#[derive(Clone, Copy)]
+struct Within {
+    /// The number of the archetype.
+    archetype: Option<u32>,
+    /// The place of what it is a part of; its own where it is a part of nothing.
+    whole: u32,
+}
+
 /// How a shape fits, as long as the shape is there.
 type KnownFit = (Weak<Shape>, Rc<Fit>);
 
@@ -164,7 +173,7 @@ impl Batch {
         let tree = ehr_tree(&ehr);
         if let Some(root) = tree.root() {
             let packed = pack(root, &NothingKnown, &self.shapes);
-            let fragment = self.add_part(number, &packed, packed.root(), None);
+            let fragment = self.add_whole(number, &packed);
             self.ehr_fragments.push(fragment);
         }
         self.ehr_numbers.insert(ehr.ehr_id.clone(), number);
@@ -241,7 +250,7 @@ impl Batch {
     pub fn add(&mut self, ehr: u32, row: DocRow, packed: &Packed) -> u32 {
         self.derived.take();
         let number = self.docs.len() as u32;
-        let version = self.add_part(number, packed, packed.root(), None);
+        let version = self.add_whole(number, packed);
         let data = self.part_at(version, Attr::DATA);
         let DocRow { kind, object_id, number: nth, ordinal, latest, deleted } = row;
         let row = DocState { kind, number: nth, ordinal, latest, deleted };
@@ -292,18 +301,24 @@ impl Batch {
         }
     }
 
-    /// Adds a fragment with its parts; `within` is the number of the archetype that it stands in.
-    fn add_part(&mut self, doc: u32, packed: &Packed, part: &Part, within: Option<u32>) -> Fragment {
+    /// Adds what is no part of another fragment.
+    fn add_whole(&mut self, doc: u32, packed: &Packed) -> Fragment {
+        self.add_part(doc, packed, packed.root(), Within { archetype: None, whole: self.fragments })
+    }
+
+    /// Adds a fragment with its parts.
+    fn add_part(&mut self, doc: u32, packed: &Packed, part: &Part, Within { archetype, whole }: Within) -> Fragment {
         let place = self.fragments;
         self.fragments += 1;
-        let inner = if part.runs.is_empty() { None } else { self.fit(&part.shape, within).archetype };
+        let inner = if part.runs.is_empty() { None } else { self.fit(&part.shape, archetype).archetype };
+        let within = Within { archetype: inner, whole: place };
         let runs: Vec<Vec<Fragment>> =
-            part.runs.iter().map(|run| run.iter().map(|of_run| self.add_part(doc, packed, of_run, inner)).collect()).collect();
-        let fit = self.fit(&part.shape, within);
+            part.runs.iter().map(|run| run.iter().map(|of_run| self.add_part(doc, packed, of_run, within)).collect()).collect();
+        let fit = self.fit(&part.shape, archetype);
         let number = fit.table;
         let Some(table) = self.tables.get_mut((number - self.base) as usize) else { return Fragment { table: number, row: 0 } };
         let texts = (0..part.slots.len() as u32).map(|slot| packed.slot(part, slot));
-        let row = table.add((doc, place), &fit, texts, &runs, &mut self.words);
+        let row = table.add((doc, place, whole), &fit, texts, &runs, &mut self.words);
         let parts = runs.iter().zip(&fit.runs).flat_map(|(parts, run)| parts.iter().map(move |part| (*run, part)));
         for (run, part) in parts {
             let origins = self.tables.get_mut((part.table - self.base) as usize).map(|table| &mut table.origins);

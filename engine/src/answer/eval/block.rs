@@ -7,7 +7,7 @@ use super::node::Node;
 use super::picked::{Numbers, Picked};
 use crate::answer::facts::{Cells, Filled};
 use crate::answer::query::CompareOp;
-use crate::document::{Batch, Column, Fragment, ItemKind, Lane, Table};
+use crate::document::{Column, Fragment, ItemKind, Lane, Table};
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use std::rc::Rc;
@@ -23,28 +23,27 @@ pub(super) struct Block<'b> {
     /// Of the template's rows the how manieth.
     pub order: u32,
     /// For parts of a run: what has them.
-    pub over: Over<'b>,
+    pub over: Over,
 }
 
 /// The fragments that have the parts of a block.
 #[derive(Clone)]
-pub(super) enum Over<'b> {
+pub(super) enum Over {
     /// The fragments of the block are no parts.
     Nothing,
-    /// What has them gives no cell, and is looked for where its place is asked for.
-    Found(&'b Batch),
+    /// What has them gives no cell.
+    Unasked,
     /// What has them.
     Known {
         /// What they have in common, by number.
-        wholes: Rc<[Whole<'b>]>,
+        wholes: Rc<[Whole]>,
         /// For each row of the block: the number of what is common, and the row in its table.
         of: Vec<(u32, u32)>,
     },
 }
 
 /// A table with parts of its fragments elsewhere.
-pub(super) struct Whole<'b> {
-    pub table: &'b Table,
+pub(super) struct Whole {
     pub number: u32,
     pub cells: Cells,
 }
@@ -159,20 +158,15 @@ impl<'b> Block<'b> {
     /// Where a row stands: the place of the fragment that was looked for, then the order of the row within it.
     pub fn place(&self, i: usize) -> (u32, u64) {
         let (row, own) = (self.rows.get(i).unwrap_or_default(), self.own_place(i));
-        let of_whole = match &self.over {
-            Over::Nothing => return (own, u64::from(self.order)),
-            Over::Known { .. } => self.over.whole(i).map(|(whole, row)| place_in(whole.table, row)),
-            Over::Found(batch) => {
-                let whole = batch.whole_of(Fragment { table: self.number, row });
-                whole.and_then(|whole| Some(place_in(batch.table(whole.table)?, whole.row)))
-            }
-        };
-        (of_whole.unwrap_or(own), (u64::from(own) << 32) | u64::from(self.order))
+        match &self.over {
+            Over::Nothing => (own, u64::from(self.order)),
+            Over::Unasked | Over::Known { .. } => (at(self.table.wholes(), row), (u64::from(own) << 32) | u64::from(self.order)),
+        }
     }
 
     /// The place of the fragment that has the cells of a row.
     pub fn own_place(&self, i: usize) -> u32 {
-        place_in(self.table, self.rows.get(i).unwrap_or_default())
+        at(self.table.places(), self.rows.get(i).unwrap_or_default())
     }
 
     /// The document of a row.
@@ -260,8 +254,8 @@ pub(super) fn filled(cells: &[Filled], path: usize) -> Option<&Filled> {
     cells.iter().find(|filled| filled.column == path)
 }
 
-fn place_in(table: &Table, row: u32) -> u32 {
-    table.places().get(row as usize).copied().unwrap_or(0)
+fn at(places: &[u32], row: u32) -> u32 {
+    places.get(row as usize).copied().unwrap_or(0)
 }
 
 /// A whole number in the order of numbers, in which -0 is 0.
@@ -270,9 +264,9 @@ pub(super) fn rank_of(number: f64) -> i64 {
     if bits < 0 { bits ^ i64::MAX } else { bits }
 }
 
-impl<'b> Over<'b> {
+impl Over {
     /// What has the part of a row, and its row there.
-    fn whole(&self, i: usize) -> Option<(&Whole<'b>, u32)> {
+    fn whole(&self, i: usize) -> Option<(&Whole, u32)> {
         let Over::Known { wholes, of } = self else { return None };
         let (whole, row) = *of.get(i)?;
         Some((wholes.get(whole as usize)?, row))

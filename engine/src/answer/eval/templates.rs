@@ -81,7 +81,7 @@ struct Search<'s, 'p, 'b> {
     /// What leaves rows out that cannot be among the first.
     first: Option<First<'b>>,
     /// The tables with parts elsewhere.
-    wholes: Vec<(&'b Table, u32, Rc<Case>)>,
+    wholes: Vec<(u32, Rc<Case>)>,
     /// Their parts, together by the step that these are instances of.
     steps: Vec<PartsOfStep>,
 }
@@ -207,7 +207,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             self.give(search, Block { table, number, cells, rows, order: 0, over: Over::Nothing }, sink)?;
         }
         for Sorted { number, cases, .. } in runs.into_iter().flat_map(|(_, runs)| runs.parts) {
-            cases.into_iter().try_for_each(|(case, rows)| self.give_pieces(search, &case, (number, rows, Over::Found(self.batch)), sink))?;
+            cases.into_iter().try_for_each(|(case, rows)| self.give_pieces(search, &case, (number, rows, Over::Unasked), sink))?;
         }
         Ok(())
     }
@@ -247,7 +247,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 walked.into_iter().try_for_each(|row| self.walk(search, trie, (table, number), row, sink))?;
                 let (cells, rows) = (Rc::clone(&over.without), Picked::These(without));
                 self.give(search, Block { table, number, cells, rows, order: 0, over: Over::Nothing }, sink)?;
-                search.wholes.push((table, number, case));
+                search.wholes.push((number, case));
                 Ok(())
             }
             (Expansion::Walk, Some(trie)) => rows.rows().iter().try_for_each(|row| self.walk(search, trie, (table, number), *row, sink)),
@@ -260,7 +260,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         &self,
         search: &mut Search<'_, 'p, 'b>,
         case: &Case,
-        (number, rows, over): (u32, Picked<'b>, Over<'b>),
+        (number, rows, over): (u32, Picked<'b>, Over),
         sink: &mut Sink<'_, 'b>,
     ) -> Result<(), QueryError> {
         let templates = case.rows().unwrap_or_default();
@@ -275,7 +275,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         &self,
         search: &mut Search<'_, 'p, 'b>,
         templates: &[Cells],
-        (number, rows, over): (u32, Picked<'b>, Over<'b>),
+        (number, rows, over): (u32, Picked<'b>, Over),
         sink: &mut Sink<'_, 'b>,
     ) -> Result<(), QueryError> {
         let (Some(table), Some((last, others))) = (self.batch.table(number), templates.split_last()) else { return Ok(()) };
@@ -312,10 +312,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             return Ok(());
         }
         let wholes = std::mem::take(&mut search.wholes);
-        let wholes: Rc<[Whole<'b>]> = wholes
-            .iter()
-            .filter_map(|(table, number, case)| Some(Whole { table, number: *number, cells: Rc::clone(&over_run(case)?.with) }))
-            .collect();
+        let wholes: Rc<[Whole]> =
+            wholes.iter().filter_map(|(number, case)| Some(Whole { number: *number, cells: Rc::clone(&over_run(case)?.with) })).collect();
         for Parts { table: number, case, rows, of } in std::mem::take(&mut search.steps).into_iter().flat_map(|step| step.parts) {
             let over = Over::Known { wholes: Rc::clone(&wholes), of };
             self.give_each(search, case.rows().unwrap_or_default(), (number, Picked::These(rows), over), sink)?;

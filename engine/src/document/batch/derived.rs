@@ -67,7 +67,7 @@ impl Batch {
 
     fn add_tree(&mut self, doc: u32, tree: &Tree) -> Option<Fragment> {
         let packed = pack(tree.root()?, &NothingKnown, &self.shapes);
-        Some(self.add_part(doc, &packed, packed.root(), None))
+        Some(self.add_whole(doc, &packed))
     }
 
     /// The versions of each object of an EHR.

@@ -24,6 +24,8 @@ pub struct Table {
     archetype: Option<u32>,
     docs: Vec<u32>,
     places: Vec<u32>,
+    /// The places of what the fragments are parts of.
+    wholes: Vec<u32>,
     columns: Vec<Column>,
     /// The flag of each column; `None` where all fragments have a value.
     flagged: Vec<Option<u32>>,
@@ -81,9 +83,9 @@ impl Fit {
 
 impl Table {
     pub(super) fn new(shape: Arc<Shape>, (root_id, archetype): (Option<u32>, Option<u32>)) -> Table {
-        let (docs, places, columns, flagged, runs) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let (flags, hidden, origins) = (Vec::new(), Vec::new(), Vec::new());
-        let mut table = Table { shape, grown: 0, root_id, archetype, docs, places, columns, flagged, runs, flags, hidden, origins };
+        let (docs, places, wholes, columns, flagged) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (runs, flags, hidden, origins) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut table = Table { shape, grown: 0, root_id, archetype, docs, places, wholes, columns, flagged, runs, flags, hidden, origins };
         table.widen();
         table
     }
@@ -121,10 +123,10 @@ impl Table {
         Some(Fit { table, archetype: self.archetype, grown: self.grown, slots: union.slots, runs: union.runs, set: union.set })
     }
 
-    /// Adds a fragment, with its document and its place, and gives its row.
+    /// Adds a fragment, with its document, its place and that of what it is a part of, and gives its row.
     pub(super) fn add<'t>(
         &mut self,
-        (doc, place): (u32, u32),
+        (doc, place, whole): (u32, u32, u32),
         fit: &Fit,
         texts: impl Iterator<Item = &'t str>,
         runs: &[Vec<Fragment>],
@@ -133,6 +135,7 @@ impl Table {
         let row = self.docs.len() as u32;
         push(&mut self.docs, doc);
         push(&mut self.places, place);
+        push(&mut self.wholes, whole);
         for (text, slot) in texts.zip(&fit.slots) {
             self.columns.get_mut(*slot as usize).into_iter().for_each(|column| column.push(text, words));
         }
@@ -235,6 +238,11 @@ impl Table {
         &self.places
     }
 
+    /// The place of what each fragment is a part of: its own where it is a part of nothing.
+    pub fn wholes(&self) -> &[u32] {
+        &self.wholes
+    }
+
     /// The values of a slot.
     pub fn lane(&self, slot: u32) -> Option<Lane<'_>> {
         let flag = self.flagged.get(slot as usize)?.and_then(|flag| self.flag(flag));
@@ -245,7 +253,7 @@ impl Table {
         let columns: usize = self.columns.iter().map(|c| c.bytes() + std::mem::size_of::<Column>()).sum();
         let runs: usize = self.runs.iter().map(|r| r.ends.capacity() * 4 + r.parts.capacity() * 8).sum();
         let flags: usize = self.flags.iter().map(Flag::bytes).sum();
-        columns + runs + flags + self.docs.capacity() * 8 + self.flagged.capacity() * 8 + self.hidden.capacity() * 4 + self.shape.bytes()
+        columns + runs + flags + self.docs.capacity() * 12 + self.flagged.capacity() * 8 + self.hidden.capacity() * 4 + self.shape.bytes()
     }
 }
 
@@ -319,7 +327,7 @@ mod tests {
         let (mut batch, shapes) = (Batch::new(), Shapes::new());
         let trees: Vec<_> = lists.iter().map(|text| json::read(text, Cls::ITEM_LIST).unwrap()).collect();
         let packed: Vec<_> = trees.iter().map(|tree| pack(tree.root().unwrap(), &NothingKnown, &shapes)).collect();
-        let fragments: Vec<_> = packed.iter().map(|packed| batch.add_part(u32::MAX, packed, packed.root(), None)).collect();
+        let fragments: Vec<_> = packed.iter().map(|packed| batch.add_whole(u32::MAX, packed)).collect();
         assert_eq!(batch.tables().iter().map(super::Table::len).collect::<Vec<_>>(), [6, 3], "the lists, and the repeated elements");
         for ((tree, fragment), sent) in trees.iter().zip(fragments).zip(&lists) {
             let packed = batch.packed(fragment).unwrap();
