@@ -109,7 +109,7 @@ async function many() {
   await page.locator("#state[data-state=busy]").waitFor({ timeout: 5000 }).catch(() => undefined);
   await page.locator("#state[data-state=ready]").waitFor({ timeout: 300_000 });
   tell("make", performance.now() - start);
-  const kept = await page.evaluate(async () => (await navigator.storage.estimate()).usage / 1e6);
+  const kept = await page.evaluate(async () => (await navigator.storage.estimate()).usage);
   tell("storage", kept);
   await page.reload();
   tell("reopen", await firstCell(page));
