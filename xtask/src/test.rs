@@ -30,6 +30,7 @@ pub fn run(args: &[String]) -> Result<(), String> {
     let mut report = Report::default();
     report.step("format", cargo(&["fmt", "--all", "--check"]));
     report.step("lints", cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "--deny", "warnings"]));
+    report.step("lints of the fuzz targets", fuzz_targets());
     let packages = native(&mut report, corpus);
     if !options.has("quick") {
         let chromium = report.work("Chromium", &[], || browser().map(drop));
@@ -37,6 +38,12 @@ pub fn run(args: &[String]) -> Result<(), String> {
         hosts(&mut report, &packages, &chromium);
     }
     report.print(started)
+}
+
+/// They are a workspace of their own, and run in `cargo xtask soak` only: that they compile is seen here.
+fn fuzz_targets() -> Command {
+    let manifest = ["--locked", "--manifest-path", "fuzz/Cargo.toml", "--no-default-features", "--target-dir", "target/fuzz"];
+    cargo(&[&["clippy", "--quiet"], &manifest[..], &["--", "--deny", "warnings"]].concat())
 }
 
 /// Unit tests, the integration binary, documentation examples and the corpus, as the core ships: optimised. Gives the step of the npm packages.
