@@ -21,13 +21,13 @@ pub fn short_digest(text: &str) -> String {
     digest
 }
 
-/// The 64 bits of FNV-1a over some bytes: they differ in all of their bits where one byte does, at next to no price.
+/// 64 bits of FNV-1a over some bytes: at next to no price they tell apart what was not made to look alike.
 pub fn fnv(bytes: impl Iterator<Item = u8>) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// That over texts in their order, each closed by a byte that no text has, as 16 hexadecimal digits. It finds accidents, at a price that
-/// a scan can pay for each document; against somebody who means to deceive it is no help.
+/// [`fnv`] over texts in their order, each closed by a byte that no text has, as 16 hexadecimal digits. It finds accidents, at a price
+/// that a scan can pay for each document; against somebody who means to deceive it is no help.
 pub fn checksum<'t>(texts: impl Iterator<Item = &'t str>) -> String {
     let sum = fnv(texts.flat_map(|text| text.bytes().chain([0xff])));
     format!("{sum:016x}")

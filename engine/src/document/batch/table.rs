@@ -299,7 +299,7 @@ impl<'t> Lane<'t> {
 
 #[cfg(test)]
 mod tests {
-    use crate::document::{Batch, NothingKnown, Shapes, pack};
+    use crate::document::{Batch, Fragment, NothingKnown, Shapes, pack};
     use crate::rm::class::Cls;
     use crate::rm::json;
 
@@ -329,6 +329,12 @@ mod tests {
         let packed: Vec<_> = trees.iter().map(|tree| pack(tree.root().unwrap(), &NothingKnown, &shapes)).collect();
         let fragments: Vec<_> = packed.iter().map(|packed| batch.add_whole(u32::MAX, packed)).collect();
         assert_eq!(batch.tables().iter().map(super::Table::len).collect::<Vec<_>>(), [6, 3], "the lists, and the repeated elements");
+        let elements = batch.table(1).unwrap();
+        for (row, whole) in (0..).zip(elements.wholes()) {
+            let list = batch.whole_of(Fragment { table: 1, row }).unwrap();
+            assert_eq!(batch.table(list.table).unwrap().places()[list.row as usize], *whole, "an element knows the place of its list");
+        }
+        assert_eq!(batch.table(0).unwrap().wholes(), batch.table(0).unwrap().places(), "a list is a part of nothing");
         for ((tree, fragment), sent) in trees.iter().zip(fragments).zip(&lists) {
             let packed = batch.packed(fragment).unwrap();
             assert_eq!((packed.to_json(), json::write(packed.unpack().root().unwrap())), (sent.clone(), sent.clone()));
