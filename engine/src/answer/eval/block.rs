@@ -157,21 +157,26 @@ impl<'b> Block<'b> {
 
     /// Where a row stands: the place of the fragment that was looked for, then the order of the row within it.
     pub fn place(&self, i: usize) -> (u32, u64) {
-        let (row, own) = (self.rows.get(i).unwrap_or_default(), self.own_place(i));
+        let (own, order) = (self.own_place(i), u64::from(self.order));
         match &self.over {
-            Over::Nothing => (own, u64::from(self.order)),
-            Over::Unasked | Over::Known { .. } => (at(self.table.wholes(), row), (u64::from(own) << 32) | u64::from(self.order)),
+            Over::Nothing => (own, order),
+            Over::Unasked | Over::Known { .. } => (self.told(self.table.wholes(), i).unwrap_or(0), (u64::from(own) << 32) | order),
         }
     }
 
     /// The place of the fragment that has the cells of a row.
     pub fn own_place(&self, i: usize) -> u32 {
-        at(self.table.places(), self.rows.get(i).unwrap_or_default())
+        self.told(self.table.places(), i).unwrap_or(0)
     }
 
     /// The document of a row.
     pub fn doc(&self, i: usize) -> u32 {
-        self.rows.get(i).and_then(|row| self.table.docs().get(row as usize)).copied().unwrap_or(u32::MAX)
+        self.told(self.table.docs(), i).unwrap_or(u32::MAX)
+    }
+
+    /// What a list with an entry for each fragment of the table tells of a row.
+    fn told(&self, list: &[u32], i: usize) -> Option<u32> {
+        list.get(self.rows.get(i)? as usize).copied()
     }
 
     /// The item of a path in the fragments.
@@ -252,10 +257,6 @@ pub(super) const NO_RANK: i64 = i64::MIN;
 /// What fills a column.
 pub(super) fn filled(cells: &[Filled], path: usize) -> Option<&Filled> {
     cells.iter().find(|filled| filled.column == path)
-}
-
-fn at(places: &[u32], row: u32) -> u32 {
-    places.get(row as usize).copied().unwrap_or(0)
 }
 
 /// A whole number in the order of numbers, in which -0 is 0.
