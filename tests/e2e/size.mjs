@@ -5,8 +5,8 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { root } from "./server.mjs";
 
 const LIMITS = [
-  { what: "worker script", folder: "dist/worker", ending: "", packed: gzipSync, by: "gzip", limit: 900_000 },
-  { what: "page module", folder: "dist/www", ending: ".wasm", packed: brotliCompressSync, by: "brotli", limit: 600_000 },
+  { what: "worker script", folder: "dist/worker", ending: "", packed: gzipSync, by: "gzip", limit: 1_500_000 },
+  { what: "page module", folder: "dist/www", ending: ".wasm", packed: brotliCompressSync, by: "brotli", limit: 800_000 },
 ];
 
 for (const { what, folder, ending, packed, by, limit } of LIMITS) {
