@@ -73,19 +73,15 @@ impl Failure {
     }
 
     fn with_findings(status: u16, message: String, findings: &[Finding]) -> Failure {
-        let errors: Vec<&Finding> = findings.iter().filter(|f| f.severity == Severity::Error).collect();
-        let message = match errors.as_slice() {
-            [] => message,
-            [only] => format!("{message}: {}", only.one_line()),
-            [first, rest @ ..] => format!("{message}: {} (and {} more)", first.one_line(), rest.len()),
-        };
+        let errors: Vec<String> = findings.iter().filter(|f| f.severity == Severity::Error).map(Finding::one_line).collect();
+        let message = if errors.is_empty() { message } else { format!("{message}: {}", listed(&errors)) };
         Failure { errors: findings.iter().map(of_finding).collect(), ..Failure::new(status, message) }
     }
 
     /// A text that does not mean anything, with the place of each problem.
     pub fn in_text(status: u16, what: &str, source: &str, diagnostics: &[Diagnostic]) -> Failure {
-        let first = diagnostics.iter().find(|d| d.severity == Severity::Error).map(|d| d.one_line(source));
-        let message = first.map_or_else(|| format!("the {what} has errors"), |line| format!("the {what} has errors: {line}"));
+        let errors: Vec<String> = diagnostics.iter().filter(|d| d.severity == Severity::Error).map(|d| d.one_line(source)).collect();
+        let message = if errors.is_empty() { format!("the {what} has errors") } else { format!("the {what} has errors: {}", listed(&errors)) };
         let index = LineIndex::new(source);
         Failure { errors: diagnostics.iter().map(|d| of_diagnostic(d, &index)).collect(), ..Failure::new(status, message) }
     }
@@ -101,6 +97,7 @@ impl Failure {
             | StoreError::DirectoryExists
             | StoreError::NotModifiable
             | StoreError::TemplateChanged
+            | StoreError::TagsChanged
             | StoreError::DefinitionExists
             | StoreError::TemplateInUse => Failure::new(409, message),
             StoreError::Stale { latest } if latest.is_empty() => Failure::new(409, "the preceding version does not exist"),
@@ -165,6 +162,16 @@ impl Failure {
             _ => None,
         }
     }
+}
+
+/// The most problems that the message of an error repeats; `errors` has all of them.
+const LISTED: usize = 20;
+
+/// Joins problems for a message, and counts those beyond [`LISTED`].
+fn listed(problems: &[String]) -> String {
+    let (shown, rest) = problems.split_at(problems.len().min(LISTED));
+    let shown = shown.join(", ");
+    if rest.is_empty() { shown } else { format!("{shown}, and {} more", rest.len()) }
 }
 
 /// True for findings about keys that mean nothing.

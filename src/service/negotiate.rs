@@ -202,31 +202,64 @@ fn unsupported(sent: &str, wanted: &str) -> Failure {
     Failure::new(415, format!("the content type `{}` is not supported here; send {wanted}", sent.chars().take(80).collect::<String>()))
 }
 
-/// The best of the offered media types for the Accept header (RFC 9110 §12.5.1); the first when there is none.
-pub(crate) fn choose<'o>(request: &Request, offered: &[&'o str]) -> Result<&'o str, Failure> {
-    let first = offered.first().copied().unwrap_or_default();
-    let Some(accept) = request.header("Accept").filter(|a| !a.is_empty()) else { return Ok(first) };
-    let mut best: Option<(&str, f64)> = None;
-    for range in accept.split(',') {
-        let wanted = match media_type(range) {
+/// A media range of an Accept header (RFC 9110 §12.5.1).
+struct MediaRange {
+    /// Type and subtype in lower case, each possibly `*`.
+    name: String,
+    /// The quality value, from 0 (not acceptable) to 1.
+    quality: f64,
+}
+
+impl MediaRange {
+    /// Reads one range; a quality that is not a number counts as 1.
+    fn parse(range: &str) -> MediaRange {
+        let name = match media_type(range) {
             alias if NDJSON.contains(&alias.as_str()) => NDJSON[0].to_owned(),
             other => other,
         };
-        let quality = range.split(';').skip(1).find_map(|p| p.trim().strip_prefix("q=")).and_then(|q| number::parse(q.trim())).unwrap_or(1.0);
-        let fits = |offer: &&&str| {
-            wanted == "*/*"
-                || wanted == **offer
-                || Format::of(&wanted).is_some_and(|f| f.media_type() == **offer)
-                || wanted.strip_suffix("/*").is_some_and(|group| offer.starts_with(group))
-        };
-        if let Some(offer) = offered.iter().find(fits)
-            && quality > 0.0
-            && best.is_none_or(|(_, q)| quality > q)
-        {
-            best = Some((offer, quality));
+        let weight = range.split(';').skip(1).filter_map(|parameter| parameter.split_once('=')).find(|(key, _)| key.trim().eq_ignore_ascii_case("q"));
+        let quality = weight.and_then(|(_, q)| number::parse(q.trim())).filter(|q| (0.0..=1.0).contains(q)).unwrap_or(1.0);
+        MediaRange { name, quality }
+    }
+
+    /// How precisely the range names the offered type: 3 by name, 2 by its syntax suffix, 1 by `type/*`, 0 by `*/*`; `None` if not at all.
+    fn specificity(&self, offer: &str) -> Option<u8> {
+        let name = self.name.as_str();
+        if name == offer {
+            return Some(3);
+        }
+        if Format::of(name).is_some_and(|format| format.media_type() == offer) {
+            return Some(2);
+        }
+        match name.strip_suffix("/*") {
+            Some("*") => Some(0),
+            Some(group) => offer.strip_prefix(group).is_some_and(|rest| rest.starts_with('/')).then_some(1),
+            None => None,
         }
     }
-    best.map(|(offer, _)| offer)
+}
+
+/// Returns the best of the offered media types for the Accept header (RFC 9110 §12.5.1), the first one if there is no such header.
+///
+/// The most specific range that matches an offer decides its quality; quality 0 excludes it. Of equal offers the one whose range comes
+/// first in the header wins, then the one that is offered first.
+///
+/// # Errors
+/// 406 if every offer is excluded or matched by no range.
+pub(crate) fn choose<'o>(request: &Request, offered: &[&'o str]) -> Result<&'o str, Failure> {
+    let first = offered.first().copied().unwrap_or_default();
+    let Some(accept) = request.header("Accept").filter(|a| !a.is_empty()) else { return Ok(first) };
+    let ranges: Vec<MediaRange> = accept.split(',').map(MediaRange::parse).collect();
+    let mut best: Option<(&str, f64, usize)> = None;
+    for offer in offered {
+        let matching = ranges.iter().enumerate().filter_map(|(place, range)| Some((range.specificity(offer)?, place, range.quality)));
+        // Of equally specific ranges the first one decides: `max_by_key` would take the last.
+        let Some((_, place, quality)) = matching.reduce(|kept, next| if next.0 > kept.0 { next } else { kept }) else { continue };
+        if quality > 0.0 && best.is_none_or(|(_, q, p)| quality > q || (quality == q && place < p)) {
+            best = Some((offer, quality, place));
+        }
+    }
+    best.map(|(offer, ..)| offer)
         .ok_or_else(|| Failure::new(406, format!("none of the accepted types can be served; offered: {}", offered.join(", "))))
 }
 
@@ -292,6 +325,24 @@ mod tests {
         assert_eq!(accept("application/xml;q=0.1, application/json"), Ok(Format::Json));
         assert_eq!(accept("application/*"), Ok(Format::Json));
         assert_eq!(accept("text/csv"), Err(406));
+        assert_eq!(accept("app/*"), Err(406));
+        assert_eq!(accept("application/xml, application/json"), Ok(Format::Xml));
+    }
+
+    #[test]
+    fn the_most_specific_range_decides_the_quality() {
+        assert_eq!(accept("*/*, application/json;q=0.1, application/xml;q=0.5"), Ok(Format::Xml));
+        assert_eq!(accept("application/*;q=0.9, application/json;q=0.2"), Ok(Format::Xml));
+        assert_eq!(accept("application/vnd.example+xml;q=0.5, */*;q=0.4"), Ok(Format::Xml));
+        assert_eq!(accept("application/json;charset=utf-8;Q=0.3, application/xml;q=0.2"), Ok(Format::Json));
+    }
+
+    #[test]
+    fn quality_zero_excludes_a_type() {
+        assert_eq!(accept("application/json;q=0, */*"), Ok(Format::Xml));
+        assert_eq!(accept("*/*;q=1, application/json;q=0.0, application/xml;q=0"), Err(406));
+        assert_eq!(accept("application/json;q=0"), Err(406));
+        assert_eq!(accept("*/*;q=0"), Err(406));
     }
 
     #[test]

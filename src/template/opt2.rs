@@ -22,13 +22,19 @@ impl Template {
     ///
     /// # Errors
     /// Every reason why the text is not a template: codes `TPL01xx` (not well-formed, a document type, too deep, too large),
-    /// `TPL02xx` (wrong root, no id, no definition).
+    /// `TPL02xx` (wrong root, no id, no definition, a template of ADL 1.4).
     pub fn parse_opt2(text: &str) -> Result<Template, Vec<Diagnostic>> {
         let document = Document::parse(text).map_err(|d| vec![d])?;
         let Some(root) = document.root() else { return Err(Vec::new()) };
         if !["template", "operational_template", "archetype"].contains(&root.name()) {
             let message = format!("the root element is `{}`, expected `operational_template`, `template` or `archetype`", root.name());
             return Err(vec![Diagnostic::error("TPL0201", root.span(), message).with_help("send an operational template of ADL 2 as XML")]);
+        }
+        if is_opt14(root) {
+            let message = "this is an operational template of ADL 1.4, expected one of ADL 2";
+            return Err(vec![
+                Diagnostic::error("TPL0206", root.span(), message).with_help("send it as `opt14`, or below `definition/template/adl1.4`"),
+            ]);
         }
         let missing = |name: &str| Diagnostic::error("TPL0202", root.span(), format!("`{name}` is missing")).with_help(format!("add `<{name}>`"));
         let id = root.child("template_id").or_else(|| root.child("archetype_id"));
@@ -41,6 +47,14 @@ impl Template {
             _ => Err(errors),
         }
     }
+}
+
+/// True for an operational template of ADL 1.4: `Template.xsd` asks for a concept and a definition with an archetype id, and knows
+/// neither an archetype id nor a terminology of the template itself, of which AOM 2 requires both.
+fn is_opt14(root: Xml<'_>) -> bool {
+    let has = |name: &str| root.child(name).is_some();
+    let names_archetype = root.child("definition").is_some_and(|definition| definition.child("archetype_id").is_some());
+    root.name() == "template" && has("concept") && names_archetype && !has("archetype_id") && !has("terminology")
 }
 
 fn template(root: Xml<'_>, definition: Xml<'_>, id: String) -> Template {
