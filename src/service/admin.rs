@@ -36,8 +36,11 @@ use crate::document::ObjectKind;
 use crate::rm::class::Cls;
 use crate::rm::json::{self, members};
 use crate::rm::tree::Tree;
-use crate::store::repository::{DefinitionKind, Repository, Which};
+use crate::store::repository::{DefinitionKind, Repository, StoreError, Which};
 use serde_json::{Value, json};
+
+/// The segment that stands for every one; no template may have it as its id.
+pub(super) const ALL: &str = "all";
 
 /// How many findings a load tells.
 const FINDINGS: usize = 100;
@@ -117,11 +120,11 @@ impl<R: Repository> Service<R> {
     /// DELETE /admin/ehr/{ehr_id}, DELETE /admin/ehr/all?ehr_id=…
     pub(super) async fn admin_delete_ehr(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let ids: Vec<&str> = match call.param(0) {
-            "all" => call.request.query.iter().filter(|(key, _)| key == "ehr_id").flat_map(|(_, value)| value.split(',')).map(str::trim).collect(),
+            ALL => call.request.query.iter().filter(|(key, _)| key == "ehr_id").flat_map(|(_, value)| value.split(',')).map(str::trim).collect(),
             one => vec![one],
         };
         if ids.is_empty() {
-            return Err(Failure::new(405, "name the EHRs to delete by `ehr_id`; POST /admin/reset removes everything").header("Allow", "OPTIONS"));
+            return Err(Failure::bad("the parameter `ehr_id` is missing: name the EHRs to delete; POST /admin/reset removes everything"));
         }
         for id in ids {
             let ehr = self.ehr_with_id(id).await?;
@@ -143,19 +146,50 @@ impl<R: Repository> Service<R> {
         Ok(Response::new(204))
     }
 
-    /// DELETE /admin/{template|query}/{name}[/{version}], DELETE /admin/gdl/{id}: without a version, every version.
+    /// DELETE /admin/{template|query}/{name}[/{version}], DELETE /admin/gdl/{id}: without a version, every version; DELETE
+    /// /admin/template/all: every template that no stored version names. The answer counts what was removed.
     pub(super) async fn admin_delete_definition(&self, call: &Call<'_>, kind: DefinitionKind) -> Result<Response, Failure> {
         let name = call.param(0);
-        let versions = match call.optional_param(1) {
-            Some(version) => vec![version.to_owned()],
-            None => self.versions_of(kind, name).await?.into_iter().map(|d| d.version).collect(),
+        let is_all = kind == DefinitionKind::Template && name == ALL && call.optional_param(1).is_none();
+        let removed = match call.optional_param(1) {
+            Some(version) => self.remove_definition(call, kind, name, version).await,
+            None if is_all => self.remove_unused_templates().await,
+            None => self.remove_versions(call, kind, name).await,
         };
-        let mut removed = false;
-        for version in versions {
-            removed |= self.repository.undefine(kind, name, &version).await.map_err(Failure::of_store)?;
-        }
         self.library.clear();
-        if removed { Ok(Response::new(204)) } else { Err(Failure::missing("there is no definition with this name and version")) }
+        match removed? {
+            0 if !is_all => Err(Failure::missing("there is no definition with this name and version")),
+            deleted => Ok(Response::json(200, json!({ "deleted": deleted }))),
+        }
+    }
+
+    async fn remove_versions(&self, call: &Call<'_>, kind: DefinitionKind, name: &str) -> Result<usize, Failure> {
+        let mut removed = 0;
+        for definition in self.versions_of(kind, name).await? {
+            removed += self.remove_definition(call, kind, name, &definition.version).await?;
+        }
+        Ok(removed)
+    }
+
+    /// Removes one version of a definition; counts it if it was there.
+    async fn remove_definition(&self, call: &Call<'_>, kind: DefinitionKind, name: &str, version: &str) -> Result<usize, Failure> {
+        let removed = self.repository.undefine(kind, name, version).await.map_err(|error| match error {
+            StoreError::TemplateInUse => Failure::new(call.dialect.definition_in_use(), error.to_string()),
+            other => Failure::of_store(other),
+        })?;
+        Ok(usize::from(removed))
+    }
+
+    async fn remove_unused_templates(&self) -> Result<usize, Failure> {
+        let mut removed = 0;
+        for definition in self.repository.definitions(DefinitionKind::Template, "").await.map_err(Failure::of_store)? {
+            match self.repository.undefine(DefinitionKind::Template, &definition.name, &definition.version).await {
+                Ok(was_there) => removed += usize::from(was_there),
+                Err(StoreError::TemplateInUse) => {}
+                Err(other) => return Err(Failure::of_store(other)),
+            }
+        }
+        Ok(removed)
     }
 
     async fn load_record(&self, call: &Call<'_>, record: Record) -> Result<(ChangeSet, Vec<Finding>), Failure> {

@@ -245,18 +245,19 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The same with the preference that was honoured.
+    /// Adds Preference-Applied if the client stated a preference and the answer honours it (RFC 7240 §3).
     pub fn preference_applied(&self, response: Response) -> Response {
-        let word = match self.prefer.returns {
-            Return::Minimal => "return=minimal",
-            Return::Representation => "return=representation",
-            Return::Identifier => "return=identifier",
+        let (word, is_applied) = match self.prefer.returns {
+            Return::Minimal => ("return=minimal", response.body.is_empty()),
+            Return::Representation => ("return=representation", !response.body.is_empty()),
+            Return::Identifier => ("return=identifier", !response.body.is_empty()),
         };
-        if self.prefer.stated { response.with_header("Preference-Applied", word) } else { response }
+        if self.prefer.stated && is_applied { response.with_header("Preference-Applied", word) } else { response }
     }
 }
 
-fn validated(response: Response, uid: &str, time: &str) -> Response {
+/// Adds the validators of a resource: its entity tag, and when it last changed (ISO 8601).
+pub(super) fn validated(response: Response, uid: &str, time: &str) -> Response {
     let response = response.with_header("ETag", format!("\"{uid}\""));
     match super::time::http_date(time) {
         Some(date) => response.with_header("Last-Modified", date),

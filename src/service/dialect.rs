@@ -29,6 +29,14 @@ impl Dialect {
         }
     }
 
+    /// The status for removing a template that stored versions name.
+    pub fn definition_in_use(self) -> u16 {
+        match self {
+            Dialect::V1 => 409,
+            Dialect::Its => 422,
+        }
+    }
+
     /// True where a column's path carries its variable: `c/uid/value` instead of `/uid/value`.
     pub fn column_paths_name_the_variable(self) -> bool {
         self == Dialect::Its
@@ -58,12 +66,9 @@ impl Dialect {
         }
     }
 
-    /// The `name` of the result of a stored query.
-    pub fn result_name(self, name: &str, version: &str) -> String {
-        match self {
-            Dialect::V1 => name.to_owned(),
-            Dialect::Its => format!("{name}/{version}"),
-        }
+    /// True where the `meta` of a result always carries `resultsize` (rows), `_executed_aql`, and the page in force.
+    pub fn full_result_meta(self) -> bool {
+        self == Dialect::Its
     }
 
     /// True where a stored query may be stored without a version, which then becomes the next one.

@@ -1,11 +1,12 @@
 //! Guides: upload, list, get.
 
 use super::Service;
-use super::call::Call;
+use super::call::{Call, validated};
 use super::error::Failure;
 use super::http::Response;
 use super::negotiate::{Return, choose, text_or_json_body};
 use super::time::iso;
+use super::validators::{definition_etag, definition_response};
 use crate::gdl::{self, CompiledGuide};
 use crate::rm::json::{self, members};
 use crate::store::repository::{Definition, DefinitionKind, Repository};
@@ -47,6 +48,7 @@ impl<R: Repository> Service<R> {
             Return::Identifier => Response::json(201, json!({ "uid": definition.name })),
             Return::Minimal => Response::new(201),
         };
+        let response = validated(response, &definition_etag(&definition), &definition.created);
         Ok(call.preference_applied(response.with_header("Location", path)))
     }
 
@@ -62,7 +64,8 @@ impl<R: Repository> Service<R> {
         let found = self.repository.definition(KIND, call.param(0), VERSION).await.map_err(Failure::of_store)?.ok_or_else(no_guide)?;
         let media_type = if found.body.trim_start().starts_with('{') { "application/json" } else { "text/plain" };
         choose(call.request, &[media_type])?;
-        Ok(Response::new(200).with_body(media_type, found.body))
+        let (etag, body) = (definition_etag(&found), found.body.clone());
+        Ok(definition_response(call.request, &found, &etag, media_type, body))
     }
 
     /// A guide, compiled.

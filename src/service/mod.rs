@@ -77,6 +77,7 @@ mod template;
 mod terminology;
 mod time;
 mod transfer;
+mod validators;
 mod value_set;
 mod versioned;
 

@@ -131,11 +131,13 @@ impl Kind {
 
     fn of_tags(operation: Operation) -> Kind {
         match operation {
-            Operation::TagsPut(_) => {
-                Kind::new("tags put", "Replace the item tags", &[200, 204, 400, 404, 406]).headers(&["Prefer"]).sends(JSON).gives(JSON)
-            }
-            Operation::TagsDelete(_) => Kind::new("tags delete", "Remove an item tag", &[204, 404]),
-            _ => Kind::new("tags", "Item tags", &[200, 404, 406]).gives(JSON),
+            Operation::TagsPut(_) => Kind::new("tags put", "Replace the item tags", &[200, 204, 400, 404, 406, 412])
+                .headers(&["Prefer", "If-Match"])
+                .sends(JSON)
+                .gives(JSON),
+            Operation::TagsDelete(_) => Kind::new("tags delete", "Remove an item tag", &[204, 404, 412]).headers(&["If-Match"]),
+            Operation::TagsGet(_) => Kind::new("tags", "Item tags", &[200, 304, 404, 406]).headers(CACHED).gives(JSON),
+            _ => Kind::new("tags list", "Item tags of an EHR, or of all parties", &[200, 404, 406]).gives(JSON),
         }
     }
 
@@ -143,8 +145,12 @@ impl Kind {
         let sends = if route.method == "POST" { JSON } else { NONE };
         match route.operation {
             Operation::QueryList => Kind::new("query list", "List stored queries whose names start so", &[200, 406]).gives(JSON),
-            Operation::QueryStore => Kind::new("query store", "Store a query", &[200, 400, 409]).query(&["type"]).sends(TEXT).gives(JSON),
-            Operation::QueryDetail => Kind::new("query detail", "A stored query", &[200, 404, 406]).gives(JSON),
+            Operation::QueryStore => Kind::new("query store", "Store a query", &[200, 400, 409, 412])
+                .query(&["type"])
+                .headers(&["Prefer", "If-Match"])
+                .sends(TEXT)
+                .gives(JSON),
+            Operation::QueryDetail => Kind::new("query detail", "A stored query", &[200, 304, 404, 406]).headers(CACHED).gives(JSON),
             Operation::QueryAdHoc => Kind::new("query", "Execute AQL", &[200, 304, 400, 404, 406, 408, 422, 501])
                 .query(&["q", "ehr_id", "offset", "fetch", "query_parameters"])
                 .headers(ASKED)
@@ -204,7 +210,7 @@ impl Kind {
                 .gives(&[WEB_TEMPLATE, "application/json"]),
             Operation::GuideUpload => Kind::new("guide upload", "Upload a guide", &[201, 400, 409]).headers(&["Prefer"]).sends(TEXT).gives(JSON),
             Operation::GuideList => Kind::new("guide list", "List guides", &[200, 406]).gives(JSON),
-            Operation::GuideGet => Kind::new("guide", "A guide as sent", &[200, 404, 406]).gives(TEXT),
+            Operation::GuideGet => Kind::new("guide", "A guide as sent", &[200, 304, 404, 406]).headers(CACHED).gives(TEXT),
             Operation::GuideRun => {
                 Kind::new("guide run", "Execute a guide on one EHR", &[200, 400, 404, 406]).query(&["now", "zone", "language", "trace"]).gives(JSON)
             }
@@ -212,10 +218,10 @@ impl Kind {
                 .query(&["now", "zone", "language", "trace", "guide_id"])
                 .sends(&["application/json", "application/x-ndjson"])
                 .gives(&["application/json", "application/x-ndjson"]),
-            Operation::ValueSetStore => Kind::new("value set store", "Store a value set", &[201, 204, 400]).sends(JSON),
+            Operation::ValueSetStore => Kind::new("value set store", "Store a value set", &[201, 204, 400, 412]).headers(&["If-Match"]).sends(JSON),
             Operation::ValueSetList => Kind::new("value set list", "List value sets", &[200, 406]).gives(JSON),
-            Operation::ValueSetGet => Kind::new("value set", "A value set", &[200, 404, 406]).gives(JSON),
-            Operation::ValueSetDelete => Kind::new("value set delete", "Remove a value set", &[204, 404]),
+            Operation::ValueSetGet => Kind::new("value set", "A value set", &[200, 304, 404, 406]).headers(CACHED).gives(JSON),
+            Operation::ValueSetDelete => Kind::new("value set delete", "Remove a value set", &[204, 404, 412]).headers(&["If-Match"]),
             Operation::Bulk => Kind::new("bulk", "Commit many change sets, a line each", &[200, 400])
                 .query(&["first"])
                 .headers(&["Idempotency-Key"])
@@ -234,8 +240,10 @@ impl Kind {
                 Kind::new("load", "Load versions under fixed ids", &[200, 400, 409]).sends(&["application/json", "application/x-ndjson"]).gives(JSON)
             }
             Operation::AdminReset => Kind::new("reset", "Remove everything but the access log", &[204]),
-            Operation::AdminDeleteEhr => Kind::new("delete ehr", "Remove an EHR physically", &[204, 404, 405]),
-            Operation::AdminDeleteDefinition(_) => Kind::new("delete definition", "Remove a definition", &[204, 404, 409]),
+            Operation::AdminDeleteEhr => Kind::new("delete ehr", "Remove an EHR physically", &[204, 400, 404]),
+            Operation::AdminDeleteDefinition(_) => {
+                Kind::new("delete definition", "Remove a definition, and count what was removed", &[200, 404, 409, 422]).gives(JSON)
+            }
             Operation::AdminDeleteObject(_) => Kind::new("delete object", "Remove a versioned object physically", &[204, 404]),
             Operation::AccessLog => {
                 Kind::new("access log", "The access log", &[200, 400, 406]).query(&["from", "to", "ehr_id", "who", "after", "fetch"]).gives(JSON)

@@ -9,7 +9,7 @@ use super::ids::{VersionUid, is_uuid, is_version};
 use super::negotiate::{ResultFormat, Return, none_match, wanted_result};
 use super::parameters::Asked;
 use super::root::generator;
-use super::stored_query::detail;
+use super::stored_query::{detail, qualified_name};
 use super::time::iso;
 use crate::aql::query::{ColumnValue, Condition, Expr, Function, Literal, Query, Window};
 use crate::aql::{self, Budget, CheckOptions, Found, Parameter, Parameters, Plan, QueryError, ResultSet, Run};
@@ -286,12 +286,20 @@ impl<R: Repository> Service<R> {
         if answer.more {
             out.push_str(r#","_more":true"#);
         }
-        if self.config.debug {
+        if self.config.debug || call.dialect.full_result_meta() {
             let _ = write!(out, r#","_executed_aql":{}"#, quoted(&substituted(q, &asked.parameters)));
+        }
+        if call.dialect.full_result_meta() {
+            let _ = write!(out, r#","resultsize":{}"#, answer.result.len());
+            for (name, value) in [("fetch", asked.fetch), ("offset", asked.offset)] {
+                if let Some(value) = value {
+                    let _ = write!(out, r#","{name}":{value}"#);
+                }
+            }
         }
         out.push('}');
         if let Some(stored) = stored {
-            let _ = write!(out, r#","name":{}"#, quoted(&call.dialect.result_name(&stored.name, &stored.version)));
+            let _ = write!(out, r#","name":{}"#, quoted(&qualified_name(stored)));
         }
         let _ = write!(out, r#","q":{},"columns":["#, quoted(q));
         for (i, column) in answer.result.columns.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Stored queries: store, list, show. Their execution stands with that of all queries.
 
 use super::Service;
-use super::call::Call;
+use super::call::{Call, validated};
 use super::content::malformed;
 use super::dialect::Dialect;
 use super::error::Failure;
@@ -9,11 +9,12 @@ use super::http::Response;
 use super::ids::{is_version, select_version};
 use super::negotiate::{Return, choose, text_or_json_body};
 use super::time::iso;
+use super::validators::{check_if_match, definition_etag, definition_response};
 use crate::aql;
 use crate::diag::Severity;
 use crate::rm::json;
 use crate::store::repository::{Definition, DefinitionKind, Repository};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 const KIND: DefinitionKind = DefinitionKind::Query;
 
@@ -29,6 +30,10 @@ impl<R: Repository> Service<R> {
         let text = query_text(call)?;
         self.check_query(&text)?;
         let version = self.version_to_store(call, name).await?;
+        if call.request.header("If-Match").is_some() {
+            let stored = self.repository.definition(KIND, name, &version).await.map_err(Failure::of_store)?;
+            check_if_match(call.request, stored.as_ref().map(definition_etag).as_deref())?;
+        }
         let definition = Definition {
             name: name.to_owned(),
             version,
@@ -44,8 +49,10 @@ impl<R: Repository> Service<R> {
         };
         let response = match call.prefer.returns {
             Return::Representation => Response::json(200, Value::Object(detail(call.dialect, &definition))),
-            Return::Minimal | Return::Identifier => Response::new(200),
+            Return::Identifier => Response::json(200, json!({ "uid": qualified_name(&definition) })),
+            Return::Minimal => Response::new(200),
         };
+        let response = validated(response, &definition_etag(&definition), &definition.created);
         Ok(call.preference_applied(response.with_header("Location", path)))
     }
 
@@ -55,7 +62,7 @@ impl<R: Repository> Service<R> {
         let found = self.repository.definitions(KIND, call.param(0)).await.map_err(Failure::of_store)?;
         Ok(Response::json(
             200,
-            found.iter().filter(|d| call.allowed(&d.name).is_ok()).map(|d| Value::Object(entry(call.dialect, d))).collect::<Value>(),
+            found.iter().filter(|d| call.allowed(&d.name).is_ok()).map(|d| Value::Object(detail(call.dialect, d))).collect::<Value>(),
         ))
     }
 
@@ -63,7 +70,8 @@ impl<R: Repository> Service<R> {
     pub(super) async fn query_detail(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
         let found = self.stored_query(call.param(0), call.optional_param(1)).await?;
-        Ok(Response::json(200, Value::Object(detail(call.dialect, &found))))
+        let body = Value::Object(detail(call.dialect, &found)).to_string();
+        Ok(definition_response(call.request, &found, &definition_etag(&found), "application/json", body))
     }
 
     /// The stored query that a name and a complete, partial or absent version select.
@@ -99,18 +107,16 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// A stored query without its text.
-pub(crate) fn entry(dialect: Dialect, definition: &Definition) -> Map<String, Value> {
-    let members =
-        [("name", definition.name.as_str()), ("type", dialect.aql_type()), ("version", &definition.version), ("saved", &definition.created)];
-    members.into_iter().map(|(key, value)| (key.to_owned(), Value::from(value))).collect()
+/// Returns the name of a stored query with its version: `name/1.0.0`.
+pub(crate) fn qualified_name(definition: &Definition) -> String {
+    format!("{}/{}", definition.name, definition.version)
 }
 
-/// A stored query with its text.
+/// A stored query as lists and details show it.
 pub(crate) fn detail(dialect: Dialect, definition: &Definition) -> Map<String, Value> {
-    let mut members = entry(dialect, definition);
-    members.insert(String::from("q"), Value::from(definition.body.as_str()));
-    members
+    let Definition { name, version, created, body, .. } = definition;
+    let members = [("name", name.as_str()), ("type", dialect.aql_type()), ("version", version), ("saved", created), ("q", body)];
+    members.into_iter().map(|(key, value)| (key.to_owned(), Value::from(value))).collect()
 }
 
 /// The query text of a body: plain, or `q` of a JSON object.

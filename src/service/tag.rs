@@ -12,10 +12,11 @@ use super::controlled::Controlled;
 use super::error::Failure;
 use super::http::Response;
 use super::ids::{Target, VersionUid};
-use super::negotiate::{Return, choose, json_body};
+use super::negotiate::{Return, choose, json_body, none_match};
 use super::owner::Owner;
+use super::validators::{check_if_match, tags_etag};
 use crate::rm::json::{self, elements, members, quote_into};
-use crate::store::repository::{ItemTag, Repository, TagList};
+use crate::store::repository::{ItemTag, Repository, StoreError, TagList};
 use serde_json::{Value, json};
 
 /// Most tags of a target.
@@ -47,8 +48,13 @@ impl<R: Repository> Service<R> {
     pub(super) async fn tags_get(&self, call: &Call<'_>, what: &Controlled) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
         let (owner, target) = self.tagged(call, what).await?;
-        let lists = self.repository.tags(owner.id(), Some(&target)).await.map_err(Failure::of_store)?;
-        Ok(Response::json(200, self.item_tags(&owner, what, lists)))
+        let tags = self.tags_on(&owner, &target).await?;
+        let etag = tags_etag(&tags);
+        let response = match none_match(call.request, &etag) {
+            true => Response::new(304),
+            false => Response::json(200, self.item_tags(&owner, what, vec![TagList { target, tags }])),
+        };
+        Ok(response.with_header("ETag", format!("\"{etag}\"")))
     }
 
     /// PUT …/{uid}/tags
@@ -58,26 +64,48 @@ impl<R: Repository> Service<R> {
         let (owner, target) = self.tagged(call, what).await?;
         owner.must_allow(what.kind)?;
         let list = checked(target, of_body(call.text()?)?)?;
-        self.repository.set_tags(owner.id(), list.clone()).await.map_err(Failure::of_store)?;
+        self.replace_tags(call, &owner, list.clone()).await?;
+        let etag = tags_etag(&list.tags);
         let response = match call.prefer.returns {
             Return::Minimal => Response::new(204),
             Return::Representation => Response::json(200, self.item_tags(&owner, what, vec![list])),
             Return::Identifier => Response::json(200, json!({ "uid": list.target })),
         };
-        Ok(call.preference_applied(response))
+        Ok(call.preference_applied(response.with_header("ETag", format!("\"{etag}\""))))
+    }
+
+    /// The tags of one target.
+    async fn tags_on(&self, owner: &Owner, target: &str) -> Result<Vec<ItemTag>, Failure> {
+        let lists = self.repository.tags(owner.id(), Some(target)).await.map_err(Failure::of_store)?;
+        Ok(lists.into_iter().next().map(|list| list.tags).unwrap_or_default())
+    }
+
+    /// Replaces the tags of a target; with If-Match only if its entity tag is one of those in the header, in one step.
+    async fn replace_tags(&self, call: &Call<'_>, owner: &Owner, list: TagList) -> Result<(), Failure> {
+        let expected = match call.request.header("If-Match") {
+            Some(_) => Some(self.tags_on(owner, &list.target).await?),
+            None => None,
+        };
+        if let Some(tags) = &expected {
+            check_if_match(call.request, Some(&tags_etag(tags)))?;
+        }
+        self.repository.set_tags(owner.id(), list, expected.as_deref()).await.map_err(|error| match error {
+            StoreError::TagsChanged => Failure::new(412, error.to_string()),
+            other => Failure::of_store(other),
+        })
     }
 
     /// DELETE …/{uid}/tags/{key}
     pub(super) async fn tags_delete(&self, call: &Call<'_>, what: &Controlled) -> Result<Response, Failure> {
         let (owner, target) = self.tagged(call, what).await?;
         owner.must_allow(what.kind)?;
-        let before = self.repository.tags(owner.id(), Some(&target)).await.map_err(Failure::of_store)?.pop();
-        let before = before.map(|list| list.tags).unwrap_or_default();
+        let before = self.tags_on(&owner, &target).await?;
+        check_if_match(call.request, Some(&tags_etag(&before)))?;
         let rest: Vec<ItemTag> = before.iter().filter(|tag| tag.key != call.sub(1)).cloned().collect();
         if rest.len() == before.len() {
             return Err(Failure::missing("there is no tag with this key"));
         }
-        self.repository.set_tags(owner.id(), TagList::new(target, rest)).await.map_err(Failure::of_store)?;
+        self.repository.set_tags(owner.id(), TagList::new(target, rest), Some(&before)).await.map_err(Failure::of_store)?;
         Ok(Response::new(204))
     }
 

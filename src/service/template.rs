@@ -1,7 +1,8 @@
 //! Operational templates: upload, list, download of the bytes as sent, example documents.
 
 use super::Service;
-use super::call::Call;
+use super::admin::ALL;
+use super::call::{Call, validated};
 use super::content::body_of;
 use super::dialect::Dialect;
 use super::error::Failure;
@@ -10,6 +11,7 @@ use super::ids::is_version;
 use super::negotiate::{Form, Return, choose, xml_body};
 use super::simplified::Shown;
 use super::time::iso;
+use super::validators::{definition_etag, definition_response};
 use crate::diag::Diagnostic;
 use crate::rm::json;
 use crate::store::repository::{Definition, DefinitionKind, Repository};
@@ -23,8 +25,8 @@ const KIND: DefinitionKind = DefinitionKind::Template;
 const OPT14: &str = "opt14";
 /// Operational templates of ADL 2.
 const OPT2: &str = "opt2";
-/// Names of formats in paths, which no template may take.
-const RESERVED: [&str; 2] = ["adl1.4", "adl2"];
+/// Segments of paths that no template may have as its id: the formats, and the one for every template.
+const RESERVED: [&str; 3] = ["adl1.4", "adl2", ALL];
 
 impl<R: Repository> Service<R> {
     /// POST /definition/template?type=opt14&version=…, POST /definition/template/{adl1.4|adl2}
@@ -45,7 +47,7 @@ impl<R: Repository> Service<R> {
         let read = parse(format, text);
         let template = read.map_err(|diagnostics| Failure::in_text(400, "template", text, &diagnostics))?;
         if RESERVED.iter().any(|r| template.template_id.eq_ignore_ascii_case(r)) {
-            return Err(Failure::bad(format!("`{}` cannot be the id of a template: it names a format in paths", template.template_id)));
+            return Err(Failure::bad(format!("`{}` cannot be the id of a template: it has a meaning of its own in paths", template.template_id)));
         }
         call.allowed(&template.template_id)?;
         let definition = Definition {
@@ -62,8 +64,12 @@ impl<R: Repository> Service<R> {
             Dialect::Its if format == OPT2 => call.address(&["definition", "template", "adl2", &definition.name, &definition.version]),
             Dialect::Its => call.address(&["definition", "template", "adl1.4", &definition.name]),
         };
-        let response = Response::new(201).with_header("Location", path).with_header("ETag", format!("\"{}\"", etag(&definition)));
-        let response = if call.prefer.returns == Return::Representation { response.with_body("application/xml", definition.body) } else { response };
+        let response = validated(Response::new(201), &definition_etag(&definition), &definition.created).with_header("Location", path);
+        let response = match call.prefer.returns {
+            Return::Representation => response.with_body("application/xml", definition.body),
+            Return::Identifier => response.with_body("application/json", json!({ "uid": definition.name }).to_string()),
+            Return::Minimal => response,
+        };
         Ok(call.preference_applied(response))
     }
 
@@ -90,15 +96,8 @@ impl<R: Repository> Service<R> {
             return self.template_web(call).await;
         }
         let found = self.chosen(call).await?;
-        let etag = etag(&found);
-        if super::negotiate::none_match(call.request, &etag) {
-            return Ok(Response::new(304).with_header("ETag", format!("\"{etag}\"")));
-        }
-        let response = Response::new(200).with_body("application/xml", found.body).with_header("ETag", format!("\"{etag}\""));
-        Ok(match super::time::http_date(&found.created) {
-            Some(date) => response.with_header("Last-Modified", date),
-            None => response,
-        })
+        let (etag, body) = (definition_etag(&found), found.body.clone());
+        Ok(definition_response(call.request, &found, &etag, "application/xml", body))
     }
 }
 
@@ -134,13 +133,10 @@ impl<R: Repository> Service<R> {
     pub(super) async fn template_web(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let wanted = choose(call.request, &[WEB_TEMPLATE, "application/json"])?;
         let found = self.chosen(call).await?;
-        let etag = format!("{}/web", etag(&found));
-        if super::negotiate::none_match(call.request, &etag) {
-            return Ok(Response::new(304).with_header("ETag", format!("\"{etag}\"")));
-        }
+        let etag = format!("{}/web", definition_etag(&found));
         let template = read_stored(&found)?;
         let body = WebTemplate::of(&template).to_json(&template);
-        Ok(Response::new(200).with_body(wanted, body).with_header("ETag", format!("\"{etag}\"")))
+        Ok(definition_response(call.request, &found, &etag, wanted, body))
     }
 
     /// The template that the path names.
@@ -165,10 +161,6 @@ fn offered(dialect: Dialect) -> &'static [&'static str] {
 fn read_stored(found: &Definition) -> Result<Template, Failure> {
     let text = found.body.strip_prefix('\u{feff}').unwrap_or(&found.body);
     parse(&found.format, text).map_err(|_| Failure::new(500, format!("the stored template `{}` cannot be read", found.name)))
-}
-
-fn etag(definition: &Definition) -> String {
-    format!("{}/{}", super::http::encode(&definition.name), definition.version)
 }
 
 /// Reads a template of a format.

@@ -3,13 +3,14 @@
 //! A value set is a FHIR ValueSet under its canonical address. Each storing makes a new revision; the newest counts.
 
 use super::Service;
-use super::call::Call;
+use super::call::{Call, validated};
 use super::error::Failure;
 use super::fhir::{ValueSet, canonical};
 use super::http::Response;
 use super::ids::select_version;
 use super::negotiate::{choose, json_body};
 use super::time::iso;
+use super::validators::{check_if_match, definition_etag, definition_response};
 use crate::rm::json;
 use crate::store::repository::{Definition, DefinitionKind, Repository};
 use serde_json::{Value, json};
@@ -31,6 +32,7 @@ impl<R: Repository> Service<R> {
             return Err(Failure::bad(format!("the value set calls itself `{}`, but the path calls it `{url}`", set.url)));
         }
         let latest = self.latest_value_set(&url).await?;
+        check_if_match(call.request, latest.as_ref().map(definition_etag).as_deref())?;
         if latest.as_ref().is_some_and(|known| known.body == text) {
             return Ok(Response::new(204));
         }
@@ -43,9 +45,12 @@ impl<R: Repository> Service<R> {
             summary: json!({ "title": set.title }).to_string(),
             body: text.to_owned(),
         };
-        self.repository.define(KIND, definition).await.map_err(Failure::of_store)?;
-        let created = Response::new(201).with_header("Location", call.address(&["definition", "valueset", &url]));
-        Ok(if latest.is_some() { Response::new(204) } else { created })
+        self.repository.define(KIND, definition.clone()).await.map_err(Failure::of_store)?;
+        let response = match latest {
+            Some(_) => Response::new(204),
+            None => Response::new(201).with_header("Location", call.address(&["definition", "valueset", &url])),
+        };
+        Ok(validated(response, &definition_etag(&definition), &definition.created))
     }
 
     /// GET /definition/valueset
@@ -67,7 +72,8 @@ impl<R: Repository> Service<R> {
     pub(super) async fn value_set_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
         let found = self.latest_value_set(&canonical(call.param(0))).await?.ok_or_else(no_value_set)?;
-        Ok(Response::new(200).with_body("application/json", found.body))
+        let (etag, body) = (definition_etag(&found), found.body.clone());
+        Ok(definition_response(call.request, &found, &etag, "application/json", body))
     }
 
     /// DELETE /definition/valueset/{url}
@@ -77,6 +83,7 @@ impl<R: Repository> Service<R> {
         if revisions.is_empty() {
             return Err(no_value_set());
         }
+        check_if_match(call.request, self.latest_value_set(&url).await?.as_ref().map(definition_etag).as_deref())?;
         // The newest goes last: until then it is what counts.
         for revision in &revisions {
             self.repository.undefine(KIND, &url, &revision.version).await.map_err(Failure::of_store)?;

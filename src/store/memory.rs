@@ -414,6 +414,11 @@ impl State {
         self.batch.set_queryable(record.in_batch, flags.is_queryable);
     }
 
+    /// The tags of a target in an EHR.
+    fn tags_of(&self, ehr_id: &str, target: &str) -> &[ItemTag] {
+        self.tags.get(target).filter(|(owner, _)| owner == ehr_id).map_or(&[], |(_, tags)| tags)
+    }
+
     fn tag(&mut self, ehr_id: &str, list: TagList) {
         if list.tags.is_empty() {
             self.tags.remove(&list.target);
@@ -557,8 +562,11 @@ impl Repository for Memory {
         })
     }
 
-    fn set_tags(&self, ehr_id: &str, list: TagList) -> impl Future<Output = Result<(), StoreError>> {
+    fn set_tags(&self, ehr_id: &str, list: TagList, expected: Option<&[ItemTag]>) -> impl Future<Output = Result<(), StoreError>> {
         at_once(|| {
+            if expected.is_some_and(|expected| self.state.borrow().tags_of(ehr_id, &list.target) != expected) {
+                return Err(StoreError::TagsChanged);
+            }
             self.change(Change::Tags(ehr_id.to_owned(), list));
             Ok(())
         })
@@ -664,7 +672,8 @@ impl Repository for Memory {
         at_once(|| {
             let state = self.state.borrow();
             let listed = state.definitions.iter().filter(|((k, name, _), _)| *k == kind && name.starts_with(prefix));
-            let mut found: Vec<Definition> = listed.map(|(_, d)| Definition { body: String::new(), ..d.clone() }).collect();
+            let body = |d: &Definition| if kind.lists_bodies() { d.body.clone() } else { String::new() };
+            let mut found: Vec<Definition> = listed.map(|(_, d)| Definition { body: body(d), ..d.clone() }).collect();
             order::sort_by(&mut found, &by_name);
             Ok(found)
         })

@@ -253,6 +253,11 @@ impl DefinitionKind {
         }
     }
 
+    /// True for the kind whose lists carry the bodies: those of stored queries are short, and lists show them.
+    pub(crate) fn lists_bodies(self) -> bool {
+        self == DefinitionKind::Query
+    }
+
     /// The kind that a number stands for.
     pub(crate) fn of_number(number: u64) -> Option<DefinitionKind> {
         [DefinitionKind::Template, DefinitionKind::Query, DefinitionKind::Guide, DefinitionKind::ValueSet]
@@ -274,6 +279,8 @@ pub enum StoreError {
     NotModifiable,
     /// The definitions of a template are others than the commit took for granted.
     TemplateChanged,
+    /// The tags of the target are others than the change expected.
+    TagsChanged,
     /// There is no such contribution to go on behind.
     NoSuchContribution,
     /// The preceding version is not the latest one (or, for a first version, the object exists): the latest version uid.
@@ -311,6 +318,7 @@ impl fmt::Display for StoreError {
             StoreError::NoSuchEhr => f.write_str("there is no EHR with this ehr_id"),
             StoreError::NotModifiable => f.write_str("the EHR does not allow modification: its EHR_STATUS says is_modifiable = false"),
             StoreError::TemplateChanged => f.write_str("the template was changed while the document was checked against it: send it again"),
+            StoreError::TagsChanged => f.write_str("the tags were changed by somebody else meanwhile: read them again"),
             StoreError::NoSuchContribution => f.write_str("there is no such contribution any more: start anew"),
             StoreError::Stale { latest } => write!(f, "the latest version is {latest}"),
             StoreError::UidExists(uid) => write!(f, "the uid {uid} is in use"),
@@ -360,8 +368,9 @@ pub trait Repository {
     /// A CONTRIBUTION as canonical JSON.
     async fn contribution(&self, ehr_id: &str, uid: &str) -> Result<Option<String>, StoreError>;
 
-    /// Replaces the tags of a target; an empty list removes them.
-    async fn set_tags(&self, ehr_id: &str, list: TagList) -> Result<(), StoreError>;
+    /// Replaces the tags of a target; an empty list removes them. With `expected`, only if these are its present tags (in the order of
+    /// [`TagList::new`]), else [`StoreError::TagsChanged`].
+    async fn set_tags(&self, ehr_id: &str, list: TagList, expected: Option<&[ItemTag]>) -> Result<(), StoreError>;
 
     /// The tags of a target, or of everything in an EHR, by target.
     async fn tags(&self, ehr_id: &str, target: Option<&str>) -> Result<Vec<TagList>, StoreError>;
@@ -373,7 +382,7 @@ pub trait Repository {
     /// Stores a definition that must not exist yet.
     async fn define(&self, kind: DefinitionKind, definition: Definition) -> Result<(), StoreError>;
 
-    /// The definitions whose names start with this, without bodies, by name and SEMVER.
+    /// The definitions whose names start with this, by name and SEMVER; without bodies, except those of stored queries.
     async fn definitions(&self, kind: DefinitionKind, prefix: &str) -> Result<Vec<Definition>, StoreError>;
 
     /// What the first version of a document needs, in one round trip where the store can: its EHR, and all versions of its

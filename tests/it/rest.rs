@@ -10,7 +10,8 @@
 //! Prefer: return=representation                   (headers; then, behind an empty line, the body; `@file` reads one)
 //!                                                 (a body may hold files in `<<file>>`; `@file with a => b` changes one)
 //! < 201                                           (or by mount: `< 400 v1, 422 its`)
-//! ETag: "{ehr}"                                   (a header; `*` stands for any value, `<date of TIME>` for a time as HTTP writes it)
+//! ETag: "{ehr}"                                   (a header; `*` stands for any value, `<date of TIME>` for a time as HTTP writes it,
+//!                                                 `<digest>` for 32 hexadecimal digits)
 //! /ehr_id/value = "{ehr}"                         (a JSON pointer into the body; `/x = *` for any value, `/x absent`; `<time>` is
 //!                                                 extended ISO 8601 with its zone, `<number>` a number)
 //! body: some text                                 (the body contains it; `body lacks`, `body is` likewise)
@@ -358,9 +359,18 @@ impl Run {
         let Some((name, value)) = line.split_once(": ") else { return Some(format!("`{line}` says nothing")) };
         let found = response.header(name);
         let date = value.strip_prefix("<date of ").and_then(|time| http_date(time.strip_suffix('>')?));
-        let equal = if value == "*" { found.is_some() } else { found == Some(date.as_deref().unwrap_or(value)) };
+        let equal = match value.split_once("<digest>") {
+            Some((front, back)) => found.and_then(|f| f.strip_prefix(front)?.strip_suffix(back)).is_some_and(is_digest),
+            None if value == "*" => found.is_some(),
+            None => found == Some(date.as_deref().unwrap_or(value)),
+        };
         (!equal).then(|| format!("{name} is {found:?} instead of {value}"))
     }
+}
+
+/// True for 32 hexadecimal digits.
+fn is_digest(text: &str) -> bool {
+    text.len() == 32 && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 fn http_date(time: &str) -> Option<String> {

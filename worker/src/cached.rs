@@ -6,7 +6,7 @@
 use crate::log::complain;
 use aqlite::document::ObjectKind;
 use aqlite::store::repository::{
-    Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, Repository, Sink, StoreError, TagList, Version, Which,
+    Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, ItemTag, Repository, Sink, StoreError, TagList, Version, Which,
 };
 use aqlite::store::scan::Scan;
 use std::cell::RefCell;
@@ -115,8 +115,8 @@ impl<R: Repository> Repository for Cached<R> {
         self.inner.contributions(ehr_id, after, limit).await
     }
 
-    async fn set_tags(&self, ehr_id: &str, list: TagList) -> Result<(), StoreError> {
-        self.inner.set_tags(ehr_id, list).await
+    async fn set_tags(&self, ehr_id: &str, list: TagList, expected: Option<&[ItemTag]>) -> Result<(), StoreError> {
+        self.inner.set_tags(ehr_id, list, expected).await
     }
 
     async fn tags(&self, ehr_id: &str, target: Option<&str>) -> Result<Vec<TagList>, StoreError> {

@@ -9,6 +9,9 @@ use crate::store::by_name;
 use crate::store::repository::{Definition, DefinitionKind, Ehr, StoreError};
 
 const LIST: &str = "SELECT name, version, format, created, summary FROM definition WHERE kind = ?1 AND substr(name, 1, length(?2)) = ?2";
+const LIST_WITH_BODIES: &str = "SELECT name, version, format, created, summary, body || coalesce((SELECT group_concat(c.body, '') FROM
+      (SELECT body FROM chunk WHERE owner = 'd/' || ?1 || '/' || name || '/' || version ORDER BY part) c), '')
+    FROM definition WHERE kind = ?1 AND substr(name, 1, length(?2)) = ?2";
 const VERSIONS: &str = "SELECT name, version, format, created, summary FROM definition WHERE kind = ?1 AND name = ?2";
 const READ: &str = "SELECT name, version, format, created, summary, body FROM definition WHERE kind = ?1 AND name = ?2 AND version = ?3";
 const INSERT: &str = "INSERT INTO definition (kind, name, version, format, created, summary, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
@@ -39,7 +42,8 @@ impl<S: Sql> SqlRepository<S> {
     }
 
     pub(super) async fn list_definitions(&self, kind: DefinitionKind, prefix: &str) -> Result<Vec<Definition>, StoreError> {
-        listed(self.rows(Statement::new(LIST).bind(kind.number()).bind(prefix)).await?)
+        let sql = if kind.lists_bodies() { LIST_WITH_BODIES } else { LIST };
+        listed(self.rows(Statement::new(sql).bind(kind.number()).bind(prefix)).await?)
     }
 
     pub(super) async fn read_grounds(&self, ehr_id: &str, template_id: &str) -> Result<(Option<Ehr>, Vec<Definition>), StoreError> {
@@ -74,10 +78,19 @@ impl<S: Sql> SqlRepository<S> {
 
 /// The definitions of a list, by name and SEMVER.
 fn listed(rows: Vec<Row>) -> Result<Vec<Definition>, StoreError> {
-    let mut found = rows.into_iter().map(|row| head(&mut Fields::of(row))).collect::<Result<Vec<_>, _>>()?;
+    let definition = |row: Row| {
+        let has_body = row.len() > HEAD;
+        let mut fields = Fields::of(row);
+        let head = head(&mut fields)?;
+        Ok(if has_body { Definition { body: fields.text()?, ..head } } else { head })
+    };
+    let mut found = rows.into_iter().map(definition).collect::<Result<Vec<_>, StoreError>>()?;
     order::sort_by(&mut found, &by_name);
     Ok(found)
 }
+
+/// Columns that [`head`] reads.
+const HEAD: usize = 5;
 
 fn head(fields: &mut Fields) -> Result<Definition, StoreError> {
     Ok(Definition {

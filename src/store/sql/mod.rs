@@ -16,7 +16,7 @@ mod tag;
 mod value;
 
 use super::repository::{
-    Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, Repository, Sink, StoreError, TagList, Version, Which,
+    Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, ItemTag, Repository, Sink, StoreError, TagList, Version, Which,
 };
 use super::scan::Scan;
 use crate::document::ObjectKind;
@@ -72,8 +72,8 @@ impl<S: Sql> Repository for SqlRepository<S> {
         self.read_contributions(ehr_id, after, limit).await
     }
 
-    async fn set_tags(&self, ehr_id: &str, list: TagList) -> Result<(), StoreError> {
-        self.write_tags(ehr_id, &list).await
+    async fn set_tags(&self, ehr_id: &str, list: TagList, expected: Option<&[ItemTag]>) -> Result<(), StoreError> {
+        self.write_tags(ehr_id, &list, expected).await
     }
 
     async fn tags(&self, ehr_id: &str, target: Option<&str>) -> Result<Vec<TagList>, StoreError> {

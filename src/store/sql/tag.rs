@@ -1,6 +1,6 @@
 //! Item tags: the list of a target is replaced as a whole.
 
-use super::value::{Fields, Sql, Statement, json_list, unexpected};
+use super::value::{Fields, Sql, SqlError, Statement, json_list, unexpected};
 use super::{SqlRepository, next_revision};
 use crate::store::repository::{ItemTag, StoreError, TagList};
 use std::collections::BTreeMap;
@@ -8,6 +8,11 @@ use std::collections::BTreeMap;
 const CLEAR: &str = "DELETE FROM item_tag WHERE target = ?1 AND ehr = (SELECT id FROM ehr WHERE ehr_id = ?2)";
 const ADD: &str = "INSERT INTO item_tag (target, key, path, value, ehr)
     SELECT ?1, j.value ->> 0, j.value ->> 1, j.value ->> 2, e.id FROM json_each(?3) j JOIN ehr e ON e.ehr_id = ?2";
+/// Fails on the column `key`, which is not null, unless the target has exactly the expected tags (`?3`, as for [`ADD`]).
+const EXPECT: &str = "INSERT INTO item_tag (target, key, path, ehr) SELECT ?1, NULL, '', 0
+    WHERE (SELECT count(*) FROM item_tag t JOIN ehr e ON e.id = t.ehr WHERE t.target = ?1 AND e.ehr_id = ?2) <> json_array_length(?3)
+      OR EXISTS (SELECT 1 FROM json_each(?3) j WHERE NOT EXISTS (SELECT 1 FROM item_tag t JOIN ehr e ON e.id = t.ehr
+        WHERE t.target = ?1 AND e.ehr_id = ?2 AND t.key = j.value ->> 0 AND t.path = j.value ->> 1 AND t.value IS j.value ->> 2))";
 const LIST: &str = "SELECT t.target, t.key, t.path, t.value FROM item_tag t JOIN ehr e ON e.id = t.ehr
     WHERE e.ehr_id = ?1 AND (?2 IS NULL OR t.target = ?2) ORDER BY t.target, t.key, t.path";
 
@@ -15,10 +20,14 @@ const LIST: &str = "SELECT t.target, t.key, t.path, t.value FROM item_tag t JOIN
 type Cells = (String, String, Option<String>);
 
 impl<S: Sql> SqlRepository<S> {
-    pub(super) async fn write_tags(&self, ehr_id: &str, list: &TagList) -> Result<(), StoreError> {
-        let mut batch: Vec<Statement> = replace(ehr_id, list).collect();
-        batch.push(next_revision());
-        self.batch(batch).await.map(drop)
+    pub(super) async fn write_tags(&self, ehr_id: &str, list: &TagList, expected: Option<&[ItemTag]>) -> Result<(), StoreError> {
+        let guard = expected.map(|tags| Statement::new(EXPECT).bind(list.target.as_str()).bind(ehr_id).bind(json_list(&cells(tags))));
+        let batch = guard.into_iter().chain(replace(ehr_id, list)).chain([next_revision()]).collect();
+        match self.sql.batch(batch).await {
+            Ok(_) => Ok(()),
+            Err(SqlError::Constraint(what)) if what == "NULL item_tag.key" => Err(StoreError::TagsChanged),
+            Err(error) => Err(error.into()),
+        }
     }
 
     pub(super) async fn read_tags(&self, ehr_id: &str, target: Option<&str>) -> Result<Vec<TagList>, StoreError> {
@@ -33,9 +42,14 @@ impl<S: Sql> SqlRepository<S> {
     }
 }
 
+/// Key, path and value of tags, as the statements take them in JSON.
+fn cells(tags: &[ItemTag]) -> Vec<(&String, &str, &Option<String>)> {
+    tags.iter().map(|t| (&t.key, t.path.as_deref().unwrap_or_default(), &t.value)).collect()
+}
+
 /// The statements that put a list in place of what stands there.
 pub(super) fn replace(ehr_id: &str, list: &TagList) -> impl Iterator<Item = Statement> {
-    let cells: Vec<_> = list.tags.iter().map(|t| (&t.key, t.path.as_deref().unwrap_or_default(), &t.value)).collect();
+    let cells = cells(&list.tags);
     let clear = Statement::new(CLEAR).bind(list.target.as_str()).bind(ehr_id);
     let add = Statement::new(ADD).bind(list.target.as_str()).bind(ehr_id).bind(json_list(&cells));
     std::iter::once(clear).chain((!cells.is_empty()).then_some(add))
