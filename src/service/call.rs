@@ -161,9 +161,27 @@ impl<'a> Call<'a> {
         format!("{}{}/{}", self.config.base_url, self.dialect.mount(), path.join("/"))
     }
 
-    /// Refuses two values of what is read as one: that which is passed over may be the one that was meant.
+    /// Refuses text that was not UTF-8 on its way: hosts decode what they cannot read as U+FFFD, which must not be stored in its place.
+    fn is_decoded(&self) -> Result<(), Failure> {
+        const REPLACEMENT: char = '\u{fffd}';
+        let is_stored = |name: &str| name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("openehr-"));
+        let header = self.request.headers.iter().find(|(name, value)| is_stored(name) && value.contains(REPLACEMENT));
+        if let Some((name, _)) = header {
+            return Err(Failure::bad(format!("the header {name} is not UTF-8: send its value as UTF-8")));
+        }
+        if self.params.iter().any(|param| param.contains(REPLACEMENT)) {
+            return Err(Failure::bad("the path is not UTF-8 where its percent signs are decoded"));
+        }
+        match self.request.query.iter().find(|(key, value)| key.contains(REPLACEMENT) || value.contains(REPLACEMENT)) {
+            Some((key, _)) => Err(Failure::bad(format!("the parameter `{key}` is not UTF-8 where its percent signs are decoded"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses two values of what is read as one, because the value that is ignored may be the one that was meant; and undecodable text.
     pub fn is_unambiguous(&self) -> Result<(), Failure> {
         use Operation::{AdminDeleteEhr, GuideRunOn, QueryAdHoc, QueryExplain, QueryStored, TagsList};
+        self.is_decoded()?;
         if matches!(self.operation, AdminDeleteEhr | GuideRunOn | QueryAdHoc | QueryExplain | QueryStored | TagsList) {
             return Ok(());
         }
