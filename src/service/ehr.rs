@@ -36,9 +36,12 @@ impl<R: Repository> Service<R> {
         self.create_ehr(call, &call.param(0).to_ascii_lowercase()).await
     }
 
-    /// GET /ehr?subject_id=…&subject_namespace=…
+    /// GET /ehr?subject_id=…&subject_namespace=…; without both, the list of all EHRs
     pub(super) async fn ehr_by_subject(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let parameter = |key| call.request.query_value(key).filter(|v| !v.is_empty());
+        if parameter("subject_id").is_none() && parameter("subject_namespace").is_none() {
+            return self.ehr_list(call).await;
+        }
         let (Some(id), Some(namespace)) = (parameter("subject_id"), parameter("subject_namespace")) else {
             return Err(Failure::bad("the parameters `subject_id` and `subject_namespace` are both needed"));
         };
@@ -66,7 +69,7 @@ impl<R: Repository> Service<R> {
         let change = self.first_version(call, ObjectKind::EhrStatus, call.new_uuid(), status)?;
         let references = References { status: Some(change.uid.to_string()), ..References::default() };
         let committed = self.commit(call, ChangeSet { creates_ehr: true, ..ChangeSet::of(ehr_id, change) }).await?;
-        let tree = ehr_tree(&self.config.system_id, ehr_id, &committed.time, &references)?;
+        let tree = ehr_document(&self.config.system_id, ehr_id, &committed.time, &references)?;
         let path = call.address(&["ehr", ehr_id]);
         let resolved = match tree.root() {
             Some(root) => self.resolved(call, ehr_id, root).await?,
@@ -86,7 +89,7 @@ impl<R: Repository> Service<R> {
             directory: self.object_of(&ehr.ehr_id, ObjectKind::Folder).await?,
             compositions: self.repository.objects(&ehr.ehr_id, ObjectKind::Composition, 0, REFERENCES).await.map_err(Failure::of_store)?,
         };
-        let tree = ehr_tree(&ehr.system_id, &ehr.ehr_id, &ehr.time_created, &references)?;
+        let tree = ehr_tree(ehr, &references)?;
         let root = tree.root().ok_or_else(|| Failure::new(500, "the EHR is empty"))?;
         call.resource(root, self.resolved(call, &ehr.ehr_id, root).await?, &ehr.ehr_id, &ehr.time_created)
     }
@@ -95,15 +98,20 @@ impl<R: Repository> Service<R> {
 /// How many references to compositions an EHR shows.
 const REFERENCES: u64 = 1_000;
 
+/// What the document of an EHR refers to.
 #[derive(Default)]
-struct References {
+pub(super) struct References {
     status: Option<String>,
     directory: Option<String>,
     compositions: Vec<String>,
 }
 
-/// An EHR as the interface shows it.
-fn ehr_tree(system_id: &str, ehr_id: &str, time_created: &str, references: &References) -> Result<Tree, Failure> {
+/// A stored EHR as the interface shows it.
+pub(super) fn ehr_tree(ehr: &Ehr, references: &References) -> Result<Tree, Failure> {
+    ehr_document(&ehr.system_id, &ehr.ehr_id, &ehr.time_created, references)
+}
+
+fn ehr_document(system_id: &str, ehr_id: &str, time_created: &str, references: &References) -> Result<Tree, Failure> {
     let hier = |value: &str| object(&[("_type", "HIER_OBJECT_ID"), ("value", value)]);
     let time = format!(r#"{{"_type":"DV_DATE_TIME","value":{}}}"#, quoted(time_created));
     let mut text = format!(r#"{{"_type":"EHR","system_id":{},"ehr_id":{},"time_created":{time}"#, hier(system_id), hier(ehr_id));

@@ -14,6 +14,7 @@
 //! | what a query asks of terminologies → answers | `terminology`, `fhir` |
 //! | body → checked document | `content` |
 //! | body → checked document | `content`; without a commit: `examine` |
+//! | pages of EHRs and of contributions | `listing` |
 //! | references → what they refer to | `resolve` |
 //! | many lines in one request | `bulk`, `transfer` |
 //! | change set → versions, contribution, one commit | `commit` |
@@ -59,6 +60,7 @@ mod gdl;
 mod http;
 mod ids;
 mod library;
+mod listing;
 mod negotiate;
 mod openapi;
 mod owner;
@@ -311,6 +313,7 @@ impl<R: Repository> Service<R> {
             Operation::TagsPut(what) => self.tags_put(call, what).await,
             Operation::TagsDelete(what) => self.tags_delete(call, what).await,
             Operation::ContributionCreate => self.contribution_create(call).await,
+            Operation::ContributionList => self.contribution_list(call).await,
             Operation::ContributionGet => self.contribution_get(call).await,
             Operation::TemplateUpload => self.template_upload(call).await,
             Operation::TemplateList => self.template_list(call).await,

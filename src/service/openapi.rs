@@ -174,16 +174,21 @@ impl Kind {
             Operation::EhrCreate | Operation::EhrCreateWithId => {
                 Kind::new("ehr create", "Create an EHR", &[201, 400, 406, 409, 422]).headers(COMMITTAL).sends(RM).gives(RM)
             }
-            Operation::EhrBySubject => Kind::new("ehr by subject", "The EHR of a subject", &[200, 304, 400, 404, 406])
-                .query(&["subject_id", "subject_namespace"])
-                .headers(CACHED)
-                .gives(RM),
+            Operation::EhrBySubject => {
+                Kind::new("ehr by subject", "The EHR of a subject; without one, all EHRs page by page", &[200, 304, 400, 404, 406])
+                    .query(&["subject_id", "subject_namespace", "after", "fetch"])
+                    .headers(CACHED)
+                    .gives(RM)
+            }
             Operation::EhrGet => Kind::new("ehr", "An EHR", &[200, 304, 404, 406]).headers(CACHED).gives(RM),
             Operation::ContributionCreate => {
                 Kind::new("contribution create", "Commit a CONTRIBUTION, all or nothing", &[201, 400, 404, 406, 409, 422])
                     .headers(&["Prefer"])
                     .sends(RM)
                     .gives(RM)
+            }
+            Operation::ContributionList => {
+                Kind::new("contributions", "The CONTRIBUTIONs of an EHR, oldest first", &[200, 400, 404, 406]).query(&["after", "fetch"]).gives(JSON)
             }
             Operation::ContributionGet => Kind::new("contribution", "A CONTRIBUTION", &[200, 304, 404, 406]).headers(CACHED).gives(RM),
             Operation::TemplateUpload => Kind::new("template upload", "Upload an operational template", &[201, 400, 409])

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 /// The version of the service.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Response headers that a page of another origin may read.
-const EXPOSED: &str = "ETag, Location, Last-Modified, WWW-Authenticate, Allow, Preference-Applied, Retry-After, X-Request-Id, openehr-uri, openehr-template-id, Warning, openehr-item-tag, openehr-version-item-tag";
+const EXPOSED: &str = "ETag, Location, Last-Modified, Link, WWW-Authenticate, Allow, Preference-Applied, Retry-After, X-Request-Id, openehr-uri, openehr-template-id, Warning, openehr-item-tag, openehr-version-item-tag";
 /// Scopes that an application may ask for, in each compartment; narrower patterns are taken too.
 const SCOPES: [&str; 3] = ["composition-*.cruds", "template-*.cruds", "aql-*.cruds"];
 /// How long a browser may remember a preflight answer, in seconds.

@@ -28,6 +28,7 @@ pub(crate) enum Operation {
     TagsPut(&'static Controlled),
     TagsDelete(&'static Controlled),
     ContributionCreate,
+    ContributionList,
     ContributionGet,
     TemplateUpload,
     TemplateList,
@@ -121,7 +122,12 @@ pub(crate) const ROUTES: &[Route] = &[
     route("PUT", "ehr/{ehr_id}/directory", Operation::Update(&DIRECTORY), Record, Update),
     route("DELETE", "ehr/{ehr_id}/directory", Operation::Delete(&DIRECTORY), Record, Delete),
     route("GET", "ehr/{ehr_id}/directory/{version_uid}", Operation::Read(&DIRECTORY), Record, Read),
+    route("GET", "ehr/{ehr_id}/versioned_directory", Operation::Versioned(&DIRECTORY, Part::Container), Record, Read),
+    route("GET", "ehr/{ehr_id}/versioned_directory/revision_history", Operation::Versioned(&DIRECTORY, Part::History), Record, Read),
+    route("GET", "ehr/{ehr_id}/versioned_directory/version", Operation::Versioned(&DIRECTORY, Part::AtTime), Record, Read),
+    route("GET", "ehr/{ehr_id}/versioned_directory/version/{version_uid}", Operation::Versioned(&DIRECTORY, Part::Version), Record, Read),
     route("POST", "ehr/{ehr_id}/contribution", Operation::ContributionCreate, Record, Create),
+    route("GET", "ehr/{ehr_id}/contribution", Operation::ContributionList, Record, Read),
     route("GET", "ehr/{ehr_id}/contribution/{uid}", Operation::ContributionGet, Record, Read),
     route("GET", "ehr/{ehr_id}/tags", Operation::TagsList, Record, Read),
     route("GET", "ehr/{ehr_id}/composition/{uid}/tags", Operation::TagsGet(&COMPOSITION), Record, Read),
@@ -238,6 +244,9 @@ const ADMIN: &str = "/rest/admin";
 
 /// Methods that HTTP knows; any other is answered with 501.
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT"];
+
+/// Methods that some resource is served by, in the order in which Allow lists them.
+const SERVED: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"];
 
 /// Where a request leads.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -356,22 +365,15 @@ fn parameters(pattern: &str, segments: &[String]) -> Option<Vec<String>> {
     parts.next().is_none().then_some(params)
 }
 
+/// The value of Allow for the routes that fit a path: the same whether it is asked for or a refusal tells it.
 fn allowed(fitting: &[(&Route, Vec<String>)]) -> String {
-    let mut methods: Vec<&str> = Vec::new();
-    for (r, _) in fitting {
-        if !methods.contains(&r.method) {
-            methods.push(r.method);
-        }
-    }
-    if methods.contains(&"GET") {
-        methods.push("HEAD");
-    }
-    methods.push("OPTIONS");
-    methods.join(", ")
+    let has = |method: &str| fitting.iter().any(|(r, _)| r.method == method);
+    let answered = |method: &&str| *method == "OPTIONS" || has(method) || (*method == "HEAD" && has("GET"));
+    SERVED.into_iter().filter(answered).collect::<Vec<_>>().join(", ")
 }
 
 fn every_method() -> String {
-    String::from("GET, HEAD, POST, PUT, DELETE, OPTIONS")
+    SERVED.join(", ")
 }
 
 fn not_allowed(method: &str, allow: &str) -> Failure {

@@ -593,6 +593,18 @@ impl Repository for Memory {
         at_once(|| Ok(self.state.borrow().ehr(ehr_id).cloned()))
     }
 
+    fn ehrs(&self, after: Option<&str>, limit: u64) -> impl Future<Output = Result<Vec<Ehr>, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            let behind = match after {
+                Some(id) => state.ehr_ids.get(id).ok_or(StoreError::NoSuchEhr)? + 1,
+                None => 0,
+            };
+            let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+            Ok(state.ehrs.iter().skip(behind).filter_map(|record| record.ehr.clone()).take(limit).collect())
+        })
+    }
+
     fn ehr_by_subject(&self, id: &str, namespace: &str) -> impl Future<Output = Result<Option<Ehr>, StoreError>> {
         at_once(|| {
             let state = self.state.borrow();

@@ -353,6 +353,9 @@ pub trait Repository {
     /// The EHR with this id.
     async fn ehr(&self, ehr_id: &str) -> Result<Option<Ehr>, StoreError>;
 
+    /// EHRs in the order of their creation, at most `limit` that follow the one with this id ([`StoreError::NoSuchEhr`] if it is gone).
+    async fn ehrs(&self, after: Option<&str>, limit: u64) -> Result<Vec<Ehr>, StoreError>;
+
     /// The EHR of this subject.
     async fn ehr_by_subject(&self, id: &str, namespace: &str) -> Result<Option<Ehr>, StoreError>;
 

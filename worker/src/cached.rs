@@ -131,6 +131,10 @@ impl<R: Repository> Repository for Cached<R> {
         self.inner.ehr(ehr_id).await
     }
 
+    async fn ehrs(&self, after: Option<&str>, limit: u64) -> Result<Vec<Ehr>, StoreError> {
+        self.inner.ehrs(after, limit).await
+    }
+
     async fn ehr_by_subject(&self, id: &str, namespace: &str) -> Result<Option<Ehr>, StoreError> {
         self.inner.ehr_by_subject(id, namespace).await
     }

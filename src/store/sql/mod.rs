@@ -88,6 +88,10 @@ impl<S: Sql> Repository for SqlRepository<S> {
         self.read_ehr(Statement::new(read::EHR).bind(ehr_id)).await
     }
 
+    async fn ehrs(&self, after: Option<&str>, limit: u64) -> Result<Vec<Ehr>, StoreError> {
+        self.read_ehrs(after, limit).await
+    }
+
     async fn ehr_by_subject(&self, id: &str, namespace: &str) -> Result<Option<Ehr>, StoreError> {
         self.read_ehr(Statement::new(read::EHR_BY_SUBJECT).bind(id).bind(namespace)).await
     }

@@ -42,6 +42,8 @@ macro_rules! version {
 }
 
 pub(super) const EHR: &str = ehr!("ehr_id = ?1");
+/// `?1` the ehr_id that they follow or NULL, `?2` most rows; row 0 is the demographic service.
+const EHRS: &str = ehr!("id > coalesce((SELECT id FROM ehr WHERE ehr_id = ?1), 0) ORDER BY id LIMIT ?2");
 pub(super) const EHR_BY_SUBJECT: &str = ehr!("subject_id = ?1 AND subject_namespace = ?2");
 pub(super) const VERSIONS: &str = version!(" ORDER BY v.number");
 const LATEST: &str = version!(" AND v.successor IS NULL");
@@ -97,6 +99,15 @@ struct Line {
 impl<S: Sql> SqlRepository<S> {
     pub(super) async fn read_ehr(&self, query: Statement) -> Result<Option<Ehr>, StoreError> {
         ehr_of(self.rows(query).await?)
+    }
+
+    pub(super) async fn read_ehrs(&self, after: Option<&str>, limit: u64) -> Result<Vec<Ehr>, StoreError> {
+        let known = Statement::new("SELECT 1 AS known FROM ehr WHERE ehr_id = ?1").bind(after);
+        let mut answers = self.batch(vec![known, Statement::new(EHRS).bind(after).bind(limit)]).await?.into_iter();
+        if answers.next().is_none_or(|known| known.is_empty()) && after.is_some() {
+            return Err(StoreError::NoSuchEhr);
+        }
+        answers.next().unwrap_or_default().into_iter().map(ehr_of_row).collect()
     }
 
     pub(super) async fn read_version(&self, ehr_id: &str, object_id: &str, which: Which<'_>) -> Result<Option<Version>, StoreError> {
@@ -202,16 +213,19 @@ fn uids_of(document: &str) -> Vec<(String, u64)> {
 
 /// The EHR of an answer to [`EHR`] or [`EHR_BY_SUBJECT`].
 pub(super) fn ehr_of(rows: Vec<Row>) -> Result<Option<Ehr>, StoreError> {
-    let Some(row) = rows.into_iter().next() else { return Ok(None) };
+    rows.into_iter().next().map(ehr_of_row).transpose()
+}
+
+fn ehr_of_row(row: Row) -> Result<Ehr, StoreError> {
     let mut fields = Fields::of(row);
-    Ok(Some(Ehr {
+    Ok(Ehr {
         ehr_id: fields.text()?,
         system_id: fields.text()?,
         time_created: fields.text()?,
         subject: fields.optional_text()?.zip(fields.optional_text()?),
         is_queryable: fields.flag()?,
         is_modifiable: fields.flag()?,
-    }))
+    })
 }
 
 impl Line {

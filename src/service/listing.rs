@@ -1,0 +1,88 @@
+//! Pages of resources in the order of their creation: the EHRs of the repository, and the CONTRIBUTIONs of an EHR.
+//!
+//! A page is asked for by `fetch` (items, [`PAGE`] by default) and `after` (the identifier of the last item of the page before it). When
+//! more items may follow, the answer names the next page in a `Link` header with `rel="next"` (RFC 8288). Items that are created while
+//! a client reads page after page appear on its last pages; none is repeated or missed.
+
+use super::Service;
+use super::auth::{Act, Need, Reach, Resource, Subject};
+use super::call::Call;
+use super::ehr::{References, ehr_tree};
+use super::error::Failure;
+use super::http::{Response, encode_value};
+use super::ids::is_uuid;
+use super::negotiate::choose;
+use crate::rm::json;
+use crate::rm::tree::Tree;
+use crate::store::repository::Repository;
+
+/// Items of a page if the client does not say, and at most.
+const PAGE: u64 = 100;
+const LONGEST_PAGE: u64 = 1_000;
+
+/// The page that a request asks for.
+struct Page<'c> {
+    after: Option<&'c str>,
+    fetch: u64,
+}
+
+impl<'c> Page<'c> {
+    fn of(call: &Call<'c>) -> Result<Page<'c>, Failure> {
+        let parameter = |name| call.request.query_value(name).filter(|value| !value.is_empty());
+        let fetch = match parameter("fetch").map(str::parse) {
+            None => PAGE,
+            Some(Ok(fetch @ 1..=LONGEST_PAGE)) => fetch,
+            Some(_) => return Err(Failure::bad(format!("`fetch` is not a whole number from 1 to {LONGEST_PAGE}"))),
+        };
+        match parameter("after") {
+            Some(after) if !is_uuid(after) => {
+                Err(Failure::bad("`after` is not the identifier of an item: take it from the `Link` of the page before"))
+            }
+            after => Ok(Page { after, fetch }),
+        }
+    }
+
+    /// The page as a JSON array, with a link to the next one if this one is full; `last` identifies its last item.
+    fn response(&self, call: &Call<'_>, path: &[&str], items: &[String], last: Option<&str>) -> Response {
+        let response = Response::new(200).with_body("application/json", format!("[{}]", items.join(",")));
+        match last.filter(|_| items.len() as u64 == self.fetch) {
+            Some(last) => {
+                let next = format!("{}?after={}&fetch={}", call.address(path), encode_value(last), self.fetch);
+                response.with_header("Link", format!("<{next}>; rel=\"next\""))
+            }
+            None => response,
+        }
+    }
+}
+
+impl<R: Repository> Service<R> {
+    /// GET /ehr without a subject: every EHR, for callers who may query the population.
+    pub(super) async fn ehr_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        choose(call.request, &["application/json"])?;
+        let population = Need { resource: Resource::Query, act: Act::Search };
+        if call.caller.reach(population, Subject::Nameless)? != Reach::All {
+            return Err(Failure::new(403, "a list of all EHRs needs the role population: name a subject by `subject_id` and `subject_namespace`"));
+        }
+        let page = Page::of(call)?;
+        let after = page.after.map(str::to_ascii_lowercase);
+        let found = self.repository.ehrs(after.as_deref(), page.fetch).await.map_err(Failure::of_store)?;
+        let show = |ehr| ehr_tree(ehr, &References::default()).map(|tree| written(&tree));
+        let items = found.iter().map(show).collect::<Result<Vec<_>, Failure>>()?;
+        Ok(page.response(call, &["ehr"], &items, found.last().map(|ehr| ehr.ehr_id.as_str())))
+    }
+
+    /// GET /ehr/{ehr_id}/contribution: the CONTRIBUTIONs of an EHR, oldest first.
+    pub(super) async fn contribution_list(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        choose(call.request, &["application/json"])?;
+        let ehr = self.ehr_with_id(call.param(0)).await?;
+        let page = Page::of(call)?;
+        let after = page.after.map(str::to_ascii_lowercase);
+        let found = self.repository.contributions(Some(&ehr.ehr_id), after.as_deref(), page.fetch).await.map_err(Failure::of_store)?;
+        let items: Vec<String> = found.iter().map(|contribution| contribution.document.clone()).collect();
+        Ok(page.response(call, &["ehr", &ehr.ehr_id, "contribution"], &items, found.last().map(|c| c.uid.as_str())))
+    }
+}
+
+fn written(tree: &Tree) -> String {
+    tree.root().map(json::write).unwrap_or_default()
+}
