@@ -70,6 +70,11 @@ pub fn plan(query: Query, ehr: Option<&str>, exact: bool) -> Result<Plan, Vec<Di
         let help = "use VERSION: `v/contribution/id/value` names the contribution, `v/commit_audit` tells who, when and why";
         return Err(vec![Diagnostic::error("AQL0504", whole, message).with_help(help)]);
     }
+    if let Some(variable) = query.variables.iter().find(|v| is_demographic(v.class)) {
+        let message = format!("`{}` cannot be queried: queries read EHRs, and demographic parties are in none", variable.class);
+        let help = "read parties by `demographic/person/{uid}` and its siblings; in an EHR, `PARTY_IDENTIFIED` names a person";
+        return Err(vec![Diagnostic::error("AQL0504", whole, message).with_help(help)]);
+    }
     let mut tries: Vec<Trie> = Vec::new();
     for path in &query.paths {
         if !tries.iter().any(|t| t.variable == path.variable) {
@@ -95,6 +100,13 @@ pub fn plan(query: Query, ehr: Option<&str>, exact: bool) -> Result<Plan, Vec<Di
     // A row without columns could not be counted.
     let width = width.max(1);
     Ok(Plan { query, tries, exists, width, single, exact, regexes, facts: Facts::default(), scan })
+}
+
+/// True for classes of the demographic model, which no document of an EHR contains (RM, Demographic Information Model).
+fn is_demographic(class: Cls) -> bool {
+    const PARTS: [Cls; 7] =
+        [Cls::PARTY, Cls::PARTY_IDENTITY, Cls::CONTACT, Cls::ADDRESS, Cls::CAPABILITY, Cls::PARTY_RELATIONSHIP, Cls::VERSIONED_PARTY];
+    PARTS.into_iter().any(|part| class.is_a(part))
 }
 
 impl Plan {
