@@ -24,11 +24,10 @@ use super::controlled::{COMPOSITION, EHR_STATUS};
 use super::ehr::DEFAULT_STATUS;
 use super::error::Failure;
 use super::http::{Request, Response};
-use super::ids::is_uuid;
+use super::ids::{is_uuid, uuid_of};
 use super::negotiate::{Format, is_ndjson};
 use super::owner::Owner;
 use super::time::iso;
-use crate::document::sha256;
 use crate::order::ByText;
 use crate::rm::class::Cls;
 use crate::rm::json::{self, Scanner, members_taking};
@@ -329,11 +328,4 @@ pub(crate) fn numbered<'a>(call: &Call<'a>) -> Result<impl Iterator<Item = (u64,
     let first = call.request.query_value("first").map_or(Ok(1), |text| text.parse::<u64>());
     let first = first.map_err(|_| Failure::bad("`first` is not the number of a line"))?;
     Ok((first..).zip(call.text()?.lines()).filter(|(_, line)| !line.trim().is_empty()))
-}
-
-/// A UUID that follows from a text.
-fn uuid_of(text: &str) -> String {
-    let digest = sha256(text);
-    let bytes = digest.first_chunk().copied().unwrap_or_default();
-    uuid::Builder::from_custom_bytes(bytes).into_uuid().to_string()
 }

@@ -6,8 +6,8 @@ use super::commit::{ChangeSet, quoted};
 use super::content::{check_plain, read_body, read_text};
 use super::error::Failure;
 use super::http::Response;
-use super::ids::is_uuid;
-use super::negotiate::Format;
+use super::ids::{is_uuid, uuid_of};
+use super::negotiate::{Format, wanted_format};
 use super::versioned::own;
 use crate::document::ObjectKind;
 use crate::rm::class::Cls;
@@ -67,7 +67,8 @@ impl<R: Repository> Service<R> {
         };
         let status = check_plain(call, tree, "EHR_STATUS")?;
         let change = self.first_version(call, ObjectKind::EhrStatus, call.new_uuid(), status)?;
-        let references = References { status: Some(change.uid.to_string()), ..References::default() };
+        let status = Some(change.uid.to_string());
+        let references = References { status, names_access: names_access(call), ..References::default() };
         let committed = self.commit(call, ChangeSet { creates_ehr: true, ..ChangeSet::of(ehr_id, change) }).await?;
         let tree = ehr_document(&self.config.system_id, ehr_id, &committed.time, &references)?;
         let path = call.address(&["ehr", ehr_id]);
@@ -86,6 +87,7 @@ impl<R: Repository> Service<R> {
         };
         let references = References {
             status: status.map(|v| v.version_uid),
+            names_access: names_access(call),
             directory: self.object_of(&ehr.ehr_id, ObjectKind::Folder).await?,
             compositions: self.repository.objects(&ehr.ehr_id, ObjectKind::Composition, 0, REFERENCES).await.map_err(Failure::of_store)?,
         };
@@ -98,10 +100,18 @@ impl<R: Repository> Service<R> {
 /// How many references to compositions an EHR shows.
 const REFERENCES: u64 = 1_000;
 
+/// True where the EHR is wanted as XML, whose schema demands a reference to an EHR_ACCESS. None is stored, because roles and scopes decide
+/// about access: the reference follows from the ehr_id and leads nowhere.
+fn names_access(call: &Call<'_>) -> bool {
+    matches!(wanted_format(call.request), Ok(Format::Xml))
+}
+
 /// What the document of an EHR refers to.
 #[derive(Default)]
 pub(super) struct References {
     status: Option<String>,
+    /// True to name an EHR_ACCESS.
+    names_access: bool,
     directory: Option<String>,
     compositions: Vec<String>,
 }
@@ -115,6 +125,10 @@ fn ehr_document(system_id: &str, ehr_id: &str, time_created: &str, references: &
     let hier = |value: &str| object(&[("_type", "HIER_OBJECT_ID"), ("value", value)]);
     let time = format!(r#"{{"_type":"DV_DATE_TIME","value":{}}}"#, quoted(time_created));
     let mut text = format!(r#"{{"_type":"EHR","system_id":{},"ehr_id":{},"time_created":{time}"#, hier(system_id), hier(ehr_id));
+    if references.names_access {
+        let uid = format!("{}::{system_id}::1", uuid_of(&format!("{ehr_id}\nEHR_ACCESS")));
+        text.push_str(&format!(r#","ehr_access":{}"#, reference("OBJECT_VERSION_ID", &uid, "EHR_ACCESS")));
+    }
     if let Some(status) = &references.status {
         text.push_str(&format!(r#","ehr_status":{}"#, reference("OBJECT_VERSION_ID", status, "EHR_STATUS")));
     }

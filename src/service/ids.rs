@@ -1,6 +1,7 @@
 //! Identifiers in paths and headers.
 
 use super::error::Failure;
+use crate::document::sha256;
 
 /// VERSION.uid.value in its three parts: `object_id::system_id::number`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -65,6 +66,13 @@ impl Target {
 /// True for a UUID in its hyphenated form.
 pub(crate) fn is_uuid(text: &str) -> bool {
     text.len() == 36 && uuid::Uuid::try_parse(text).is_ok()
+}
+
+/// Derives a UUID from a text: equal texts give equal UUIDs.
+pub(crate) fn uuid_of(text: &str) -> String {
+    let digest = sha256(text);
+    let bytes = digest.first_chunk().copied().unwrap_or_default();
+    uuid::Builder::from_custom_bytes(bytes).into_uuid().to_string()
 }
 
 /// A complete SEMVER of three numbers (a pre-release is allowed).

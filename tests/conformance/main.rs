@@ -41,6 +41,7 @@ mod rm_xml;
 mod rm_xsd;
 mod rows;
 mod server;
+mod service_xsd;
 #[path = "../it/sqlite.rs"]
 #[allow(dead_code, clippy::expect_used, reason = "shared with the integration tests, which use all of it and may panic")]
 mod sqlite;
@@ -75,6 +76,7 @@ const SUITES: &[(&str, Suite)] = &[
     ("rm.webtemplate", rm_webtemplate::run),
     ("rm.xml", rm_xml::run),
     ("rm.xsd", rm_xsd::run),
+    ("service.xsd", service_xsd::run),
 ];
 
 fn main() -> ExitCode {

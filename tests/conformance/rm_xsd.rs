@@ -85,7 +85,8 @@ struct Document {
     lacks: String,
 }
 
-fn empty(folder: &Path) -> Result<(), String> {
+/// Makes an empty folder.
+pub fn empty(folder: &Path) -> Result<(), String> {
     let _ = std::fs::remove_dir_all(folder);
     std::fs::create_dir_all(folder).map_err(|e| e.to_string())
 }
@@ -113,7 +114,7 @@ fn written(root: NodeRef<'_>) -> Written {
 }
 
 /// What the validator says, by file name.
-fn problems(corpus: &Corpus, folder: &Path) -> Result<Value, String> {
+pub fn problems(corpus: &Corpus, folder: &Path) -> Result<Value, String> {
     let home = Path::new(env!("CARGO_MANIFEST_DIR"));
     let schemas = corpus.path("rm/reference/xsd");
     for (needed, cure) in [(home.join("node_modules/xmllint-wasm"), "run `npm ci`"), (schemas.clone(), "the corpus has no schemas")] {

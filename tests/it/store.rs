@@ -406,7 +406,9 @@ fn definitions_are_immutable<R: Repository>(store: &R) {
     assert_eq!(refused(store.define(kind, changed)), StoreError::DefinitionExists);
     assert_eq!(done(store.definition(kind, "org::a", "1.9.0")), Some(definition("org::a", "1.9.0")));
     let names = |prefix| done(store.definitions(kind, prefix)).into_iter().map(|d| format!("{}/{}{}", d.name, d.version, d.body)).collect::<Vec<_>>();
-    assert_eq!(names("org::"), ["org::a/1.9.0", "org::a/1.10.0", "org::b/1.0.0"]);
+    assert_eq!(names("org::"), ["org::a/1.9.0body of org::a", "org::a/1.10.0body of org::a", "org::b/1.0.0body of org::b"]);
+    let guides = done(store.definitions(DefinitionKind::Guide, ""));
+    assert_eq!(guides.iter().map(|guide| guide.body.as_str()).collect::<Vec<_>>(), [""], "only lists of queries carry bodies");
     assert_eq!(names("").len(), 4);
     assert_eq!(names("%").len(), 0);
     assert!(done(store.undefine(kind, "org::a", "1.9.0")));

@@ -11,6 +11,7 @@ use super::number;
 use super::terminology::{self, CodeGroup};
 use super::time::{Temporal, TemporalKind};
 use super::tree::{Kind, NodeRef};
+use super::xml;
 use crate::diag::{Finding, Severity};
 use std::sync::LazyLock;
 
@@ -152,6 +153,9 @@ impl Walk {
 
     fn leaf(&mut self, node: NodeRef<'_>) {
         let text = node.text();
+        if let Some(c) = xml::not_in_xml(text) {
+            self.findings.push(xml::not_in_xml_finding(&self.path, c));
+        }
         let expected = match node.class() {
             Cls::INTEGER if text.parse::<i32>().is_err() => "a 32-bit integer",
             Cls::INTEGER64 if text.parse::<i64>().is_err() => "a 64-bit integer",

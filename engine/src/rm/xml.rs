@@ -103,7 +103,7 @@ pub fn write(node: NodeRef<'_>, root: &str) -> Result<String, Finding> {
     let mut writer = Writer { out: String::with_capacity(4096), path: Vec::new(), problem: None };
     writer.out.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<");
     writer.out.push_str(root);
-    for (name, value) in [(" xmlns=\"", if needs_v2(node) { V2 } else { V1 }), (" xmlns:xsi=\"", INSTANCE)] {
+    for (name, value) in [(" xmlns=\"", if is_root_of_v2(node.class()) || needs_v2(node) { V2 } else { V1 }), (" xmlns:xsi=\"", INSTANCE)] {
         writer.out.push_str(name);
         writer.out.push_str(value);
         writer.out.push('"');
@@ -130,6 +130,12 @@ const DEMANDED_BY_V1: [(Cls, Attr); 5] = [
 
 /// Classes of the data of a version that the v1 schema does not have.
 const CLASSES_OF_V2: [Cls; 3] = [Cls::PARTY, Cls::EHR_STATUS, Cls::EHR_ACCESS];
+
+/// True for classes of whole resources that the v1 schema does not have, although it has their parts.
+fn is_root_of_v2(class: Cls) -> bool {
+    const ROOTS: [Cls; 3] = [Cls::EHR, Cls::CONTRIBUTION, Cls::VERSIONED_OBJECT];
+    ROOTS.iter().chain(&CLASSES_OF_V2).any(|root| class.is_a(*root))
+}
 
 /// The v1 schema stopped at RM 1.0.2: whether an object has what that cannot hold, or lacks what it demands.
 fn needs_v2(node: NodeRef<'_>) -> bool {
@@ -430,6 +436,18 @@ fn number(text: &str) -> Option<Cow<'_, str>> {
     (mantissa.contains(|c: char| c.is_ascii_digit()) && Scanner::is_number(&number)).then_some(Cow::Owned(number))
 }
 
+/// Returns the first character of a text that an XML 1.0 document cannot hold.
+pub(super) fn not_in_xml(text: &str) -> Option<char> {
+    // Most texts have no byte that begins such a character: control characters are one byte, U+FFFE and U+FFFF begin with EF.
+    let may_be = |b: u8| b == 0xef || (b < b' ' && !matches!(b, b'\t' | b'\n' | b'\r'));
+    if text.bytes().any(may_be) { text.chars().find(|c| !is_xml(*c)) } else { None }
+}
+
+/// The finding about a character that XML cannot carry.
+pub(super) fn not_in_xml_finding(path: &[Step], c: char) -> Finding {
+    Finding::error("RM0108", path_text(path), "XML 1.0 cannot carry this character").found(format!("U+{:04X}", u32::from(c)))
+}
+
 /// True for the characters that an XML 1.0 document may hold.
 fn is_xml(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
@@ -514,11 +532,7 @@ impl Writer {
                 '\n' if in_attribute => self.out.push_str("&#10;"),
                 '\t' if in_attribute => self.out.push_str("&#9;"),
                 c if is_xml(c) => self.out.push(c),
-                c => {
-                    let code = format!("U+{:04X}", u32::from(c));
-                    let finding = Finding::error("RM0108", path_text(&self.path), "XML 1.0 cannot carry this character").found(code);
-                    self.problem.get_or_insert(finding);
-                }
+                c => drop(self.problem.get_or_insert_with(|| not_in_xml_finding(&self.path, c))),
             }
         }
     }
