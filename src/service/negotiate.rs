@@ -48,13 +48,13 @@ pub(crate) enum Form {
 pub(crate) const FLAT: &str = "application/openehr.wt.flat+json";
 pub(crate) const STRUCTURED: &str = "application/openehr.wt.structured+json";
 
+/// The media types of ITS-REST before release 1.0.3.
+pub(crate) const FLAT_OLD: &str = "application/openehr.wt.flat.schema+json";
+pub(crate) const STRUCTURED_OLD: &str = "application/openehr.wt.structured.schema+json";
+
 /// The media types of the simplified formats, and their old spellings.
-const SIMPLIFIED: [(&str, Shape); 4] = [
-    (FLAT, Shape::Flat),
-    (STRUCTURED, Shape::Structured),
-    ("application/openehr.wt.flat.schema+json", Shape::Flat),
-    ("application/openehr.wt.structured.schema+json", Shape::Structured),
-];
+const SIMPLIFIED: [(&str, Shape); 4] =
+    [(FLAT, Shape::Flat), (STRUCTURED, Shape::Structured), (FLAT_OLD, Shape::Flat), (STRUCTURED_OLD, Shape::Structured)];
 
 impl Form {
     fn simplified(media_type: &str) -> Option<Form> {

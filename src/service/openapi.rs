@@ -1,12 +1,15 @@
 //! The OpenAPI document, made from the one table of routes. It is written when the page is built, and is no part of the worker.
 
+mod schema;
+
 use super::controlled::Controlled;
-use super::negotiate::{FLAT, Format, STRUCTURED};
+use super::negotiate::{FLAT, FLAT_OLD, STRUCTURED, STRUCTURED_OLD};
 use super::root::VERSION;
 use super::route::{Operation, Part, ROUTES, Route};
 use super::template::WEB_TEMPLATE;
 use crate::document::ObjectKind;
 use crate::order;
+use schema::Bodies;
 use serde_json::{Map, Value, json};
 
 /// What is said of all routes with one kind of operation, beyond what the table says.
@@ -28,7 +31,7 @@ struct Kind {
 
 const JSON: &[&str] = &["application/json"];
 const RM: &[&str] = &["application/json", "application/xml"];
-const FORMS: &[&str] = &["application/json", "application/xml", FLAT, STRUCTURED];
+const FORMS: &[&str] = &["application/json", "application/xml", FLAT, STRUCTURED, FLAT_OLD, STRUCTURED_OLD];
 const XML: &[&str] = &["application/xml", "text/plain"];
 const TEXT: &[&str] = &["application/json", "text/plain"];
 const TABLE: &[&str] = &["application/json", "text/csv", "application/x-ndjson"];
@@ -195,7 +198,7 @@ impl Kind {
                 .query(&["type", "version"])
                 .headers(&["Prefer"])
                 .sends(XML)
-                .gives(&["application/xml"]),
+                .gives(&["application/xml", "application/json"]),
             Operation::TemplateList => Kind::new("template list", "List templates", &[200, 406]).query(&["type"]).gives(JSON),
             Operation::TemplateVersions => {
                 Kind::new("template versions", "Versions of a template, or the latest as XML or web template", &[200, 404, 406])
@@ -205,7 +208,7 @@ impl Kind {
             Operation::TemplateGet => Kind::new("template", "A template, byte for byte", &[200, 304, 404, 406])
                 .query(&["type"])
                 .headers(CACHED)
-                .gives(&["application/xml", WEB_TEMPLATE]),
+                .gives(&["application/xml", WEB_TEMPLATE, "application/json"]),
             Operation::TemplateExample => Kind::new("template example", "A document that fits a template", &[200, 400, 404, 406])
                 .query(&["kind", "detail_level", "language", "format", "dialect"])
                 .gives(FORMS),
@@ -297,37 +300,25 @@ pub fn openapi() -> Value {
                 "basic": { "type": "http", "scheme": "basic", "description": "for development" },
             },
             "responses": { "Error": { "description": "what is wrong, where, and what helps", "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } } } },
-            "schemas": { "Error": error_schema() },
-        },
-    })
-}
-
-fn error_schema() -> Value {
-    json!({
-        "type": "object",
-        "required": ["error", "message", "code", "errors"],
-        "properties": {
-            "error": { "type": "string", "description": "reason phrase of the status" },
-            "message": { "type": "string" },
-            "code": { "type": "integer", "description": "the status" },
-            "errors": { "type": "array", "items": { "type": "object", "description": "DV_CODED_TEXT, with `_path` or `_line` and `_column` beside it" } },
+            "schemas": schema::schemas(),
         },
     })
 }
 
 fn operation(route: &Route) -> Value {
-    let kind = Kind::of(route);
+    let (kind, bodies) = (Kind::of(route), Bodies::of(route.operation));
     let names: Vec<&str> = route.pattern.split('/').map(|part| part.trim_matches(['{', '}'])).collect();
     let in_path = route.pattern.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let in_path = in_path.map(|name| json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } }));
-    let in_query = kind.query.iter().map(|name| json!({ "name": name, "in": "query", "schema": { "type": "string" } }));
-    let in_headers = kind.headers.iter().map(|name| json!({ "name": name, "in": "header", "schema": { "type": "string" } }));
+    let parameter = |place: &str, name: &str| json!({ "name": name, "in": place, "required": is_required(route, name), "schema": schema_of(name) });
+    let in_query = kind.query.iter().map(|name| parameter("query", name));
+    let in_headers = kind.headers.iter().map(|name| parameter("header", name));
     let mut said = json!({
         "operationId": format!("{}_{}", route.method.to_ascii_lowercase(), names.join("_")),
         "summary": kind.summary,
         "tags": names.first(),
         "parameters": in_path.chain(in_query).chain(in_headers).collect::<Value>(),
-        "responses": responses(&kind),
+        "responses": responses(&kind, &bodies.answers),
         "x-kind": kind.name,
         "x-roles": route.need.roles(),
         "x-scope": format!("{}-*.{}", route.need.word(), route.need.letter()),
@@ -335,25 +326,53 @@ fn operation(route: &Route) -> Value {
     if let (Some(members), Some(first)) = (said.as_object_mut(), names.first()) {
         members.insert(String::from("tags"), json!([first]));
         if !kind.sends.is_empty() {
-            members.insert(String::from("requestBody"), json!({ "content": content(kind.sends) }));
+            members.insert(String::from("requestBody"), request_body(&kind, &bodies.takes));
         }
     }
     said
 }
 
-fn responses(kind: &Kind) -> Map<String, Value> {
+/// True for a query parameter or header without which the request is refused.
+fn is_required(route: &Route, name: &str) -> bool {
+    match (route.operation, name) {
+        (Operation::QueryAdHoc | Operation::QueryExplain, "q") => route.method == "GET",
+        (Operation::TemplateUpload, "type") => route.pattern == "definition/template",
+        (Operation::Update(_), "If-Match") => true,
+        (Operation::Delete(what), "If-Match") => what.single,
+        _ => false,
+    }
+}
+
+/// The schema of a query parameter or header.
+fn schema_of(name: &str) -> Value {
+    match name {
+        "offset" | "fetch" | "first" | "limit" => json!({ "type": "integer", "minimum": 0 }),
+        "ehr_id" => json!({ "type": "string", "format": "uuid" }),
+        "version_at_time" | "now" | "from" | "to" => json!({ "type": "string", "description": "Extended ISO 8601 with its time zone." }),
+        "format" => json!({ "type": "string", "enum": ["JSON", "XML", "FLAT", "STRUCTURED"] }),
+        "trace" | "strict" => json!({ "type": "string", "enum": ["true", "false"] }),
+        _ => json!({ "type": "string" }),
+    }
+}
+
+fn responses(kind: &Kind, answers: &[String]) -> Map<String, Value> {
     let of_bodies = OF_BODIES.iter().filter(|_| !kind.sends.is_empty());
     let mut statuses: Vec<u16> = kind.statuses.iter().chain(&OF_ACCESS).chain(of_bodies).copied().collect();
     order::sort(&mut statuses);
     let response = |status: u16| match status {
-        200 | 201 if !kind.gives.is_empty() => json!({ "description": super::error::reason(status), "content": content(kind.gives) }),
+        200 | 201 if !kind.gives.is_empty() => json!({ "description": super::error::reason(status), "content": content(kind.gives, answers) }),
         200..400 => json!({ "description": super::error::reason(status) }),
         _ => json!({ "$ref": "#/components/responses/Error" }),
     };
     statuses.into_iter().map(|status| (status.to_string(), response(status))).collect()
 }
 
-fn content(types: &[&str]) -> Map<String, Value> {
-    let schema = |media_type: &str| if media_type == Format::Json.media_type() { json!({}) } else { json!({ "type": "string" }) };
-    types.iter().map(|media_type| ((*media_type).to_owned(), json!({ "schema": schema(media_type) }))).collect()
+/// An EHR may be created without a body, and a stored query may run without one.
+fn request_body(kind: &Kind, takes: &[String]) -> Value {
+    let is_optional = ["ehr create"].contains(&kind.name) || takes.iter().any(|name| name == "StoredQueryRequest");
+    json!({ "required": !is_optional, "content": content(kind.sends, takes) })
+}
+
+fn content(types: &[&str], names: &[String]) -> Map<String, Value> {
+    types.iter().map(|media_type| ((*media_type).to_owned(), json!({ "schema": schema::of_body(media_type, names) }))).collect()
 }

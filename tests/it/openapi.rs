@@ -17,12 +17,64 @@ type Seen = BTreeMap<String, BTreeSet<u16>>;
 struct Noting {
     service: Service<Memory>,
     seen: Rc<RefCell<Seen>>,
+    bodies: Rc<Bodies>,
+}
+
+/// The JSON schemas of the answers, and how often each was fulfilled.
+struct Bodies {
+    document: Value,
+    validators: RefCell<BTreeMap<String, Option<jsonschema::Validator>>>,
+    fulfilled: RefCell<BTreeMap<String, usize>>,
+    complaints: RefCell<BTreeSet<String>>,
+}
+
+impl Bodies {
+    fn new() -> Bodies {
+        let document = aqlite::service::openapi();
+        Bodies { document, validators: RefCell::default(), fulfilled: RefCell::default(), complaints: RefCell::default() }
+    }
+
+    /// Compares a JSON answer with the schema of its operation, status and media type.
+    fn check(&self, request: &Request, response: &Response) {
+        let media_type = response.header("Content-Type").unwrap_or_default();
+        let (Some(name), true) = (operation(request), !media_type.contains("ndjson") && media_type.ends_with("json") && !response.body.is_empty())
+        else {
+            return;
+        };
+        let (method, path) = name.split_once(' ').unwrap();
+        let status = if response.status < 400 { response.status.to_string() } else { String::from("error") };
+        let key = format!("{name} {status} {media_type}");
+        let mut validators = self.validators.borrow_mut();
+        let validator = validators.entry(key.clone()).or_insert_with(|| self.validator(method, path, &status, media_type));
+        let body: Value = serde_json::from_slice(&response.body).unwrap();
+        match validator {
+            None => drop(self.complaints.borrow_mut().insert(format!("{key}: no schema"))),
+            // An explanation of why none of many classes fits takes exponential time: the body says enough.
+            Some(validator) if validator.is_valid(&body) => *self.fulfilled.borrow_mut().entry(key).or_default() += 1,
+            Some(_) => {
+                let shown: String = body.to_string().chars().take(300).collect();
+                self.complaints.borrow_mut().insert(format!("{key}: {shown}"));
+            }
+        }
+    }
+
+    fn validator(&self, method: &str, path: &str, status: &str, media_type: &str) -> Option<jsonschema::Validator> {
+        let responses = &self.document["paths"][format!("/{path}")][method.to_lowercase()]["responses"];
+        let schema = match status {
+            "error" => &self.document["components"]["responses"]["Error"]["content"][media_type]["schema"],
+            status => &responses[status]["content"][media_type]["schema"],
+        };
+        let mut root = schema.as_object()?.clone();
+        root.insert("components".into(), self.document["components"].clone());
+        Some(jsonschema::draft4::new(&Value::Object(root)).expect("a schema"))
+    }
 }
 
 impl Handler for Noting {
     fn handle(&self, request: &Request, moment: &mut dyn Moment) -> Response {
         let response = block_on(self.service.handle(request, moment)).expect("memory never waits");
         note(&self.seen, request, response.status);
+        self.bodies.check(request, &response);
         response
     }
 }
@@ -111,8 +163,12 @@ const OF_HOSTS: [u16; 2] = [429, 503];
 #[test]
 fn every_status_is_documented_and_every_documented_status_is_real() {
     let seen: Rc<RefCell<Seen>> = Rc::default();
-    let noted = Rc::clone(&seen);
-    run_all(&|config| Box::new(Noting { service: Service::new(Memory::new(), config), seen: Rc::clone(&noted) }));
+    let (noted, checked) = (Rc::clone(&seen), Rc::new(Bodies::new()));
+    let noting = |config| Noting { service: Service::new(Memory::new(), config), seen: Rc::clone(&noted), bodies: Rc::clone(&checked) };
+    run_all(&|config| Box::new(noting(config)));
+    let wrong = checked.complaints.borrow();
+    assert!(wrong.is_empty(), "\n{}", wrong.iter().cloned().collect::<Vec<_>>().join("\n"));
+    assert!(checked.fulfilled.borrow().len() > 60, "answers of {} kinds were compared", checked.fulfilled.borrow().len());
     let (documented, kinds, bodies) = documented();
     sweep(&seen, documented.keys().cloned(), &bodies);
     let slow = Request::new("POST", "/v1/query/aql").with_body("application/json", r#"{"q":"SELECT e/ehr_id/value FROM EHR e"}"#);
