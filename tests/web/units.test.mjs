@@ -1,5 +1,6 @@
 // The page's own small machines: JSON that keeps digits, and CSV that opens safely.
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -12,7 +13,7 @@ async function load(name) {
 }
 
 const { indexResult, parse, print } = await load("json");
-const { cellText, csv, ndjson } = await load("export");
+const { cellText, csv, ndjson, textField } = await load("export");
 const { groupings, histogram, measures, seconds, summary } = await load("series");
 const { languages } = await load("code");
 
@@ -50,10 +51,16 @@ test("CSV follows RFC 4180, and no text becomes a formula", () => {
     '1.50,"x]""[,"',
     ',"{""_type"":""DV_TEXT"",""value"":""}, {""}"',
     '-0.0e5,"[1,[2]]"',
-    "'=1+1,'@x",
+    "\"'=1+1\",\"'@x\"",
     'true,"über\n"',
     "",
   ]);
+});
+
+test("CSV is guarded by the rule of the core", async () => {
+  const cases = (await readFile(new URL("../cases/csv/guard.ndjson", import.meta.url), "utf8")).trimEnd().split("\n").map((line) => JSON.parse(line));
+  assert.ok(cases.length > 30);
+  for (const { text, csv } of cases) assert.equal(textField(text), csv, JSON.stringify(text));
 });
 
 test("NDJSON has an object a row, with names of their own", () => {

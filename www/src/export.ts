@@ -7,13 +7,34 @@ export function cellText(result: Result, row: number, column: number): string {
   return result.text.slice(result.cells[at], result.cells[at + 1]);
 }
 
-/** A field of RFC 4180. A text that a spreadsheet would take for a formula gets an apostrophe in front. */
+/** A piece of a text that some reader of CSV takes for a cell: with the separator at its end. Commas separate nothing inside of quotes. */
+const PIECE = /[^;\t|\r\n]*[;\t|\r\n]|[^;\t|\r\n]+$/g;
+/** What readers drop at the start of a cell: blanks, controls, marks without width, quotes. */
+const TRIMMED = "[\\s\\p{Cc}\"'`´\u2018-\u201f«»‹›\u200b-\u200f\u2060\ufeff]*";
+/** A piece that a spreadsheet would run. */
+const FORMULA = new RegExp(`^${TRIMMED}[=+\\-@＝＋－＠﹦﹢﹣﹫]`, "u");
+/** A text that begins, behind blanks and quotes, with a tab or an end of line: some readers drop those. */
+const CONTROL = /^(?:[^\S\t\r\n]|(?![\t\r\n])\p{Cc}|["'`´\u2018-\u201f«»‹›\u200b-\u200f\u2060\ufeff])*[\t\r\n]/u;
+/** A text without a character that separates cells, quotes, calls or combines. */
+const PLAIN = /^[\p{Alphabetic}\p{N} _.:/#[\]-]+$/u;
+
+/** The text with an apostrophe before each piece that a spreadsheet would run. The rule is that of `engine/src/answer/csv_guard.rs`. */
+function guarded(text: string): string {
+  const pieces = text.match(PIECE) ?? [];
+  return pieces.map((piece, at) => (FORMULA.test(piece) || (at === 0 && CONTROL.test(text)) ? `'${piece}` : piece)).join("");
+}
+
+/** Writes a text as a field of RFC 4180 that no spreadsheet runs. */
+export function textField(text: string): string {
+  const safe = guarded(text);
+  return PLAIN.test(safe) && safe.trim() === safe ? safe : `"${safe.replaceAll("\"", "\"\"")}"`;
+}
+
+/** A field: numbers and truth values as they are, null as nothing, everything else as a text. */
 function field(json: string): string {
   if (json === "null") return "";
-  if (!json.startsWith("\"") && !json.startsWith("{") && !json.startsWith("[")) return json;
-  let text = json.startsWith("\"") ? (JSON.parse(json) as string) : json;
-  if (/^[=+\-@\t\r]/.test(text)) text = `'${text}`;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll("\"", "\"\"")}"` : text;
+  if (/^["{[]/.test(json)) return textField(json.startsWith("\"") ? (JSON.parse(json) as string) : json);
+  return json;
 }
 
 /** RFC 4180, numbers with the digits that were stored, objects as JSON. */

@@ -1,5 +1,6 @@
 //! Answers: checked query → plan → rows.
 
+mod csv_guard;
 mod eval;
 mod facts;
 mod plan;

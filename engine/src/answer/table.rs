@@ -4,6 +4,7 @@
 //! ones follows from the classes in the column, in the order of [`PARTS`]; an object of any other class stands as JSON. Columns
 //! are named by their alias, else by their path, else by `#` and their number; a name that comes twice gets a number.
 
+use super::csv_guard::{guarded, is_plain};
 use super::result::{Cell, ResultSet};
 use crate::order;
 use crate::rm::Token;
@@ -45,8 +46,8 @@ const INTERVAL: &str = "DV_INTERVAL";
 /// How CSV is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CsvOptions {
-    /// Puts an apostrophe before a text that a spreadsheet would take for a formula (`=`, `+`, `-`, `@`, or a control character
-    /// in front). Numbers are never touched.
+    /// Writes texts so that no spreadsheet takes one for a formula, whatever separator it splits at: an apostrophe before what would
+    /// begin one, and quotes around every text that is not plain. Numbers are never touched.
     pub guard: bool,
 }
 
@@ -199,11 +200,24 @@ fn line<'a>(fields: impl Iterator<Item = Field<'a>>, options: CsvOptions, out: &
 }
 
 fn write_text(text: &str, options: CsvOptions, out: &mut String) {
-    let guarded = options.guard && text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']);
-    let quoted = text.is_empty() || text.contains([',', '"', '\r', '\n']) || text.starts_with([' ', '\t']) || text.ends_with([' ', '\t']);
+    if options.guard {
+        return write_guarded(text, out);
+    }
+    write_quoted(text, text.contains([',', '"', '\r', '\n']), out);
+}
+
+/// Writes a text that no spreadsheet runs.
+pub(super) fn write_guarded(text: &str, out: &mut String) {
+    let text = guarded(text);
+    write_quoted(&text, !is_plain(&text), out);
+}
+
+/// Writes a text, in quotes if it `must` be or if a reader may drop blanks at its ends.
+fn write_quoted(text: &str, must: bool, out: &mut String) {
+    let quoted = must || text.is_empty() || text.starts_with([' ', '\t']) || text.ends_with([' ', '\t']);
     let mark = if quoted { "\"" } else { "" };
     let text = if text.contains('"') { Cow::Owned(text.replace('"', "\"\"")) } else { Cow::Borrowed(text) };
-    out.extend([mark, if guarded { "'" } else { "" }, &*text, mark]);
+    out.extend([mark, &*text, mark]);
 }
 
 #[cfg(test)]
@@ -250,7 +264,7 @@ mod tests {
     #[test]
     fn formulas_are_disarmed_unless_told_otherwise() {
         let cells = || vec![text("=1+1"), text("@a"), text("-x,y"), text("＝1"), number("-1")];
-        assert_eq!(one(cells(), true), "x\r\n'=1+1\r\n'@a\r\n\"'-x,y\"\r\n'＝1\r\n-1\r\n");
+        assert_eq!(one(cells(), true), "x\r\n\"'=1+1\"\r\n\"'@a\"\r\n\"'-x,y\"\r\n\"'＝1\"\r\n-1\r\n");
         assert_eq!(one(cells(), false), "x\r\n=1+1\r\n@a\r\n\"-x,y\"\r\n＝1\r\n-1\r\n");
     }
 
