@@ -7,6 +7,7 @@ import { after, before, test } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { start } from "../e2e/server.mjs";
 import { browse } from "../web/page.mjs";
+import { assertNotices, crates, packages } from "../web/parts.mjs";
 import { serve } from "../web/server.mjs";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -42,9 +43,13 @@ test("there is nothing in it that nobody needs", async () => {
   const names = (await readdir(join(house, "node_modules/aqlite"))).map((name) => name.replace(/-\w{8}\.js/, "-*.js")).sort();
   const types = ["errors.d.ts", "index.d.ts", "language.d.ts", "repository.d.ts", "result.d.ts", "slim.d.ts", "types.d.ts"];
   const code = ["browser.js", "node.js", "shared-*.js", "shared-*.js", "shared-*.js", "slim.js", "workerd.js"];
-  assert.deepEqual(names, ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "aqlite.wasm", ...code, "package.json", ...types].sort());
+  assert.deepEqual(names, ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "THIRD_PARTY_NOTICES.txt", "aqlite.wasm", ...code, "package.json", ...types].sort());
   const written = await Promise.all(types.map((name) => readFile(join(house, "node_modules/aqlite", name), "utf8")));
   assert.doesNotMatch(written.join(""), /\.\.\/src|aqlite-wasm/);
+});
+
+test("its notices name every part that others wrote, with a licence", async () => {
+  assertNotices(await readFile(join(house, "node_modules/aqlite/THIRD_PARTY_NOTICES.txt"), "utf8"), [...packages("www/package"), ...crates()]);
 });
 
 test("programs are checked against its types", async () => {

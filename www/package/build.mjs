@@ -8,6 +8,7 @@ import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { NOTICES, notices, packagesOf } from "../notices.mjs";
 import { sampleDefinitions } from "../samples.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -43,7 +44,7 @@ const withSamples = {
 
 await rm(out, { recursive: true, force: true });
 await mkdir(out, { recursive: true });
-await build({
+const { metafile } = await build({
   entryPoints: ["browser", "node", "workerd", "slim"].map((name) => join(here, `${name}.ts`)),
   outdir: out,
   bundle: true,
@@ -52,6 +53,8 @@ await build({
   format: "esm",
   target: "es2022",
   legalComments: "none",
+  metafile: true,
+  absWorkingDir: root,
   external: ["node:*"],
   plugins: [withoutDefault, withSamples],
   logLevel: "warning",
@@ -61,6 +64,7 @@ const typed = spawnSync("node", [join(root, "node_modules/typescript/bin/tsc"), 
 if (typed.status !== 0) throw new Error(`types: ${typed.stdout}`);
 await publicTypes();
 for (const name of ["LICENSE-MIT", "LICENSE-APACHE"]) await cp(join(root, name), join(out, name));
+await writeFile(join(out, NOTICES), await notices(await packagesOf(Object.keys(metafile.inputs), root), root));
 await cp(join(here, "README.md"), join(out, "README.md"));
 
 /** The declarations of what is exported, in files beside each other; those of the page and of the glue stay out. */

@@ -59,7 +59,7 @@ pub fn package() -> Result<(), String> {
     npm_packages()?;
     module("module of the package", "release", "target/package-wasm")?;
     let packed = root().join("dist/aqlite.tgz");
-    let inputs = [&CORE[..], &["www/wasm", "www/package", "www/src", "package.json", "package-lock.json"]].concat();
+    let inputs = [&CORE[..], &["www/wasm", "www/package", "www/src", "www/notices.mjs", "package.json", "package-lock.json"]].concat();
     unless_fresh("package", &inputs, &packed, || {
         run(&mut command("node", &["www/package/build.mjs", "--wasm", "target/package-wasm", "--out", "dist/package"]))?;
         let name = output_of(&mut command("npm", &["pack", "--silent", "./dist/package", "--pack-destination", "dist"]));
