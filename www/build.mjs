@@ -5,6 +5,7 @@
 // content in its name, so that it may be cached for ever.
 import { build } from "esbuild";
 import { apiPage } from "./api.mjs";
+import { NOTICES, notices, packagesOf } from "./notices.mjs";
 import { sampleDefinitions } from "./samples.mjs";
 import { createHash } from "node:crypto";
 import { mkdir, readFile, readdir, rm, stat, writeFile } from "node:fs/promises";
@@ -44,6 +45,9 @@ async function stamped(name, content) {
   return full;
 }
 
+/** The files that became part of the page. */
+const inputs = new Set(["node_modules/uplot/dist/uPlot.min.css"]);
+
 /** Bundles one entry point; gives its text. */
 async function bundle(entry, format, constants) {
   const result = await build({
@@ -55,6 +59,8 @@ async function bundle(entry, format, constants) {
     minify: !options.dev,
     sourcemap: options.dev ? "inline" : false,
     legalComments: "none",
+    metafile: true,
+    absWorkingDir: root,
     loader: { ".aql": "text" },
     alias: { "aqlite-wasm": join(wasm, "aqlite_wasm.js") },
     define: {
@@ -63,6 +69,7 @@ async function bundle(entry, format, constants) {
     },
     logLevel: "warning",
   });
+  for (const input of Object.keys(result.metafile.inputs)) inputs.add(input);
   return result.outputFiles[0].text;
 }
 
@@ -86,7 +93,7 @@ const fill = async (name, values) => {
   if (left) throw new Error(`${name}: nothing to put in place of ${left[0]}`);
   await writeFile(join(out, name), text);
 };
-await fill("index.html", { csp, page: pageName, early: earlyName, styles: styleName, icon: iconName, version });
+await fill("index.html", { csp, page: pageName, early: earlyName, styles: styleName, icon: iconName, version, notices: NOTICES });
 await fill("manifest.webmanifest", { icon: iconName });
 
 const api = options.openapi ? JSON.parse(await readFile(resolve(options.openapi), "utf8")) : undefined;
@@ -95,9 +102,11 @@ if (api) {
   await writeFile(join(out, "api.html"), apiPage(api, { csp, styles: styleName, icon: iconName }));
 }
 
-const shell = ["./", pageName, chartName, zipName, earlyName, workerName, wasmName, samplesName, styleName, iconName, "manifest.webmanifest", ...(api ? ["api.html", "openapi.json"] : [])];
+await writeFile(join(out, NOTICES), await notices(await packagesOf([...inputs], root), root));
+
+const shell = ["./", pageName, chartName, zipName, earlyName, workerName, wasmName, samplesName, styleName, iconName, "manifest.webmanifest", NOTICES, ...(api ? ["api.html", "openapi.json"] : [])];
 const stamp = createHash("sha256").update(await readFile(join(out, "index.html"))).update(JSON.stringify(api ?? null)).digest("hex").slice(0, 10);
-await writeFile(join(out, "sw.js"), await bundle("sw.ts", "iife", { WASM_URL: wasmName, SAMPLES_URL: samplesName, SHELL: shell, STAMP: stamp, VERSION: version }));
+await writeFile(join(out, "sw.js"), await bundle("sw.ts", "iife", { WASM_URL: wasmName, SAMPLES_URL: samplesName, STYLE_URL: styleName, SHELL: shell, STAMP: stamp, VERSION: version }));
 // Hosts that read it (Cloudflare's asset server does) send the policy as a header too, and let stamped files be cached for ever.
 const stampedNames = shell.filter((name) => /\.[0-9a-f]{10}\./.test(name));
 await writeFile(

@@ -158,7 +158,7 @@ test("an empty data set takes a document of a new patient; data sets are named, 
     delete composition.uid;
     await offlineReady(page);
     const template = await page.evaluate(async () => {
-      const answer = await fetch("v1/definition/template/sample.vital_signs.v1/1");
+      const answer = await fetch("local/v1/definition/template/sample.vital_signs.v1/1");
       if (!answer.ok) throw new Error(`the template: status ${answer.status}`);
       return answer.text();
     });
@@ -372,7 +372,7 @@ test("a query is copied as a program", () =>
       await page.locator("#copy-as").selectOption("curl");
       await page.locator("#copy-as[data-said*=Copied]").waitFor();
       const copied = await page.evaluate(() => navigator.clipboard.readText());
-      assert.match(copied, /^curl -s http:.*\/v1\/query\/aql .*COUNT/);
+      assert.match(copied, /^# .*\n# .*\ncurl -s http:.*\/v1\/query\/aql .*COUNT/);
     },
     { permissions: ["clipboard-read", "clipboard-write"] },
   ));
@@ -383,7 +383,7 @@ test("a server that does not answer is told, and the data here stays in charge",
   await page.locator("#source").selectOption("other");
   await page.fill("#server-base", "http://127.0.0.1:9/v1");
   await page.locator("#server-form .primary").click();
-  await page.locator("#result h3", { hasText: "This source does not answer" }).waitFor();
+  await page.locator("#notice", { hasText: "The server at 127.0.0.1:9 was not reached. The data of this browser still answers." }).waitFor();
   assert.equal(await page.locator("#source").inputValue(), "here");
   await run(page, COUNT);
   assert.ok(Number((await row(page, 0))[0]) > 10);
@@ -518,7 +518,7 @@ test("the page fits a phone: nothing is wider than the screen", () =>
     { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
   ));
 
-test("without its server the page opens, queries, and answers the REST interface", async (t) => {
+test("without its server the page opens, queries, and its own repository answers", async (t) => {
   if (process.env.BASE_URL) return t.skip("the server is not ours to stop");
   const own = await serve(built);
   const page = await open(browser, own.address);
@@ -536,11 +536,11 @@ test("without its server the page opens, queries, and answers the REST interface
     };
     const post = (path, body) => answer(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
     return {
-      post: await post("/v1/query/aql", { q }),
-      get: await answer(`/v1/query/aql?q=${encodeURIComponent(q)}`),
-      its: await post("/rest/openehr/v1/query/aql", { q }),
-      wrong: await post("/v1/query/aql", { q: "SELECT" }),
-      absent: await answer("/v1/ehr/00000000-0000-4000-8000-000000000000"),
+      post: await post("/local/v1/query/aql", { q }),
+      get: await answer(`/local/v1/query/aql?q=${encodeURIComponent(q)}`),
+      its: await post("/local/rest/openehr/v1/query/aql", { q }),
+      wrong: await post("/local/v1/query/aql", { q: "SELECT" }),
+      absent: await answer("/local/v1/ehr/00000000-0000-4000-8000-000000000000"),
     };
   }, COUNT);
   for (const name of ["post", "get", "its"]) {
@@ -563,7 +563,7 @@ test("what is written offline is kept, and the page sees it", async (t) => {
   await run(page, COUNT);
   const before = Number((await row(page, 0))[0]);
   const created = await page.evaluate(async () => {
-    const response = await fetch("/v1/ehr", { method: "POST", headers: { prefer: "return=minimal" } });
+    const response = await fetch("/local/v1/ehr", { method: "POST", headers: { prefer: "return=minimal" } });
     return { status: response.status, location: response.headers.get("location") };
   });
   assert.equal(created.status, 201);

@@ -31,9 +31,9 @@ async function composition(call) {
   return { name: "visit.json", text: JSON.stringify(document), ehr };
 }
 
-/** Sends a composition to the REST interface of the page's origin; gives the status. */
+/** Sends a composition to the REST interface of this browser's own repository; gives the status. */
 function posted(page, { ehr, text }) {
-  return page.evaluate(async ({ ehr, text }) => (await fetch(`/v1/ehr/${ehr}/composition`, { method: "POST", headers: { "content-type": "application/json" }, body: text })).status, { ehr, text });
+  return page.evaluate(async ({ ehr, text }) => (await fetch(`/local/v1/ehr/${ehr}/composition`, { method: "POST", headers: { "content-type": "application/json" }, body: text })).status, { ehr, text });
 }
 
 test("data sets are made, named, opened and removed", () =>
@@ -121,7 +121,8 @@ test("what is written stays, and is taken back in its order", () =>
     await ready(page);
     call = await caller(page);
     assert.equal(await count(call), before + 3);
-    assert.equal((await call("undo", 1)).compositions, before + 1);
+    const { set } = await call("contents", null);
+    assert.equal((await call("undo", { set: set.id, from: 3, to: 1 })).compositions, before + 1);
     await page.reload();
     await ready(page);
     call = await caller(page);
@@ -227,7 +228,7 @@ test("what the Service Worker writes is there for the page, and the other way ro
     await offlineReady(page);
     const file = await composition(call);
     const before = await count(call);
-    const seen = () => page.evaluate(async (q) => (await (await fetch(`/v1/query/aql?q=${encodeURIComponent(q)}`)).json()).rows[0][0], COUNT);
+    const seen = () => page.evaluate(async (q) => (await (await fetch(`/local/v1/query/aql?q=${encodeURIComponent(q)}`)).json()).rows[0][0], COUNT);
     assert.equal(await posted(page, file), 201);
     assert.equal(await count(call), before + 1);
     await call("add", file);

@@ -1,4 +1,4 @@
-// The Service Worker answers as the worker does: the same requests go to the worker in workerd, and, when it is stopped, to the module in the page's origin.
+// The Service Worker answers as the worker does: the same requests go to the worker in workerd, and below `/local` to the module in the page's origin.
 // The cases of `tests/cases/rest`, and the queries of an external corpus (AQLITE_CORPUS, default ../shared/corpus) on what an export of the worker holds.
 import assert from "node:assert/strict";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
@@ -8,6 +8,8 @@ import { freshState, root, start } from "../e2e/server.mjs";
 import { browse, caller, offlineReady, open, ready } from "./page.mjs";
 
 const LIMIT = { timeout: 600_000 };
+/** Stands in front of the mounts of this browser's own repository. */
+const LOCAL = "/local";
 
 /** A worker that may administer, with its page, ready to live without it. */
 async function housed(name, use) {
@@ -57,12 +59,17 @@ function comparable({ status, headers, body }) {
     .replace(/(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT/g, "<date>");
 }
 
+/** An answer of the module as if its mounts stood where the worker's do. */
+function withoutLocal(answer) {
+  return answer.replaceAll(`${LOCAL}/v1`, "/v1").replaceAll(`${LOCAL}/rest/openehr/v1`, "/rest/openehr/v1");
+}
+
 function differences(name, requests, there, here) {
   const found = [];
   for (const [at, { method, path, body }] of requests.entries()) {
     assert.equal(there[at].by, null, `${name}: ${method} ${path} was not answered by the server`);
     assert.equal(here[at].by, "service-worker", `${name}: ${method} ${path}`);
-    const [wanted, got] = [comparable(there[at]), comparable(here[at])];
+    const [wanted, got] = [comparable(there[at]), withoutLocal(comparable(here[at]))];
     if (wanted !== got) found.push(`${name}: ${method} ${path} ${String(body ?? "").slice(0, 200)}\n  worker:         ${around(wanted, got)}\n  service worker: ${around(got, wanted)}`);
   }
   return found;
@@ -127,9 +134,9 @@ function keep(kept, line, { headers, body }) {
   kept[name.trim()] = String(value ?? "").replaceAll('"', "").split(end)[0];
 }
 
-/** Plays a scenario; gives requests and answers. */
-async function play(page, text, mount) {
-  const prefix = mount === "v1" ? "/v1" : "/rest/openehr/v1";
+/** Plays a scenario at a host ("" for the worker, LOCAL for the module); gives requests and answers. */
+async function play(page, text, mount, host) {
+  const prefix = host + (mount === "v1" ? "/v1" : "/rest/openehr/v1");
   const kept = { ehr: EHR, base: new URL(page.url()).origin + prefix };
   const fill = (text) => Object.entries(kept).reduce((text, [name, value]) => text.replaceAll(`{${name}}`, value), text);
   const [requests, answers] = [[], []];
@@ -148,7 +155,7 @@ test("the cases of the REST interface get the same answers", LIMIT, () =>
     const played = scenarios().flatMap(({ name, text }) => ["v1", "its"].filter((mount) => !text.split("\n").includes(mount === "v1" ? "mount: its" : "mount: v1")).map((mount) => ({ name: `${name} [${mount}]`, text, mount })));
     for (const one of played) {
       assert.ok((await server.send("POST", "/v1/admin/reset")).status < 300);
-      one.there = await play(page, one.text, one.mount);
+      one.there = await play(page, one.text, one.mount, "");
     }
     await server.stop();
     const call = await caller(page);
@@ -156,7 +163,7 @@ test("the cases of the REST interface get the same answers", LIMIT, () =>
     let compared = 0;
     for (const { name, text, mount, there } of played) {
       await call("createSet", name);
-      const here = await play(page, text, mount);
+      const here = await play(page, text, mount, LOCAL);
       compared += here.requests.length;
       found.push(...differences(name, there.requests, there.answers, here.answers));
     }
@@ -222,7 +229,7 @@ test("the queries of the corpus get the same answers on exported data", { ...LIM
     for (const { id, requests, exported, there } of played) {
       await call("createSet", id);
       assert.deepEqual(await call("import", exported), [], id);
-      const here = await ask(page, requests);
+      const here = await ask(page, requests.map((request) => ({ ...request, path: LOCAL + request.path })));
       rows += here.reduce((sum, { body }) => sum + (body.startsWith("{") ? JSON.parse(body).rows?.length ?? 0 : 0), 0);
       found.push(...differences(id, requests, there, here));
     }

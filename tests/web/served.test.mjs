@@ -1,4 +1,4 @@
-// The page served by the worker in workerd: the server answers while it is there, the same module when it is gone.
+// The page served by the worker in workerd: the server answers at its address, the same module at that of this browser.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { freshState, start } from "../e2e/server.mjs";
@@ -17,7 +17,7 @@ function ask(page, method, path, body) {
   );
 }
 
-test("the server answers while it is there, the module when it is gone, in the same words", async () => {
+test("the server answers at its address while it is there and nobody when it is gone; the module answers at its own, in the same words", async () => {
   const server = await start(freshState("page"));
   const browser = await browse();
   try {
@@ -36,16 +36,17 @@ test("the server answers while it is there, the module when it is gone, in the s
     for (const request of requests) there.push(await ask(page, ...request));
     assert.ok(there.every(({ by }) => by === null), "the server answers while it is there");
     await server.stop();
-    for (const [at, request] of requests.entries()) {
-      const gone = await ask(page, ...request);
-      assert.equal(gone.by, "service-worker", request.join(" "));
-      assert.deepEqual({ ...gone, by: null }, there[at], request.join(" "));
+    for (const [at, [method, path, body]] of requests.entries()) {
+      await assert.rejects(ask(page, method, path, body), /Failed to fetch/, `${method} ${path}`);
+      const here = await ask(page, method, `/local${path}`, body);
+      assert.equal(here.by, "service-worker", `${method} ${path}`);
+      assert.deepEqual({ ...here, by: null }, there[at], `${method} ${path}`);
     }
     await page.reload();
     await ready(page);
     await run(page, COUNT);
     const [count] = await row(page, 0);
-    assert.deepEqual(JSON.parse((await ask(page, "POST", "/v1/query/aql", JSON.stringify({ q: COUNT }))).body).rows, [[Number(count)]]);
+    assert.deepEqual(JSON.parse((await ask(page, "POST", "/local/v1/query/aql", JSON.stringify({ q: COUNT }))).body).rows, [[Number(count)]]);
   } finally {
     await browser.close();
     await server.stop();

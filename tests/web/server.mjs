@@ -1,4 +1,4 @@
-// A plain file server for the page, without the REST interface: what the page has to do without a server of ours.
+// A plain file server for the page, without the REST interface unless a test gives one: what the page has to do without a server of ours.
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -10,12 +10,14 @@ const types = {
   ".css": "text/css",
   ".svg": "image/svg+xml",
   ".wasm": "application/wasm",
+  ".txt": "text/plain; charset=utf-8",
   ".webmanifest": "application/manifest+json",
 };
 
-/** Serves a folder on a free port (or the given one); gives the address and how to stop. */
-export async function serve(folder, port = 0) {
+/** Serves a folder on a free port (or the given one); gives the address and how to stop. Requests that `answers` returns true for are its own. */
+export async function serve(folder, port = 0, answers = () => false) {
   const server = createServer(async (request, response) => {
+    if (await answers(request, response)) return;
     const path = normalize(new URL(request.url, "http://localhost").pathname).replace(/\/$/, "/index.html");
     const file = join(folder, path);
     const found = await stat(file).catch(() => null);

@@ -5,6 +5,8 @@ export interface Call {
   base: string;
   q: string;
   parameters: Record<string, unknown>;
+  /** True when the result on the screen is not of the server at that address, but of the data of this browser. */
+  local: boolean;
 }
 
 /** A value as a server takes it: a bare text of a field is a number where it reads like one. */
@@ -20,7 +22,9 @@ export function body({ q, parameters }: Pick<Call, "q" | "parameters">): Record<
   return bound.length > 0 ? { q, query_parameters: Object.fromEntries(bound) } : { q };
 }
 
-function url({ base }: Call): string {
+type Asking = Pick<Call, "base" | "q" | "parameters">;
+
+function url({ base }: Asking): string {
   return `${base.replace(/\/+$/, "")}/query/aql`;
 }
 
@@ -44,14 +48,29 @@ function r(value: unknown): string {
 
 const shellQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
-/** The languages: what they are called, and the program. */
-export const languages: Record<string, { title: string; write(call: Call): string }> = {
+/** A language: its name, what begins a comment, and a query as a program. */
+interface Language {
+  title: string;
+  comment: string;
+  write(call: Asking): string;
+}
+
+/** A query as a program. Where the data of this browser gave the result, the program says first that a server answers from other data. */
+export function program({ comment, write }: Language, call: Call): string {
+  const lines = call.local ? ["The data of this browser gave the result on the page.", `This asks the server at ${call.base}, which answers from its own data.`] : [];
+  return [...lines.map((line) => `${comment} ${line}`), write(call)].join("\n");
+}
+
+/** The languages by their ids. */
+export const languages: Record<string, Language> = {
   curl: {
     title: "curl",
+    comment: "#",
     write: (call) => `curl -s ${url(call)} -H 'content-type: application/json' -d ${shellQuoted(JSON.stringify(body(call)))}`,
   },
   pandas: {
     title: "Python (pandas)",
+    comment: "#",
     write: (call) =>
       [
         "import pandas as pd",
@@ -66,6 +85,7 @@ export const languages: Record<string, { title: string; write(call: Call): strin
   },
   r: {
     title: "R",
+    comment: "#",
     write: (call) =>
       [
         "library(httr2)",
@@ -81,6 +101,7 @@ export const languages: Record<string, { title: string; write(call: Call): strin
   },
   javascript: {
     title: "JavaScript",
+    comment: "//",
     write: (call) =>
       [
         `const answer = await fetch(${JSON.stringify(url(call))}, {`,

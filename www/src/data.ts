@@ -1,8 +1,9 @@
 // The data view: what is in the repository, sample patients by number, files of one's own, and the interface that answers offline.
+import { confirmed } from "./confirm";
 import { count, h, type Change } from "./dom";
 import { EngineError, type Engine } from "./engine";
 import { dropped, texts, type TextFile } from "./intake";
-import type { Contents, Patient, Progress } from "./protocol";
+import type { Contents, Patient, Progress, Replacement } from "./protocol";
 import { SetsCard } from "./sets";
 import { Work } from "./work";
 
@@ -41,9 +42,15 @@ export class DataView {
   readonly #seed = number("seed", "Seed", 1, 4_294_967_295);
   readonly #generate = h("button", { id: "generate", class: "primary" }, "Make patients");
   readonly #making = new Work();
+  /** Says that the data were replaced, and offers to take it back. */
+  readonly #replaced = h("p", { class: "told", "aria-live": "polite" });
   readonly #adding = new Work();
-  #added = 0;
-  readonly #forget = h("button", { type: "button" }, "Start over");
+  /** What was there when it was drawn last. */
+  #contents: Contents | null = null;
+  readonly #forget = h("button", { id: "start-over", type: "button" }, "Start over…");
+  /** Where dropped files go. */
+  readonly #destination = h("p", { id: "destination", class: "destination", role: "status" });
+  readonly #drop = h("p", {}, "Drop files or folders here");
 
   constructor(root: HTMLElement, engine: Engine, change: Change) {
     this.#engine = engine;
@@ -66,13 +73,14 @@ export class DataView {
       h("div", { class: "fields" }, this.#ehrs.field, this.#compositions.field, this.#seed.field),
       h("div", { class: "actions" }, this.#generate, this.#forget),
       this.#making.element,
+      this.#replaced,
     );
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       const samples = { ehrs: this.#ehrs.input.valueAsNumber, compositions: this.#compositions.input.valueAsNumber, seed: this.#seed.input.valueAsNumber };
       void this.#work("Making patients", () => this.#making.run((progress, signal) => this.#engine.call("generate", samples, { progress, signal })));
     });
-    this.#forget.addEventListener("click", () => void this.#work("Making patients", () => this.#engine.call("forget", null)));
+    this.#forget.addEventListener("click", () => void this.#startOver());
     return form;
   }
 
@@ -88,12 +96,13 @@ export class DataView {
       "section",
       { class: "card drop", "aria-labelledby": "files-title" },
       h("h2", { id: "files-title" }, "Your own files"),
-      h("p", { class: "quiet" }, "Templates (OPT 1.4), compositions (canonical JSON or XML), guides (GDL2) and exports (.ndjson), also in folders and .zip archives. They stay in this browser, and are there again after a reload."),
+      h("p", { class: "quiet" }, "Templates (OPT 1.4), compositions (canonical JSON or XML), guides (GDL2) and exports (.ndjson), also in folders and .zip archives."),
+      this.#destination,
       h("p", { class: "field" }, h("label", { for: "target" }, "Compositions go to"), this.#patient),
       h(
         "div",
         { class: "drop-zone" },
-        h("p", {}, "Drop files or folders here"),
+        this.#drop,
         h("p", { class: "actions" }, h("label", { for: "files", class: "button" }, "Choose files…"), files, h("label", { for: "folder", class: "button" }, "Choose a folder…"), folder),
       ),
       this.#adding.element,
@@ -113,7 +122,7 @@ export class DataView {
   }
 
   #drawInterface(): HTMLElement {
-    const sample = `const answer = await fetch("${new URL("v1/query/aql", document.baseURI).pathname}", {
+    const sample = `const answer = await fetch("${new URL("local/v1/query/aql", document.baseURI).pathname}", {
   method: "POST",
   headers: { "content-type": "application/json" },
   body: JSON.stringify({ q: "SELECT e/ehr_id/value FROM EHR e" }),
@@ -123,7 +132,7 @@ console.table((await answer.json()).rows);`;
       "section",
       { class: "card", "aria-labelledby": "rest-title" },
       h("h2", { id: "rest-title" }, "REST without a server"),
-      h("p", { class: "quiet" }, "Any page of this origin can use the interface. When there is no server, the Service Worker answers from this data, and says so in the header ", h("code", {}, "aqlite-answered-by"), "."),
+      h("p", { class: "quiet" }, "The data of this browser have a base address of their own, ", h("code", {}, "/local/v1"), ": any page of this origin can use it, without a network too. The Service Worker answers there, and says so in the header ", h("code", {}, "aqlite-answered-by"), ". At every other address only a server answers."),
       h("pre", { tabindex: 0 }, h("code", {}, sample)),
     );
   }
@@ -142,7 +151,10 @@ console.table((await answer.json()).rows);`;
     ];
     this.#place.textContent = contents.place === null ? "In the repository" : `In the repository at ${contents.place}`;
     this.#sampleForm.hidden = contents.place !== null;
-    this.#added = contents.added;
+    // What was said of one source is not true of another.
+    if (this.#contents && this.#contents.place !== contents.place) for (const box of [this.#told, this.#replaced]) box.replaceChildren();
+    this.#contents = contents;
+    this.#tellDestination(contents.place);
     this.#facts.replaceChildren(...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
     this.#templates.replaceChildren(...(templates.length > 0 ? templates.map((template) => h("li", {}, h("code", {}, template))) : [h("li", { class: "quiet" }, "None yet: drop an operational template (.opt) below.")]));
     if (contents.samples) {
@@ -155,15 +167,53 @@ console.table((await answer.json()).rows);`;
     await this.#sets.show(contents);
   }
 
-  async #work(what: string, run: () => Promise<unknown>): Promise<void> {
+  /** Says where files go, before they go there. */
+  #tellDestination(place: string | null): void {
+    if (place === null) {
+      this.#destination.replaceChildren("They stay in this browser, and are there again after a reload.");
+      this.#drop.textContent = "Drop files or folders here";
+    } else {
+      this.#destination.replaceChildren("They are sent to the server ", h("strong", {}, place), ", which stores them. Others may read them there.");
+      this.#drop.textContent = `Drop files or folders here to send them to ${URL.canParse(place) ? new URL(place).host : place}`;
+    }
+    this.#destination.classList.toggle("away", place !== null);
+  }
+
+  /** Says that nothing is known of the source, which does not answer. */
+  unknown(): void {
+    this.#contents = null;
+    this.#facts.replaceChildren(h("div", {}, h("dt", {}, "Patients"), h("dd", {}, "not known")), h("div", {}, h("dt", {}, "Compositions"), h("dd", {}, "not known")));
+    this.#templates.replaceChildren(h("li", { class: "quiet" }, "Not known: the source does not answer."));
+  }
+
+  /** Puts sample patients in the place of everything, after asking. */
+  async #startOver(): Promise<void> {
+    const { added = 0, set = null } = this.#contents ?? {};
+    const own = added === 0 ? "Nothing of your own was written to it." : `${count.format(added)} ${added === 1 ? "write" : "writes"} of your own (files, forms, requests) in it ${added === 1 ? "goes" : "go"} with them.`;
+    const about = `The patients of “${set?.name ?? "this data set"}” are replaced by the 36 sample patients of the first visit. ${own} You can undo it for ten minutes.`;
+    if (!(await confirmed({ title: "Start over?", about, yes: "Start over", no: "Keep everything" }))) return;
+    const replaced = await this.#work("Making patients", () => this.#engine.call("startOver", null));
+    if (replaced) this.#replaced.replaceChildren(h("span", {}, "Started over with sample patients. ", this.#bringBack(replaced)));
+  }
+
+  #bringBack(replaced: Replacement): HTMLElement {
+    const back = () => void this.#work("Bringing back", () => this.#engine.call("bringBack", replaced));
+    return h("button", { id: "bring-back", type: "button", onclick: back }, "Undo");
+  }
+
+  /** Changes the data, and says what went wrong; gives what it gave, or `null`. */
+  async #work<T>(what: string, run: () => Promise<T>): Promise<T | null> {
     this.#generate.disabled = true;
     this.#forget.disabled = true;
     try {
-      await this.#change(what, run);
+      const done = await this.#change(what, run);
       this.#told.replaceChildren();
+      this.#replaced.replaceChildren();
+      return done;
     } catch (error) {
       if (error instanceof EngineError && error.message === "cancelled") this.#told.replaceChildren(h("p", {}, "Cancelled: everything is as it was before."));
       else this.#tell("Not done", error);
+      return null;
     } finally {
       this.#generate.disabled = false;
       this.#forget.disabled = false;
@@ -172,18 +222,21 @@ console.table((await answer.json()).rows);`;
 
   async #add(files: Promise<File[]>): Promise<void> {
     this.#told.replaceChildren();
+    const place = this.#contents?.place;
     try {
-      await this.#change("Adding files", () => this.#addInTurn(files));
+      await this.#change("Adding files", () => this.#addInTurn(files, place));
     } catch (error) {
       this.#tell("Not added", error);
     }
   }
 
-  async #addInTurn(files: Promise<File[]>): Promise<void> {
-    const before = this.#added;
+  /** Adds files to where the page said that they go: what was chosen since is not meant. */
+  async #addInTurn(files: Promise<File[]>, place: string | null | undefined): Promise<void> {
     const all = await texts(await files);
+    const before = await this.#engine.call("contents", null);
+    if (before.place !== place) throw new Error(`the source changed meanwhile. Add the files again to put them ${before.place === null ? "into this browser" : `on ${before.place}`}.`);
     const outcome = await this.#adding.run((tell, signal) => this.#addAll(all, tell, signal));
-    this.#told.prepend(h("p", {}, `${count.format(outcome.good)} of ${count.format(all.length)} files added${outcome.ended ? ", then cancelled" : ""} `, outcome.good > 0 ? this.#undo(before) : null));
+    this.#told.prepend(h("p", {}, `${count.format(outcome.good)} of ${count.format(all.length)} files added${outcome.ended ? ", then cancelled" : ""} `, outcome.good > 0 ? await this.#undo(before) : null));
   }
 
   async #addAll(files: TextFile[], tell: (progress: Progress) => void, signal: AbortSignal): Promise<{ good: number; ended: boolean }> {
@@ -216,12 +269,11 @@ console.table((await answer.json()).rows);`;
     if (wrong.length > 0) throw new Error(`${wrong.slice(0, LISTED).join("\n")}${wrong.length > LISTED ? `\nand ${wrong.length - LISTED} more lines` : ""}`);
   }
 
-  #undo(before: number): HTMLElement {
-    const button = h("button", { id: "undo", type: "button" }, "Undo");
-    button.addEventListener("click", () => {
-      void this.#work("Taking back", () => this.#engine.call("undo", before));
-    });
-    return button;
+  /** The button that takes back what was added since then; none for a server, which has no such thing. */
+  async #undo({ set, added }: Contents): Promise<HTMLElement | null> {
+    if (set === null) return null;
+    const writes = { set: set.id, from: (await this.#engine.call("contents", null)).added, to: added };
+    return h("button", { id: "undo", type: "button", onclick: () => void this.#work("Taking back", () => this.#engine.call("undo", writes)) }, "Undo");
   }
 
   #tell(what: string, error: unknown): void {

@@ -40,6 +40,8 @@ export class History {
   readonly #choose: (q: string) => void;
   #recent = read(RECENT, isText);
   #saved = read(SAVED, isSaved);
+  /** The list as it was before the last query was forgotten, which can be undone until the list changes. */
+  #before: { key: typeof SAVED | typeof RECENT; what: string; recent: string[]; saved: Saved[] } | null = null;
 
   constructor(choose: (q: string) => void) {
     this.#choose = choose;
@@ -48,6 +50,7 @@ export class History {
 
   /** Notes a query that ran. */
   ran(q: string): void {
+    this.#before = null;
     this.#recent = [q, ...this.#recent.filter((other) => other !== q)].slice(0, MOST);
     write(RECENT, this.#recent);
     this.#draw();
@@ -55,6 +58,7 @@ export class History {
 
   /** Keeps a query under a name; the same name again replaces it. */
   save(name: string, q: string): void {
+    this.#before = null;
     this.#saved = [...this.#saved.filter((other) => other.name !== name), { name, q }].sort((a, b) => a.name.localeCompare(b.name));
     write(SAVED, this.#saved);
     this.#draw();
@@ -64,15 +68,29 @@ export class History {
     const saved = this.#saved.map(({ name, q }) => this.#item(h("strong", {}, name), q, `Forget ${name}`, () => this.#forget(SAVED, name)));
     const recent = this.#recent.map((q) => this.#item(h("code", {}, gist(q)), q, "Forget this query", () => this.#forget(RECENT, q)));
     this.element.replaceChildren(
-      this.#list("saved", "Saved", saved, "Save a query under a name to find it here."),
-      this.#list("recent", "Recent", recent, "What you run is listed here, in this browser only."),
+      this.#list("saved", "Saved", [this.#restoring(SAVED), ...saved], "Save a query under a name to find it here."),
+      this.#list("recent", "Recent", [this.#restoring(RECENT), ...recent], "What you run is listed here, in this browser only."),
     );
   }
 
-  #list(id: string, title: string, items: HTMLElement[], none: string): HTMLElement {
+  /** The line that brings a forgotten query back; `null` where none was forgotten. */
+  #restoring(key: typeof SAVED | typeof RECENT): HTMLElement | null {
+    const before = this.#before;
+    if (before?.key !== key) return null;
+    const restore = () => {
+      [this.#recent, this.#saved, this.#before] = [before.recent, before.saved, null];
+      this.#write(key);
+      this.#draw();
+    };
+    return h("li", { class: "forgotten" }, h("span", { class: "quiet", role: "status" }, key === SAVED ? `“${before.what}” is forgotten.` : "A query is forgotten."), h("button", { type: "button", onclick: restore }, "Undo"));
+  }
+
+  #list(id: string, title: string, lines: (HTMLElement | null)[], none: string): HTMLElement {
+    const items = lines.filter((line) => line !== null);
+    const number = items.filter((line) => !line.classList.contains("forgotten")).length;
     const open = this.element.querySelector<HTMLDetailsElement>(`#${id}`)?.open ?? false;
     const body = items.length > 0 ? h("ul", {}, ...items) : h("p", { class: "quiet" }, none);
-    return h("details", { id, open }, h("summary", {}, title, " ", h("span", { class: "count" }, String(items.length))), body);
+    return h("details", { id, open }, h("summary", {}, title, " ", h("span", { class: "count" }, String(number))), body);
   }
 
   #item(label: HTMLElement, q: string, forget: string, forgotten: () => void): HTMLElement {
@@ -85,9 +103,14 @@ export class History {
   }
 
   #forget(key: typeof SAVED | typeof RECENT, what: string): void {
+    this.#before = { key, what, recent: this.#recent, saved: this.#saved };
     if (key === SAVED) this.#saved = this.#saved.filter(({ name }) => name !== what);
     else this.#recent = this.#recent.filter((q) => q !== what);
-    write(key, key === SAVED ? this.#saved : this.#recent);
+    this.#write(key);
     this.#draw();
+  }
+
+  #write(key: typeof SAVED | typeof RECENT): void {
+    write(key, key === SAVED ? this.#saved : this.#recent);
   }
 }

@@ -4,13 +4,19 @@
 import init, { Samples as Loading, type InitOutput, type Repository } from "aqlite-wasm";
 import { Kept, breathe, reads, type Answer } from "./kept";
 import { DataSets } from "./persist";
-import type { Contents, DataSet, Progress, Samples } from "./protocol";
+import type { Contents, DataSet, Progress, Replacement, Samples } from "./protocol";
 import { MemoryRoot, opfs } from "./storage";
 
 /** The patients of the first visit: those that a local server starts with, too. */
 export const SAMPLES: Samples = { ehrs: 36, compositions: 240, seed: 1 };
 /** The data set of the first visit. */
 const FIRST = "Sample patients";
+
+/**
+ * The folder of the interface of this browser's own repository, relative to the page: `local/v1`, `local/rest/openehr/v1`. A server never answers
+ * there, so that nobody takes the one for the other.
+ */
+export const LOCAL = "local/";
 
 /** A request of the REST interface. */
 export interface Asked {
@@ -22,7 +28,7 @@ export interface Asked {
 
 /** What stands beside the code: the module, and the definitions of the sample patients, which are fetched when some are made. */
 export interface Files {
-  /** Stands in front of `v1/` in the addresses of the interface. */
+  /** The folder of the page. */
   base: URL;
   wasm: Promise<Response>;
   samples: () => Promise<Response>;
@@ -35,6 +41,9 @@ interface Exported {
 
 /** Hears how far a long work is, and may end it by throwing. */
 export type Watch = (progress: Progress) => void;
+
+/** A removed data set can be brought back for at least so many milliseconds; the next opening after that erases it. */
+const RESTORABLE = 600_000;
 
 /** Compositions between two looks at what else there is to do. */
 const STEP = 1000;
@@ -50,7 +59,7 @@ export class Local {
 
   private constructor(files: Files, module: InitOutput, sets: DataSets) {
     this.#files = files;
-    this.#base = files.base.href;
+    this.#base = new URL(LOCAL, files.base).href;
     this.#module = module;
     this.sets = sets;
     this.#kept = new Kept(this.#base, sets, async () => (await sets.current()) ?? "");
@@ -65,6 +74,8 @@ export class Local {
     const files = opfs("aqlite").then((root) => DataSets.open(root ?? new MemoryRoot(), () => realms.postMessage(null)));
     const [module, sets] = await Promise.all([init({ module_or_path: from.wasm }), files]);
     const local = new Local(from, module, sets);
+    // What cannot be erased now is erased at a later start.
+    await sets.purge(Date.now() - RESTORABLE).catch(() => undefined);
     if ((await sets.current()) === null) await sets.alone(() => local.#first(watch));
     // A data set that cannot be read is told by the first call that needs it; another one can be opened.
     await local.#kept.current(() => undefined, reading(watch)).catch(() => undefined);
@@ -78,6 +89,12 @@ export class Local {
     const id = begun?.id ?? (await this.sets.create(FIRST));
     await this.#fill(id, SAMPLES, watch);
     await this.sets.choose(id);
+  }
+
+  /** Identifies the data as far as they were followed, see `Contents`. */
+  get of(): string {
+    const { id, generation } = this.#kept.journal;
+    return `${id} ${generation}`;
   }
 
   /** Is of use as long as nothing is awaited. */
@@ -109,6 +126,11 @@ export class Local {
     }
   }
 
+  /** The address of a resource of the interface, such as `ehr` or `query/aql`. */
+  address(path: string): string {
+    return `${this.#base}v1/${path}`;
+  }
+
   /** Answers a request of the REST interface; what a write does is kept. */
   handle(asked: Asked): Promise<Answer> {
     const run = () => this.#carryOut(asked);
@@ -124,7 +146,7 @@ export class Local {
     return this.#kept.current(async () => {
       const [parts, start, of] = [[] as string[], performance.now(), this.#compositions()];
       for (let after = "", done = 0; ; ) {
-        const { body } = this.#administer({ method: "GET", url: `${this.#base}v1/admin/export?limit=1000&after=${after}`, headers: {}, body: "" });
+        const { body } = this.#administer({ method: "GET", url: this.address(`admin/export?limit=1000&after=${after}`), headers: {}, body: "" });
         parts.push(body);
         const lines = body.trimEnd().split("\n");
         const { record } = JSON.parse(lines.at(-1) ?? "{}") as Exported;
@@ -141,9 +163,8 @@ export class Local {
   import(text: string): Promise<string[]> {
     return this.#kept.writing(() => {
       const headers = { "content-type": "application/x-ndjson" };
-      const { body } = this.#administer({ method: "POST", url: `${this.#base}v1/admin/import`, headers, body: text });
-      const answers = body.trimEnd().split("\n").map((line) => JSON.parse(line) as { line: number; status: number; message?: string });
-      return answers.filter(({ status }) => status >= 400).map(({ line, message }) => `line ${line}: ${message ?? "refused"}`);
+      const { body } = this.#administer({ method: "POST", url: this.address("admin/import"), headers, body: text });
+      return refusedLines(body);
     });
   }
 
@@ -179,14 +200,36 @@ export class Local {
     }
   }
 
-  /** Forgets everything but the sample patients. */
-  forget(): Promise<Contents> {
-    return this.#made(() => this.#fill(this.#kept.journal.id, SAMPLES, () => undefined));
+  /** Puts a new set of sample patients in the place of the current set, which can be brought back. */
+  async startOver(): Promise<Replacement> {
+    const replacement = { discarded: "", current: "" };
+    await this.#made(async () => {
+      replacement.discarded = this.#kept.journal.id;
+      replacement.current = await this.sets.create(`Sample patients, begun ${new Date().toISOString()}`);
+      try {
+        await this.#fill(replacement.current, SAMPLES, () => undefined);
+        await this.sets.exchange(replacement.discarded, replacement.current);
+      } catch (error) {
+        await this.sets.remove(replacement.current);
+        throw error;
+      }
+    });
+    return replacement;
   }
 
-  /** Takes back the own writes behind this number of them. */
-  undo(added: number): Promise<Contents> {
-    return this.#made(() => this.#kept.journal.undo(added));
+  /** Takes back `startOver`. What was written since can be brought back in turn. */
+  bringBack({ discarded, current }: Replacement): Promise<Contents> {
+    return this.#made(() => this.sets.exchange(current, discarded));
+  }
+
+  /** Takes back the own writes of a set behind the first `to`, if there are still `from` of them. */
+  undo({ set, from, to }: { set: string; from: number; to: number }): Promise<Contents> {
+    return this.#made(async () => {
+      const { id, added } = this.#kept.journal;
+      if (id !== set) throw new Error("another data set is open now: open the one that these writes went to first");
+      if (added !== from) throw new Error("more was written meanwhile, which would be lost too: nothing was taken back");
+      await this.#kept.journal.undo(to);
+    });
   }
 
   /** Runs what makes other data; when it fails, all is as before. */
@@ -229,12 +272,19 @@ export class Local {
       set: set ?? null,
       ehrs: this.#count("SELECT COUNT(e/ehr_id/value) AS n FROM EHR e"),
       compositions: this.#compositions(),
+      of: this.of,
       samples: this.#kept.journal.samples,
       added: this.#kept.journal.added,
       memory: this.#module.memory.buffer.byteLength,
       milliseconds: this.#milliseconds,
     };
   }
+}
+
+/** What an import answered of lines that it refused. */
+export function refusedLines(body: string): string[] {
+  const answers = body.trimEnd().split("\n").map((line) => JSON.parse(line) as { line: number; status: number; message?: string });
+  return answers.filter(({ status }) => status >= 400).map(({ line, message }) => `line ${line}: ${message ?? "refused"}`);
 }
 
 function reading(watch: Watch): (done: number, of: number) => void {

@@ -28,7 +28,7 @@ let elsewhere = false;
 
 const engine = new Engine(WORKER_URL, { crashed, starting: (progress) => state("busy", told(progress)), lost: (why) => source.lost(why), changed });
 const results = new ResultView({
-  call: () => ({ base: source.base, q: editor.text, parameters: parameters() }),
+  call: () => ({ base: source.base, q: editor.text, parameters: parameters(), local: source.isLocal }),
   document: (asked) => engine.call("document", asked),
   documents: (asked) => engine.call("documents", asked),
   explain: (asked) => engine.call("explain", asked),
@@ -46,8 +46,11 @@ const templateView = new TemplateView(byId("view-templates"), engine, {
 const data = new DataView(byId("view-data"), engine, change);
 const source = new SourceChoice(
   engine,
-  (connect) => void change("Connecting", connect).then((connected) => (connected ? last.then(run) : undefined)),
-  (why) => results.instead(words("This source does not answer", why, true)),
+  (connect) => {
+    byId("notice").hidden = true;
+    void change("Connecting", connect);
+  },
+  notify,
 );
 const keepSoon = debounced(400, keepQuery);
 const editor = new Editor(byId("editor"), firstQuery() ?? "", {
@@ -98,13 +101,18 @@ function state(kind: "busy" | "ready" | "bad", text: string, more = ""): void {
   byId("state-text").replaceChildren(text, h("span", { class: "state-more" }, more));
 }
 
-function crashed(why: string): void {
+/** Says above everything what went wrong. */
+function notify(title: string, why: string, ...actions: HTMLElement[]): void {
   const notice = byId("notice");
   notice.hidden = false;
-  notice.replaceChildren(
-    h("p", {}, h("strong", {}, "The engine stopped because of an error of its own. "), "It was started again with the same data; only what was running is lost. ", h("code", {}, why)),
-    h("p", { class: "actions" }, h("a", { href: `${ISSUES}?title=${encodeURIComponent(`Playground: ${why}`)}`, target: "_blank", rel: "noopener" }, "Report it"), h("button", { type: "button", onclick: () => (notice.hidden = true) }, "Close")),
-  );
+  notice.classList.remove("news");
+  const close = h("button", { type: "button", onclick: () => (notice.hidden = true) }, "Close");
+  notice.replaceChildren(h("p", {}, h("strong", {}, title), " ", why), h("p", { class: "actions" }, ...actions, close));
+}
+
+function crashed(why: string): void {
+  const report = h("a", { href: `${ISSUES}?title=${encodeURIComponent(`Playground: ${why}`)}`, target: "_blank", rel: "noopener" }, "Report it");
+  notify("The engine stopped because of an error of its own.", `It was started again with the same data; only what was running is lost. ${why}`, report);
   void refresh();
 }
 
@@ -114,6 +122,8 @@ let last: Promise<unknown> = Promise.resolve();
 let changes = 0;
 /** Readings of the data that were begun: only the latest is drawn. */
 let readings = 0;
+/** Identifies the data that are drawn, see `Contents`; `null` before the first. */
+let drawn: string | null = null;
 
 /** Changes the data when all changes before are drawn, and draws what is there then. The state is "busy" from now until that is on the screen. */
 function change<T>(what: string, run: () => Promise<T>): Promise<T> {
@@ -156,11 +166,24 @@ async function refresh(): Promise<void> {
     const [templates, patients] = await Promise.all([engine.call("templates", null), engine.call("patients", null)]);
     if (reading !== readings) return;
     elsewhere = contents.place !== null;
+    renewResult(contents.of);
     await Promise.all([data.show(contents, templates, patients), guide.load(patients), templateView.load(contents.place ?? contents.set?.id ?? "", templates, patients)]);
     if (reading === readings && changes === 0) state("ready", counted(contents.ehrs, "patient"), ` · ${counted(contents.compositions, "composition")}`);
   } catch (error) {
-    if (reading === readings) state("bad", error instanceof Error ? error.message : "not available");
+    if (reading !== readings) return;
+    state("bad", error instanceof Error ? error.message : "not available");
+    data.unknown();
   }
+}
+
+/** When the data are other data, the result of the former ones goes: the query runs again, unless another one is being written. */
+function renewResult(of: string): void {
+  const stale = results.of === null ? drawn !== null && drawn !== of : results.of !== of;
+  drawn = of;
+  if (!stale) return;
+  const untouched = results.asked === null || results.asked === editor.text;
+  results.instead(words("Other data", "The result was of other data than those that are open now. Run the query to ask these."));
+  if (untouched) void run();
 }
 
 function counted(number: number, noun: string): string {
@@ -231,6 +254,8 @@ async function run(): Promise<void> {
   stop.hidden = true;
   results.busy = false;
   show();
+  // It came from data that were left meanwhile.
+  if (changes === 0 && results.of !== null && drawn !== null && results.of !== drawn) last = last.then(refresh);
 }
 
 /** Asks a query; gives what shows its answer, or why there is none. */

@@ -5,6 +5,7 @@
 //   await sets.create("Ward 7")          an empty one; gives its id; a name is there once
 //   await sets.rename(id, "Ward 8")
 //   await sets.remove(id)                never the current one
+//   await sets.discard(id)               the same, but `sets.restore(id)` brings it back until `sets.purge` erases it
 //   await sets.choose(id)                the one that this origin works with from now on, in all its tabs and in the Service Worker
 //   const journal = sets.journal(id)     its writes: `follow` reads what is new, `append` adds, `rewrite` and `undo` replace
 //   await sets.alone(run)                one writer at a time among all realms of the origin
@@ -24,6 +25,8 @@ interface Entry {
   samples: Samples | null;
   /** Lines of the journal that made the sample patients; those behind are the user's own. */
   base: number;
+  /** When the set was discarded, in milliseconds since 1970; absent for a set that is in the list. */
+  discarded?: number;
 }
 
 interface Index {
@@ -68,7 +71,7 @@ export class DataSets {
   /** All sets, the oldest first. */
   async list(): Promise<DataSet[]> {
     const { sets, current } = await this.#index();
-    const all = Object.entries(sets).sort(([, a], [, b]) => a.created - b.created);
+    const all = Object.entries(sets).filter(([, { discarded }]) => discarded === undefined).sort(([, a], [, b]) => a.created - b.created);
     return Promise.all(all.map(async ([id, { name, created, samples }]) => ({ id, name, created, samples, bytes: await bytes(await this.#root.folder(id)), current: id === current })));
   }
 
@@ -88,13 +91,13 @@ export class DataSets {
 
   rename(id: string, name: string): Promise<void> {
     return this.#edit((index) => {
-      entry(index, id).name = free(index, name, id);
+      listed(index, id).name = free(index, name, id);
     });
   }
 
   choose(id: string): Promise<void> {
     return this.#edit((index) => {
-      entry(index, id);
+      listed(index, id);
       index.current = id;
     });
   }
@@ -107,6 +110,42 @@ export class DataSets {
       delete index.sets[id];
     });
     await this.#root.removeFolder(id);
+  }
+
+  /** Takes a set out of the list. Its data stay until `purge` erases them. The current one stays in the list. */
+  discard(id: string): Promise<void> {
+    return this.#edit((index) => {
+      const discarded = listed(index, id);
+      if (index.current === id) throw new Error("the data set is in use: open another one first");
+      discarded.discarded = Date.now();
+    });
+  }
+
+  /** Puts a discarded set back into the list. Where another one took its name meanwhile, it gets a number. */
+  restore(id: string): Promise<void> {
+    return this.#edit((index) => restored(index, id));
+  }
+
+  /** Makes the set `to` the current one, under the name of `from`, which is discarded. Fails when `from` is not the current one any more. */
+  exchange(from: string, to: string): Promise<void> {
+    return this.#edit((index) => {
+      const [old, fresh] = [entry(index, from), entry(index, to)];
+      if (index.current !== from) throw new Error("another data set was opened meanwhile: nothing was changed");
+      old.discarded = Date.now();
+      delete fresh.discarded;
+      fresh.name = old.name;
+      index.current = to;
+    });
+  }
+
+  /** Erases the sets that were discarded before a time (milliseconds since 1970). */
+  async purge(before: number): Promise<void> {
+    const erased = await this.#edit((index) => {
+      const old = Object.entries(index.sets).filter(([id, { discarded }]) => discarded !== undefined && discarded < before && id !== index.current);
+      for (const [id] of old) delete index.sets[id];
+      return old.map(([id]) => id);
+    });
+    for (const id of erased) await this.#root.removeFolder(id);
   }
 
   /** The writes of a set. */
@@ -142,11 +181,30 @@ function entry(index: Index, id: string): Entry {
   return found;
 }
 
+/** A set that is in the list. */
+function listed(index: Index, id: string): Entry {
+  const found = entry(index, id);
+  if (found.discarded !== undefined) throw new Gone("the data set is not there any more");
+  return found;
+}
+
+function restored(index: Index, id: string): void {
+  const set = entry(index, id);
+  const name = set.name;
+  for (let number = 2; taken(index, set.name, id); number += 1) set.name = `${name} (${number})`;
+  delete set.discarded;
+}
+
+/** True when another set of the list has this name. */
+function taken(index: Index, name: string, own?: string): boolean {
+  return Object.entries(index.sets).some(([id, set]) => id !== own && set.discarded === undefined && set.name === name);
+}
+
 /** The name, if no other set has it. */
 function free(index: Index, name: string, own?: string): string {
   const wanted = name.trim();
   if (wanted === "") throw new Error("a data set needs a name");
-  if (Object.entries(index.sets).some(([id, set]) => id !== own && set.name === wanted)) throw new Error(`there is a data set \`${wanted}\` already: choose another name`);
+  if (taken(index, wanted, own)) throw new Error(`there is a data set \`${wanted}\` already: choose another name`);
   return wanted;
 }
 
@@ -172,6 +230,11 @@ export class Journal {
   /** What the sample patients of the set are made from. */
   get samples(): Samples | null {
     return this.#samples;
+  }
+
+  /** Counts the times that the whole content was replaced; equal numbers of a set are the same content, or a continuation of it. */
+  get generation(): number {
+    return this.#at.generation;
   }
 
   /** Writes of the user's own. */

@@ -35,6 +35,8 @@ export interface Contents {
   compositions: number;
   /** What the sample patients are made from; `null` on a server. */
   samples: Samples | null;
+  /** Identifies the data: equal for two moments between which nothing was removed, replaced or exchanged for other data. */
+  of: string;
   /** Requests that wrote something of the user's own. */
   added: number;
   /** Bytes of the wasm memory. */
@@ -73,6 +75,8 @@ export interface Result {
   /** Start and end of each cell's JSON text in `text`, row by row. */
   cells: Uint32Array;
   rows: number;
+  /** The data that gave it, as in `Contents`. */
+  of: string;
   /** Time in the engine. */
   milliseconds: number;
 }
@@ -97,6 +101,12 @@ export interface Server {
   authorization: string | null;
 }
 
+/** A data set that was discarded, and the one in its place. */
+export interface Replacement {
+  discarded: string;
+  current: string;
+}
+
 /** The forms in which compositions are saved. */
 export type DocumentFormat = "JSON" | "FLAT" | "STRUCTURED";
 
@@ -107,10 +117,10 @@ export interface Calls {
   templates: { takes: null; gives: string[] };
   /** A template as people read it, in a language where it has it (empty: its own). */
   describe: { takes: { template: string; language: string }; gives: TemplateDescription | null };
-  /** The composition in which a cell of a result stands (JSON text); `null` where it stands in none. */
-  document: { takes: { q: string; parameters: Record<string, unknown>; row: number; column: number }; gives: string | null };
-  /** Every composition behind the rows of a result, once, a line each. */
-  documents: { takes: { q: string; parameters: Record<string, unknown>; format: DocumentFormat }; gives: { text: string; count: number } };
+  /** The composition in which a cell of a result stands (JSON text); `null` where it stands in none. Fails on other data than those of the result. */
+  document: { takes: { q: string; parameters: Record<string, unknown>; of: string; row: number; column: number }; gives: string | null };
+  /** Every composition behind the rows of a result, once, a line each. Fails on other data than those of the result. */
+  documents: { takes: { q: string; parameters: Record<string, unknown>; of: string; format: DocumentFormat }; gives: { text: string; count: number } };
   /** A template as a web template (JSON text). */
   webTemplate: { takes: string; gives: string };
   /** Commits a composition in the format FLAT; gives its version uid. */
@@ -141,9 +151,12 @@ export interface Calls {
   add: { takes: { name: string; text: string; ehr: string | null }; gives: boolean };
   /** Makes an EHR; gives its id. */
   newEhr: { takes: null; gives: string };
-  forget: { takes: null; gives: Contents };
-  /** Takes back the writes behind this number of own writes. */
-  undo: { takes: number; gives: Contents };
+  /** Puts a new data set of sample patients in the place of the current one; gives both ids. */
+  startOver: { takes: null; gives: Replacement };
+  /** Takes back `startOver`. */
+  bringBack: { takes: Replacement; gives: Contents };
+  /** Takes back the own writes of a set behind the first `to`. Fails unless there are `from` of them: others were made meanwhile. */
+  undo: { takes: { set: string; from: number; to: number }; gives: Contents };
   /** The data sets of this browser, the oldest first. */
   sets: { takes: null; gives: DataSet[] };
   /** Makes an empty data set of this name and works with it. */
@@ -151,8 +164,9 @@ export interface Calls {
   /** Works with the data set of this id, in all tabs. */
   openSet: { takes: string; gives: Contents };
   renameSet: { takes: { id: string; name: string }; gives: null };
-  /** Removes a data set that is not in use. */
+  /** Removes a data set that is not in use; `restoreSet` brings it back for some minutes. */
   removeSet: { takes: string; gives: null };
+  restoreSet: { takes: string; gives: null };
   /** Everything of the data set, as newline-delimited JSON with digests. */
   export: { takes: null; gives: Blob };
   /** Takes in an export; gives what is wrong with it. */

@@ -13,9 +13,12 @@ export class Remote {
   /** Holds the server's templates: completion and hover know their names. */
   readonly labels: Repository;
   readonly #opened = performance.now();
+  /** Identifies its data, see `Contents`. */
+  readonly of: string;
 
   private constructor({ base, authorization }: Server) {
     this.#base = base.replace(/\/+$/, "");
+    this.of = this.#base;
     this.#authorization = authorization;
     this.labels = new Repository(this.#base, false);
   }
@@ -44,7 +47,9 @@ export class Remote {
     } catch {
       throw new Error(`no answer from ${this.#base}: is it running, and does it allow requests from this page (CORS)?`);
     }
-    if (response.headers.has("aqlite-answered-by")) throw new Error(`no server answers at ${this.#base}: choose “This browser” to ask the data here`);
+    if (response.headers.has("aqlite-answered-by")) throw new Error(`${this.#base} is the data of this browser: choose “This browser” to ask it`);
+    // The login page of a gateway comes with 200: it is no outcome of the request.
+    if (response.ok && response.headers.get("content-type")?.startsWith("text/html")) throw new Error(`${this.#base} answered with a web page instead of data: does it want a login first?`);
     return response;
   }
 
@@ -80,6 +85,7 @@ export class Remote {
       set: null,
       ehrs: await this.#count("SELECT COUNT(e/ehr_id/value) AS n FROM EHR e"),
       compositions: await this.#count("SELECT COUNT(*) AS n FROM EHR e CONTAINS COMPOSITION c"),
+      of: this.of,
       samples: null,
       added: 0,
       memory: 0,

@@ -1,6 +1,6 @@
 // The result of a query: as a table, a chart or JSON; saved, or copied as a program.
 import { byId, copy, count, h, rove, save } from "./dom";
-import { languages, type Call } from "./code";
+import { languages, program, type Call } from "./code";
 import { Detail } from "./detail";
 import { cellText, csv, ndjson } from "./export";
 import { Grid } from "./grid";
@@ -19,7 +19,7 @@ const DRAWN = 200;
 type Asked = Pick<Call, "q" | "parameters">;
 
 /** Gives the JSON text of the document in which a cell of an answer stands. */
-export type Documents = (asked: Asked & { row: number; column: number }) => Promise<string | null>;
+export type Documents = (asked: Asked & { of: string; row: number; column: number }) => Promise<string | null>;
 
 /** What the card asks of the page. */
 export interface ResultHost {
@@ -28,7 +28,7 @@ export interface ResultHost {
   /** Fetches the document around a cell. */
   document: Documents;
   /** Fetches every document behind the rows of what was asked, a line each. */
-  documents(asked: Asked & { format: DocumentFormat }): Promise<{ text: string; count: number }>;
+  documents(asked: Asked & { of: string; format: DocumentFormat }): Promise<{ text: string; count: number }>;
   explain(asked: Asked): Promise<Explained>;
   /** Shows a place of the query in the editor. */
   show(place: Place): void;
@@ -66,7 +66,7 @@ export class ResultView {
     menu.addEventListener("change", () => {
       const language = languages[menu.value];
       menu.selectedIndex = 0;
-      if (language && first) void copy(first, language.write(this.#host.call()));
+      if (language && first) void copy(first, program(language, this.#host.call()));
     });
   }
 
@@ -81,8 +81,10 @@ export class ResultView {
 
   async #saveDocuments(format: DocumentFormat): Promise<void> {
     const summary = byId("summary");
+    const result = this.#result;
+    if (!result) return;
     try {
-      const { text, count: number } = await this.#host.documents({ ...this.#asked, format });
+      const { text, count: number } = await this.#host.documents({ ...this.#asked, of: result.of, format });
       if (number > 0) save(`documents.${format.toLowerCase()}.ndjson`, "application/x-ndjson", text);
       else summary.textContent = "these rows stand in no documents of their own: they are counted, distinct, or said by the EHR itself";
     } catch (error) {
@@ -92,6 +94,16 @@ export class ResultView {
 
   #save(name: string, type: string, write: (result: Result) => string): void {
     if (this.#result) save(name, type, write(this.#result));
+  }
+
+  /** The query whose result is shown; `null` while there is none. */
+  get asked(): string | null {
+    return this.#result ? this.#asked.q : null;
+  }
+
+  /** The data of the result that is shown, see `Contents`; `null` while there is none. */
+  get of(): string | null {
+    return this.#result?.of ?? null;
   }
 
   /** While a query runs. */
@@ -123,6 +135,7 @@ export class ResultView {
   instead(element: HTMLElement): void {
     this.#result = undefined;
     this.#refusal = element;
+    this.#detail.close();
     byId("summary").textContent = "";
     this.#enable(false);
     if (this.#form === "explain") void this.#explain();
@@ -205,7 +218,7 @@ export class ResultView {
   #open(result: Result, row: number, column: number): void {
     const { name = "", path = null } = result.columns[column] ?? {};
     const asked = this.#asked;
-    this.#detail.show({ title: `${name}, row ${row + 1}`, path, text: cellText(result, row, column) }, () => this.#host.document({ ...asked, row, column }), () => this.#grid?.focus());
+    this.#detail.show({ title: `${name}, row ${row + 1}`, path, text: cellText(result, row, column) }, () => this.#host.document({ ...asked, of: result.of, row, column }), () => this.#grid?.focus());
   }
 }
 

@@ -1,4 +1,5 @@
 // The data sets of this browser: opened, made, named, removed, and saved as a file.
+import { confirmed } from "./confirm";
 import { count, h, saveBlob, type Change } from "./dom";
 import type { Engine } from "./engine";
 import type { Contents, DataSet } from "./protocol";
@@ -30,7 +31,6 @@ export class SetsCard {
   readonly #name = h("input", { id: "set-name", required: true, maxlength: 80, autocomplete: "off", placeholder: "Ward 7" });
   readonly #said = h("p", { class: "told", "aria-live": "polite" });
   readonly #work = new Work();
-  readonly #removal = h("dialog", { "aria-labelledby": "removal-title" });
   readonly element: HTMLElement;
 
   constructor(engine: Engine, change: Change) {
@@ -56,7 +56,6 @@ export class SetsCard {
       h("div", { class: "actions" }, whole),
       this.#work.element,
       this.#said,
-      this.#removal,
     );
   }
 
@@ -91,7 +90,7 @@ export class SetsCard {
     about.textContent = `${size(set.bytes)} · ${new Date(set.created).toLocaleDateString()}`;
     element.setAttribute("aria-current", String(set.current));
     if (set.current) actions.replaceChildren(h("strong", { class: "set-current" }, "open"));
-    else actions.replaceChildren(this.#opening(set), h("button", { type: "button", "aria-label": `Remove ${set.name}`, onclick: () => this.#askRemoval(set) }, "Remove"));
+    else actions.replaceChildren(this.#opening(set), h("button", { type: "button", "aria-label": `Remove ${set.name}`, onclick: () => void this.#remove(set) }, "Remove"));
   }
 
   #opening({ id, name }: DataSet): HTMLElement {
@@ -99,17 +98,12 @@ export class SetsCard {
     return h("button", { type: "button", "aria-label": `Open ${name}`, onclick: () => void this.#do("Opening", open) }, "Open");
   }
 
-  #askRemoval(set: DataSet): void {
-    const remove = () => {
-      this.#removal.close();
-      void this.#do("Removing", () => this.#engine.call("removeSet", set.id));
-    };
-    this.#removal.replaceChildren(
-      h("h2", { id: "removal-title" }, `Remove “${set.name}”?`),
-      h("p", {}, "What is in it is gone then. Export it first to keep it."),
-      h("div", { class: "actions" }, h("button", { type: "button", class: "primary", onclick: remove }, "Remove"), h("button", { type: "button", onclick: () => this.#removal.close() }, "Keep")),
-    );
-    this.#removal.showModal();
+  async #remove({ id, name, bytes, created }: DataSet): Promise<void> {
+    const about = `Its patients and everything written to it, ${size(bytes)} since ${new Date(created).toLocaleDateString()}, are removed from this browser. You can undo it for ten minutes; export it to keep it.`;
+    if (!(await confirmed({ title: `Remove “${name}”?`, about, yes: "Remove", no: "Keep" }))) return;
+    if (!(await this.#do("Removing", () => this.#engine.call("removeSet", id)))) return;
+    const restore = () => void this.#do("Restoring", () => this.#engine.call("restoreSet", id));
+    this.#said.replaceChildren(h("span", {}, `“${name}” is removed. `), h("button", { id: "restore", type: "button", onclick: restore }, "Undo"));
   }
 
   async #export(): Promise<void> {

@@ -14,7 +14,7 @@ const OTHER = "other";
 export class SourceChoice {
   readonly #engine: Engine;
   readonly #change: (connect: () => Promise<boolean>) => void;
-  readonly #told: (why: string) => void;
+  readonly #told: (title: string, why: string) => void;
   readonly #select = byId<HTMLSelectElement>("source");
   readonly #dialog = byId<HTMLDialogElement>("server");
   readonly #option = h("option", { value: NAMED, hidden: true });
@@ -22,7 +22,7 @@ export class SourceChoice {
   #named: Server | null = null;
 
   /** `change` carries out what makes another place answer, and hears whether it does; `told` hears why one does not. */
-  constructor(engine: Engine, change: (connect: () => Promise<boolean>) => void, told: (why: string) => void) {
+  constructor(engine: Engine, change: (connect: () => Promise<boolean>) => void, told: (title: string, why: string) => void) {
     this.#engine = engine;
     this.#change = change;
     this.#told = told;
@@ -33,9 +33,22 @@ export class SourceChoice {
     this.#dialog.addEventListener("close", () => (this.#select.value = this.#chosen));
   }
 
-  /** What stands in front of `/query/aql` where queries are answered now. */
+  /** True while the data of this browser answers. */
+  get isLocal(): boolean {
+    return this.#chosen === HERE;
+  }
+
+  /** The address in front of `/query/aql` of the server that is chosen; while the data of this browser answers, that of the page's server. */
   get base(): string {
     return this.#server(this.#chosen)?.base ?? own();
+  }
+
+  /** What a choice is called. */
+  #title(choice: string): string {
+    if (choice === HERE) return "The data of this browser";
+    if (choice === OWN) return `The server at ${location.host}`;
+    const asked = byId<HTMLInputElement>("server-base").value.trim();
+    return `The server at ${this.#chosen === choice ? this.#option.textContent : URL.canParse(asked) ? new URL(asked).host : asked}`;
   }
 
   #server(choice: string): Server | null {
@@ -47,7 +60,7 @@ export class SourceChoice {
   lost(why: string): void {
     this.#chosen = HERE;
     this.#select.value = HERE;
-    this.#told(why);
+    this.#told("The server is not reached any more. The data of this browser answers now.", why);
   }
 
   #choose(choice: string): void {
@@ -78,7 +91,7 @@ export class SourceChoice {
         if (choice === NAMED) this.#name(server);
         return true;
       } catch (error) {
-        this.#told(error instanceof Error ? error.message : String(error));
+        this.#told(`${this.#title(choice)} was not reached. ${this.#title(this.#chosen)} still answers.`, error instanceof Error ? error.message : String(error));
         return false;
       } finally {
         this.#select.disabled = false;

@@ -1,16 +1,19 @@
-// The Service Worker: the page without a network, and the REST interface without a server.
+// The Service Worker: the page without a network, and this browser's own repository at `local/v1` and `local/rest/openehr/v1`.
 //
-// The shell (the files of the page) comes from the cache first. The interface comes from the server first, and from the same module, here, when
-// there is no server. Such answers carry the header `aqlite-answered-by: service-worker`.
+// It answers two kinds of requests. Static files of the page come from Cache Storage. Requests below `local/` come from the repository in this
+// browser, never from a network, and carry the header `aqlite-answered-by: service-worker`. Every other request, the interfaces `v1`,
+// `rest/openehr/v1` and `cds-services` of a server among them, is left to the browser: its outcome is what the network gave, failures included.
 import { NotKept, responseOf, type Answer } from "./kept";
-import { Local } from "./local";
+import { Local, LOCAL } from "./local";
 
 declare const WASM_URL: string;
 declare const SAMPLES_URL: string;
+/** The style sheet: its name is in the text of every HTML file of this version. */
+declare const STYLE_URL: string;
 declare const SHELL: string[];
 declare const STAMP: string;
 
-/** The little of the Service Worker's scope that is used (the DOM types do not hold it). */
+/** The members of `ServiceWorkerGlobalScope` that are used here; the DOM types lack them. */
 interface Scope {
   readonly registration: { readonly scope: string };
   readonly clients: { claim(): Promise<void> };
@@ -21,22 +24,68 @@ interface Scope {
 }
 const scope = self as unknown as Scope;
 const base = new URL(scope.registration.scope);
-const cacheName = `aqlite-shell-${STAMP}`;
-const INTERFACE = ["v1", "rest/openehr/v1", "cds-services"].map((path) => new URL(path, base).pathname);
+const LOCAL_PATH = new URL(LOCAL, base).pathname;
+
+/** Caches of this and later releases. */
+const FILES = "aqlite-files-";
+/** Caches of releases whose Service Worker answered for an absent server at `v1`. */
+const SUBSTITUTING = "aqlite-shell-";
+const cacheName = `${FILES}${STAMP}`;
+/** The paths of the files that this version has in its cache. */
+const files = new Set(SHELL.map((name) => new URL(name, base).pathname));
+/** A name that carries the digest of its content, directly in the folder of the page. */
+const STAMPED = /^[\w-]+\.([0-9a-f]{10})\.\w+$/;
 
 async function install(): Promise<void> {
   const cache = await caches.open(cacheName);
-  await cache.addAll(SHELL.map((name) => new Request(new URL(name, base), { cache: "no-cache" })));
+  try {
+    await Promise.all(SHELL.map(async (name) => cache.put(new URL(name, base), await fetched(name))));
+  } catch (error) {
+    await caches.delete(cacheName);
+    throw error;
+  }
+  // A Service Worker that answers for an absent server reports writes as done that no server has: it is replaced at once.
+  if (await replacesSubstituting()) await scope.skipWaiting();
 }
 
+/** Fetches a file of the page for the cache. Fails on whatever else came in its place, such as the login page of a gateway. */
+async function fetched(name: string): Promise<Response> {
+  const response = await fetch(new Request(new URL(name, base), { cache: "no-cache" }));
+  const bytes = await response.arrayBuffer();
+  if (!response.ok || !(await isOwn(name, bytes))) throw new Error(`${name}: not the file of this version (status ${response.status})`);
+  // Made anew: a browser takes no response that was redirected, as hosts do that drop `.html`, for a page.
+  const { status, headers } = response;
+  return new Response(bytes, { status, headers });
+}
+
+/** True when the content is that of the file: by the digest in its name; HTML by the style sheet of this version; other files are no HTML. */
+async function isOwn(name: string, bytes: ArrayBuffer): Promise<boolean> {
+  const stamp = STAMPED.exec(name)?.[1];
+  if (stamp !== undefined) return (await digest(bytes)).startsWith(stamp);
+  const text = new TextDecoder().decode(bytes);
+  return /\.html$|\/$/.test(name) ? text.includes(STYLE_URL) : !text.trimStart().startsWith("<");
+}
+
+async function digest(bytes: ArrayBuffer): Promise<string> {
+  const sum = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return [...sum].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+async function replacesSubstituting(): Promise<boolean> {
+  const others = (await caches.keys()).filter((name) => name !== cacheName);
+  return others.some((name) => name.startsWith(SUBSTITUTING)) && !others.some((name) => name.startsWith(FILES));
+}
+
+/** Removes the caches of older versions but the last: tabs that are open with that one still load parts of it. */
 async function activate(): Promise<void> {
-  for (const name of await caches.keys()) if (name.startsWith("aqlite-shell-") && name !== cacheName) await caches.delete(name);
+  const others = (await caches.keys()).filter((name) => name !== cacheName && (name.startsWith(FILES) || name.startsWith(SUBSTITUTING)));
+  for (const name of others.slice(0, -1)) await caches.delete(name);
   await scope.clients.claim();
 }
 
 let opened: Promise<Local> | undefined;
 
-/** The repository; opened when first needed, and again after it failed. */
+/** Returns the repository. It is opened when first needed, and again after it failed. */
 function local(): Promise<Local> {
   opened ??= Local.open({ base, wasm: ofShell(WASM_URL), samples: () => ofShell(SAMPLES_URL) });
   return opened;
@@ -51,6 +100,7 @@ function problem(status: number, error: string, message: string): Answer {
   return { status, headers: [["content-type", "application/json"]], body: JSON.stringify({ error, message, code: status, errors: [] }) };
 }
 
+/** Answers a request for this browser's own repository. */
 async function answered(request: Request): Promise<Response> {
   let answer: Answer;
   try {
@@ -68,27 +118,21 @@ async function answered(request: Request): Promise<Response> {
   return response;
 }
 
-/** True when this came from something that knows the interface, not from a plain file server or a gateway with nothing behind it. */
-function known(response: Response): boolean {
-  return ![502, 503, 504].includes(response.status) && !response.headers.get("content-type")?.startsWith("text/html");
+/** Returns the path of the cached file that a request asks for; `null` for requests that are the network's. */
+function fileOf({ method, url }: Request): string | null {
+  if (method !== "GET") return null;
+  const { pathname, search } = new URL(url);
+  const path = pathname === `${base.pathname}index.html` ? base.pathname : pathname;
+  if (files.has(path)) return path === base.pathname || search === "" ? path : null;
+  // Perhaps of the version before: a stamped name says which content is meant.
+  const name = path.startsWith(base.pathname) ? path.slice(base.pathname.length) : "";
+  return STAMPED.test(name) && search === "" ? path : null;
 }
 
-async function throughInterface(request: Request): Promise<Response> {
-  const spare = request.clone();
-  try {
-    const response = await fetch(request);
-    if (known(response)) return response;
-  } catch {
-    // No server: the module answers.
-  }
-  return answered(spare);
-}
-
-async function fromShell(request: Request): Promise<Response> {
-  const cache = await caches.open(cacheName);
-  const path = new URL(request.url).pathname.replace(/index\.html$/, "");
-  const asked = path === base.pathname ? base.href : request;
-  return (await cache.match(asked)) ?? fetch(request);
+async function fromCache(path: string, request: Request): Promise<Response> {
+  const url = new URL(path, base);
+  const own = await (await caches.open(cacheName)).match(url);
+  return own ?? (STAMPED.test(path.slice(base.pathname.length)) ? await caches.match(url) : undefined) ?? fetch(request);
 }
 
 scope.addEventListener("install", (event) => event.waitUntil(install()));
@@ -101,6 +145,7 @@ scope.addEventListener("fetch", (event) => {
   const { request } = event;
   const url = new URL(request.url);
   if (url.origin !== base.origin) return;
-  if (INTERFACE.some((path) => url.pathname === path || url.pathname.startsWith(`${path}/`))) event.respondWith(throughInterface(request));
-  else if (request.method === "GET") event.respondWith(fromShell(request));
+  if (url.pathname.startsWith(LOCAL_PATH)) return event.respondWith(answered(request));
+  const path = fileOf(request);
+  if (path !== null) event.respondWith(fromCache(path, request));
 });

@@ -2,7 +2,7 @@
 import { describeGuide, diagnose, documentQuery, format, printGuide, runGuideOn, testGuide, tryGuide } from "aqlite-wasm";
 import type { DescribedGuide, TestedGuide } from "./guide-text";
 import { indexResult } from "./json";
-import { Local, type Watch } from "./local";
+import { Local, refusedLines, type Watch } from "./local";
 import { refusal, Refusal, Remote } from "./remote";
 import type { Calls, Cancel, Completions, TemplateDescription, Diagnostic, Explained, Failure, Hover, Patient, Reply, Request, Result } from "./protocol";
 
@@ -35,20 +35,41 @@ type Handlers = { [K in keyof Calls]: (argument: Calls[K]["takes"], local: Local
 
 const PATIENTS = "SELECT e/ehr_id/value AS ehr, e/ehr_status/subject/external_ref/id/value AS subject FROM EHR e ORDER BY subject, ehr LIMIT 500";
 
+/** Calls about the data of this browser. While a server is chosen they fail, so that nobody changes the one and means the other. */
+const OF_THIS_BROWSER: ReadonlySet<keyof Calls> = new Set(["generate", "startOver", "bringBack", "undo", "createSet", "openSet", "renameSet", "removeSet", "restoreSet", "export"]);
+
 async function rest(local: Local, method: string, path: string, body = "", headers: Record<string, string> = {}): Promise<string> {
   if (remote) return remote.rest(method, path, body, headers);
-  const answer = await local.handle({ method, url: new URL(`v1/${path}`, base).href, headers, body });
+  const answer = await local.handle({ method, url: local.address(path), headers, body });
   if (answer.status < 300) return answer.body;
   throw refusal(answer.status, answer.body);
 }
 
-/** The result set of a query as text, and the time in the engine (of a server: with the way there and back). */
-function ask(local: Local, q: string, parameters: Record<string, unknown>): Promise<{ text: string; milliseconds: number }> {
-  if (remote) return remote.query(q, parameters);
+/** A result set as text. */
+interface Answered {
+  text: string;
+  /** Time in the engine; of a server with the way there and back. */
+  milliseconds: number;
+  /** The data that gave it, see `Contents`. */
+  of: string;
+}
+
+function same(of: string, expected: string | undefined): void {
+  if (expected !== undefined && expected !== of) throw new Error("the data are not those of this result any more: run the query again");
+}
+
+/** Asks a query. With `expected` it fails on other data than those. */
+async function ask(local: Local, q: string, parameters: Record<string, unknown>, expected?: string): Promise<Answered> {
+  const server = remote;
+  if (server) {
+    same(server.of, expected);
+    return { ...(await server.query(q, parameters)), of: server.of };
+  }
   return local.current(() => {
+    same(local.of, expected);
     const start = performance.now();
     const text = local.repository.query(q, JSON.stringify(parameters), new Date().toISOString());
-    return { text, milliseconds: performance.now() - start };
+    return { text, milliseconds: performance.now() - start, of: local.of };
   });
 }
 
@@ -87,8 +108,10 @@ function destination(name: string, text: string): Destination {
 const handlers: Handlers = {
   connect: async (server, local) => {
     const next = server && (await Remote.open(server));
+    // Where this fails, all stays as it was.
+    const contents = await (next ?? local).contents();
     remote = next;
-    return remote ? remote.contents() : local.contents();
+    return contents;
   },
   contents: (_, local) => (remote ? remote.contents() : local.contents()),
   templates: async (_, local) => {
@@ -96,23 +119,23 @@ const handlers: Handlers = {
     return listed.map(({ template_id }) => template_id);
   },
   describe: ({ template, language }, local) => JSON.parse((remote?.labels ?? local.repository).describe(template, language)) as TemplateDescription | null,
-  document: async ({ q, parameters, row, column }, local) => {
+  document: async ({ q, parameters, of, row, column }, local) => {
     const asked = documentQuery(q, column, row);
     if (asked === undefined) return null;
-    const { text } = await ask(local, asked, parameters);
+    const { text } = await ask(local, asked, parameters, of);
     const { cells } = indexResult(text);
     return cells.length === 0 ? null : text.slice(cells.at(-2), cells.at(-1));
   },
-  documents: async ({ q, parameters, format }, local) => {
+  documents: async ({ q, parameters, of, format }, local) => {
+    const labels = remote?.labels;
     const asked = documentQuery(q, firstPath(q));
     if (asked === undefined) return { text: "", count: 0 };
-    const { text } = await ask(local, asked, parameters);
+    const { text } = await ask(local, asked, parameters, of);
     const { cells, columns } = indexResult(text);
     const documents = new Set<string>();
     for (let at = 2 * (columns.length - 1); at < cells.length; at += 2 * columns.length) documents.add(text.slice(cells[at], cells[at + 1]));
     documents.delete("null");
-    const labels = remote?.labels ?? local.repository;
-    const lines = [...documents].map((document) => (format === "JSON" ? document : labels.simplified(document, format)));
+    const lines = [...documents].map((document) => (format === "JSON" ? document : (labels ?? local.repository).simplified(document, format)));
     return { text: lines.map((line) => `${line}\n`).join(""), count: lines.length };
   },
   webTemplate: (id, local) => rest(local, "GET", `definition/template/${encodeURIComponent(id)}/webtemplate`),
@@ -122,8 +145,8 @@ const handlers: Handlers = {
     return (JSON.parse(answer) as { uid: string }).uid;
   },
   query: async ({ q, parameters }, local) => {
-    const { text, milliseconds } = await ask(local, q, parameters);
-    return { text, ...indexResult(text), milliseconds } satisfies Result;
+    const { text, milliseconds, of } = await ask(local, q, parameters);
+    return { text, ...indexResult(text), of, milliseconds } satisfies Result;
   },
   explain: async (asked, local) => {
     const start = performance.now();
@@ -161,7 +184,13 @@ const handlers: Handlers = {
     const [start, now] = [performance.now(), new Date().toISOString()];
     const { bindings } = JSON.parse(describeGuide(text, language, now)) as DescribedGuide;
     const answers: Record<string, string> = {};
-    for (const { id, aql } of bindings) if (aql !== null) answers[id] = (await ask(local, aql, { ehr_id: ehr })).text;
+    let from: string | undefined;
+    for (const { id, aql } of bindings) {
+      if (aql === null) continue;
+      const answer = await ask(local, aql, { ehr_id: ehr }, from);
+      from = answer.of;
+      answers[id] = answer.text;
+    }
     return { text: runGuideOn(text, JSON.stringify(answers), language, now), milliseconds: performance.now() - start };
   },
   generate: (samples, local, watch) => local.generate(samples, watch),
@@ -175,8 +204,9 @@ const handlers: Handlers = {
     const made = JSON.parse(await rest(local, "POST", "ehr", "", { prefer: "return=representation", accept: "application/json" })) as { ehr_id: { value: string } };
     return made.ehr_id.value;
   },
-  forget: (_, local) => local.forget(),
-  undo: (added, local) => local.undo(added),
+  startOver: (_, local) => local.startOver(),
+  bringBack: (replacement, local) => local.bringBack(replacement),
+  undo: (writes, local) => local.undo(writes),
   sets: (_, local) => local.sets.list(),
   createSet: async (name, local, watch) => local.choose(await local.sets.create(name), watch),
   openSet: (id, local, watch) => local.choose(id, watch),
@@ -185,11 +215,15 @@ const handlers: Handlers = {
     return null;
   },
   removeSet: async (id, local) => {
-    await local.sets.remove(id);
+    await local.sets.discard(id);
+    return null;
+  },
+  restoreSet: async (id, local) => {
+    await local.sets.restore(id);
     return null;
   },
   export: (_, local, watch) => local.export(watch),
-  import: (text, local) => local.import(text),
+  import: async (text, local) => (remote ? refusedLines(await remote.rest("POST", "admin/import", text, { "content-type": "application/x-ndjson" })) : local.import(text)),
 };
 
 /** After these the instance cannot be trusted: its memory is as the failure left it. */
@@ -203,12 +237,13 @@ function failure(error: unknown): Failure {
 }
 
 /** These change where questions are answered: what comes after them waits for them. */
-const TURNING: ReadonlySet<keyof Calls> = new Set(["connect", "createSet", "openSet"]);
+const TURNING: ReadonlySet<keyof Calls> = new Set(["connect", "createSet", "openSet", "startOver", "bringBack"]);
 let turned: Promise<unknown> = opened;
 
 /** Carries out a call when it is its turn. */
 async function carryOut({ id, call, argument }: Request): Promise<unknown> {
   await turned;
+  if (remote && OF_THIS_BROWSER.has(call)) throw new Error("a server is chosen: choose “This browser” to work with the data here");
   const handler = handlers[call] as (argument: unknown, local: Local, watch: Watch) => unknown;
   return handler(argument, await opened, watch(id));
 }

@@ -1,0 +1,470 @@
+// Who answers: the server that was asked, or this browser's own repository at its own address, and never the one for the other.
+import assert from "node:assert/strict";
+import { after, afterEach, before, test } from "node:test";
+import { cp, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { accessible, answered, browse, built, caller, offlineReady, open, ready, row, run, scratch, settled, visit } from "./page.mjs";
+import { serve } from "./server.mjs";
+
+const COUNT = "SELECT COUNT(e/ehr_id/value) AS n FROM EHR e";
+const INTERFACE = /^\/(v1|rest|cds-services|health)(\/|$)/;
+const JSON_TYPE = { "content-type": "application/json" };
+const LOGIN = "<!doctype html><title>Log in</title>";
+
+/** What the server behind the page answers at its interface; a test changes it. */
+let outcome;
+/** The requests that reached the server's interface: method, path and body. */
+let received = [];
+let server;
+let browser;
+
+async function bodyOf(request) {
+  let text = "";
+  for await (const chunk of request) text += chunk;
+  return text;
+}
+
+async function interfaceOf(request, response) {
+  if (!INTERFACE.test(request.url)) return false;
+  const asked = { method: request.method, path: request.url, body: await bodyOf(request) };
+  received.push(asked);
+  const answer = outcome(asked);
+  if (answer === "drop") request.socket.destroy();
+  else response.writeHead(answer.status, answer.headers ?? JSON_TYPE).end(answer.body ?? "");
+  return true;
+}
+
+/** A server with seven EHRs, three compositions and no definitions, which takes every write. */
+function healthy({ method, path, body }) {
+  const rows = (...rows) => ({ status: 200, body: JSON.stringify({ columns: [{ name: "n", path: null }], rows }) });
+  if (path.endsWith("/query/aql")) {
+    const { q } = JSON.parse(body);
+    if (q.includes("COUNT(*)")) return rows([3]);
+    return q.includes("COUNT(") ? rows([7]) : rows();
+  }
+  if (method === "GET") return { status: 200, body: "[]" };
+  return { status: 201, headers: { ...JSON_TYPE, location: path }, body: '{"ehr_id":{"value":"00000000-0000-4000-8000-000000000001"}}' };
+}
+
+const away = {
+  "502": () => ({ status: 502, body: '{"message":"bad gateway"}' }),
+  "503": () => ({ status: 503, headers: { ...JSON_TYPE, "retry-after": "7" }, body: '{"message":"away"}' }),
+  "504": () => ({ status: 504, headers: { "content-type": "text/plain" }, body: "timeout" }),
+  "a login page": () => ({ status: 200, headers: { "content-type": "text/html; charset=utf-8" }, body: LOGIN }),
+};
+
+before(async () => {
+  server = await serve(built, 0, interfaceOf);
+  browser = await browse();
+});
+
+after(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+afterEach(() => {
+  received = [];
+});
+
+/** A page that can live offline, without the errors that a browser itself reports of failed requests. */
+async function controlled(use, options) {
+  outcome = healthy;
+  const page = await open(browser, server.address, options);
+  try {
+    await ready(page);
+    await offlineReady(page);
+    await use(page);
+    assert.deepEqual(page.problems.filter((text) => !/Failed to load resource/.test(text)), []);
+  } finally {
+    await page.context().close();
+  }
+}
+
+function send(page, method, path, body) {
+  return page.evaluate(
+    async ({ method, path, body }) => {
+      try {
+        const response = await fetch(path, { method, headers: { "content-type": "application/json" }, body });
+        const { status, headers } = response;
+        return { status, by: headers.get("aqlite-answered-by"), type: headers.get("content-type"), retry: headers.get("retry-after"), location: headers.get("location"), body: await response.text() };
+      } catch (error) {
+        return { failed: error.name };
+      }
+    },
+    { method, path, body },
+  );
+}
+
+const localCount = async (page) => JSON.parse((await send(page, "POST", "/local/v1/query/aql", JSON.stringify({ q: COUNT }))).body).rows[0][0];
+
+async function choose(page, source) {
+  await page.locator("#source").selectOption(source);
+  await settled(page);
+}
+
+test("an outage of the server is an outage: the Service Worker puts nothing in its place", () =>
+  controlled(async (page) => {
+    const before = await localCount(page);
+    for (const [name, answer] of Object.entries(away)) {
+      outcome = answer;
+      const { status, headers = JSON_TYPE, body } = answer();
+      for (const [method, path, sent] of [["POST", "/v1/ehr"], ["GET", "/v1/query/aql?q=SELECT"], ["POST", "/rest/openehr/v1/query/aql", "{}"], ["GET", "/cds-services"], ["GET", "/health"]]) {
+        const got = await send(page, method, path, sent);
+        assert.deepEqual(got, { status, by: null, type: headers["content-type"], retry: headers["retry-after"] ?? null, location: null, body }, `${name}: ${method} ${path}`);
+      }
+    }
+    outcome = () => "drop";
+    assert.deepEqual(await send(page, "POST", "/v1/ehr"), { failed: "TypeError" });
+    await page.context().setOffline(true);
+    assert.deepEqual(await send(page, "POST", "/v1/ehr"), { failed: "TypeError" });
+    assert.deepEqual(await send(page, "GET", "/rest/openehr/v1/query/aql?q=SELECT"), { failed: "TypeError" });
+    assert.equal(await localCount(page), before);
+  }));
+
+test("this browser's own repository answers below /local, on both mounts, and no server hears of it", () =>
+  controlled(async (page) => {
+    const before = await localCount(page);
+    const made = await send(page, "POST", "/local/v1/ehr");
+    assert.deepEqual([made.status, made.by], [201, "service-worker"]);
+    assert.match(made.location, new RegExp(`^${server.address}local/v1/ehr/`));
+    assert.equal((await send(page, "GET", new URL(made.location).pathname)).status, 200);
+    const its = await send(page, "POST", "/local/rest/openehr/v1/query/aql", JSON.stringify({ q: COUNT }));
+    assert.deepEqual([its.status, JSON.parse(its.body).rows], [200, [[before + 1]]]);
+    assert.equal((await send(page, "GET", "/local/v1/ehr/00000000-0000-4000-8000-000000000000")).status, 404);
+    assert.equal((await send(page, "GET", "/local/nothing")).status, 404);
+    assert.deepEqual(received, []);
+    await page.context().setOffline(true);
+    assert.equal((await send(page, "POST", "/local/v1/ehr")).status, 201);
+    await page.reload();
+    await ready(page);
+    await run(page, COUNT);
+    assert.deepEqual(await row(page, 0), [String(before + 2)]);
+  }));
+
+test("a Service Worker that answered for an absent server is replaced at once, without a question", async () => {
+  const copy = await scratch("migration");
+  await cp(built, copy, { recursive: true });
+  const current = await readFile(join(copy, "sw.js"), "utf8");
+  // As released before: everything from one cache, and the interface answered here when there is no server.
+  await writeFile(
+    join(copy, "sw.js"),
+    `addEventListener("install", (event) => event.waitUntil(caches.open("aqlite-shell-0123456789").then((cache) => cache.addAll(["./"]))));
+    addEventListener("activate", (event) => event.waitUntil(clients.claim()));
+    addEventListener("fetch", (event) => {
+      const { pathname } = new URL(event.request.url);
+      if (pathname.startsWith("/v1")) event.respondWith(fetch(event.request).then((got) => got.ok ? got : new Response("", { status: 201 })));
+      else event.respondWith(caches.match(event.request).then((kept) => kept ?? fetch(event.request)));
+    });`,
+  );
+  outcome = away["503"];
+  const own = await serve(copy, 0, interfaceOf);
+  const page = await open(browser, own.address);
+  try {
+    await ready(page);
+    await offlineReady(page);
+    assert.equal((await send(page, "POST", "/v1/ehr")).status, 201, "the old one lies");
+    await writeFile(join(copy, "sw.js"), current);
+    const replaced = page.evaluate(() => new Promise((resolve) => navigator.serviceWorker.addEventListener("controllerchange", resolve, { once: true })).then(() => null));
+    await page.evaluate(async () => (await navigator.serviceWorker.getRegistration()).update());
+    await replaced;
+    assert.equal((await send(page, "POST", "/v1/ehr")).status, 503);
+    const names = await page.evaluate(() => caches.keys());
+    const [stamp, ...more] = names.filter((name) => name.startsWith("aqlite-files-")).map((name) => name.slice("aqlite-files-".length));
+    assert.deepEqual([more, names.length], [[], 2], "the files of tabs that are open with the old version are still there");
+    // The next version asks again: it finds one of its own kind.
+    assert.ok(current.includes(stamp));
+    await writeFile(join(copy, "sw.js"), current.replaceAll(stamp, "ffffffffff"));
+    await page.reload();
+    await ready(page);
+    await page.locator("#notice", { hasText: "A new version is ready" }).waitFor();
+    assert.ok(await page.evaluate(async () => (await navigator.serviceWorker.getRegistration()).waiting !== null), "it waits");
+    await Promise.all([page.waitForEvent("load"), page.click("#update")]);
+    await ready(page);
+    assert.deepEqual(await page.evaluate(() => caches.keys()), [`aqlite-files-${stamp}`, "aqlite-files-ffffffffff"]);
+  } finally {
+    await page.context().close();
+    await own.stop();
+  }
+});
+
+test("a login page in the place of a file of the page is not kept for offline use", async () => {
+  const copy = await scratch("gateway");
+  await cp(built, copy, { recursive: true });
+  let login = true;
+  const gateway = async (request, response) => {
+    // As hosts do that drop `.html`.
+    if (request.url === "/api.html") return Boolean(response.writeHead(307, { location: "/api" }).end());
+    if (request.url === "/api") return Boolean(response.writeHead(200, { "content-type": "text/html" }).end(await readFile(join(copy, "api.html"))));
+    if (!login || !/^\/(zip|styles)\.|openapi\.json$/.test(request.url) || request.headers["sec-fetch-dest"] !== "empty") return false;
+    response.writeHead(200, { "content-type": "text/html" }).end(LOGIN);
+    return true;
+  };
+  const own = await serve(copy, 0, gateway);
+  const page = await open(browser, own.address);
+  try {
+    await ready(page);
+    const installed = () =>
+      page.evaluate(async () => {
+        const registration = await navigator.serviceWorker.register("sw.js");
+        const worker = registration.installing;
+        if (worker) await new Promise((resolve) => worker.addEventListener("statechange", resolve, { once: true }));
+        return { active: registration.active !== null || registration.waiting !== null, caches: await caches.keys() };
+      });
+    assert.deepEqual(await installed(), { active: false, caches: [] });
+    login = false;
+    assert.equal((await installed()).active, true);
+    await page.reload();
+    await offlineReady(page);
+    await page.context().setOffline(true);
+    await page.goto(`${own.address}api.html`);
+    assert.match(await page.title(), /REST/i);
+  } finally {
+    await page.context().close();
+    await own.stop();
+  }
+});
+
+test("with a server chosen, a file goes there or nowhere: an outage adds nothing here, and there is nothing to undo here", () =>
+  controlled(async (page) => {
+    await page.click("#tab-data");
+    const local = await page.locator("#state-text").textContent();
+    await choose(page, "own");
+    assert.equal(await page.locator("#state-text").textContent(), "7 patients · 3 compositions");
+    assert.equal(await page.locator("#destination").textContent(), `They are sent to the server ${server.address}v1, which stores them. Others may read them there.`);
+    const files = (name, text) => page.locator("#files").setInputFiles([{ name, mimeType: "application/json", buffer: Buffer.from(text) }]);
+    const visitFile = ["visit.json", '{"_type":"COMPOSITION"}'];
+    received = [];
+    await files(...visitFile);
+    await page.locator("#added", { hasText: "1 of 1 files added" }).waitFor();
+    assert.ok(received.some(({ method, path }) => method === "POST" && /^\/v1\/ehr\/[^/]+\/composition$/.test(path)));
+    assert.equal(await page.locator("#undo").count(), 0, "a server takes nothing back");
+    await files("ward.ndjson", '{"line":1}\n');
+    await page.locator("#added p", { hasText: "of 1 files" }).waitFor();
+    assert.ok(received.some(({ method, path }) => method === "POST" && path === "/v1/admin/import"), "an export goes to the server, too");
+    for (const name of ["503", "a login page"]) {
+      outcome = away[name];
+      await files(...visitFile);
+      await page.locator("#added .bad", { hasText: name === "503" ? "away" : "web page instead of data" }).first().waitFor();
+      assert.equal(await page.locator("#added .good").count(), 0, name);
+    }
+    outcome = healthy;
+    await choose(page, "here");
+    assert.equal(await page.locator("#state-text").textContent(), local);
+    assert.equal(await page.locator("#destination").textContent(), "They stay in this browser, and are there again after a reload.");
+  }));
+
+test("while a server is chosen, nothing changes or removes the data of this browser", () =>
+  controlled(async (page) => {
+    const call = await caller(page);
+    const { set } = await call("contents", null);
+    await call("connect", { base: `${server.address}v1`, authorization: null });
+    const { ehrs } = await call("contents", null);
+    assert.equal(ehrs, 7);
+    const calls = { generate: { ehrs: 1, compositions: 1, seed: 1 }, startOver: null, undo: { set: set.id, from: 0, to: 0 }, createSet: "Ward 1", openSet: set.id, removeSet: set.id, renameSet: { id: set.id, name: "x" }, export: null };
+    for (const [name, argument] of Object.entries(calls)) await assert.rejects(call(name, argument), /a server is chosen/, name);
+    outcome = away["503"];
+    await assert.rejects(call("newEhr", null), /away/);
+    await assert.rejects(call("query", { q: COUNT, parameters: {} }), /away/);
+    await call("connect", null);
+    assert.equal((await call("sets", null)).length, 1);
+  }));
+
+test("a source that is not reached leaves name, dot, counts and result as they were", () =>
+  controlled(async (page) => {
+    await run(page, COUNT);
+    const state = async () => ({
+      name: await page.locator("#source").inputValue(),
+      dot: await page.locator("#state").getAttribute("data-state"),
+      counts: await page.locator("#state-text").textContent(),
+      result: await row(page, 0),
+      destination: await page.locator("#destination").textContent(),
+    });
+    const before = await state();
+    const outages = {
+      ...away,
+      "a connection that is cut": () => "drop",
+      // It answers the first question only.
+      "a server that fails half way": (asked) => (asked.body.includes("COUNT(*)") ? away["503"]() : healthy(asked)),
+    };
+    for (const [name, answer] of Object.entries(outages)) {
+      outcome = answer;
+      await page.locator("#source").selectOption("own");
+      await page.locator("#notice", { hasText: "was not reached. The data of this browser still answers." }).waitFor();
+      await settled(page);
+      assert.deepEqual(await state(), before, name);
+    }
+    await run(page, COUNT);
+    assert.deepEqual(await row(page, 0), before.result, "and the data here answer");
+  }));
+
+test("a server that goes away is not replaced: no counts, no rows of anybody else", () =>
+  controlled(async (page) => {
+    await choose(page, "own");
+    await run(page, COUNT);
+    assert.deepEqual(await row(page, 0), ["7"]);
+    outcome = away["503"];
+    await page.click("#run");
+    await page.locator("#result h3", { hasText: "The query did not run" }).waitFor();
+    assert.equal(await page.locator("#source").inputValue(), "own");
+    assert.equal(await page.locator("#csv").isDisabled(), true);
+    await page.click("#tab-data");
+    await page.locator("#files").setInputFiles([{ name: "visit.json", mimeType: "application/json", buffer: Buffer.from('{"_type":"COMPOSITION"}') }]);
+    await page.locator("#state[data-state=bad]").waitFor();
+    assert.deepEqual(await page.locator(".facts dd").allTextContents(), ["not known", "not known"]);
+  }));
+
+test("another source or data set runs the query again, and a result of former data is not explored on others", () =>
+  controlled(async (page) => {
+    await run(page, COUNT);
+    const [here] = await row(page, 0);
+    await choose(page, "own");
+    assert.deepEqual(await row(page, 0), ["7"]);
+    await choose(page, "here");
+    assert.deepEqual(await row(page, 0), [here]);
+    await page.click("#tab-data");
+    await page.fill("#set-name", "Ward 7");
+    await page.click("#set-new");
+    await settled(page);
+    await page.click("#tab-query");
+    assert.deepEqual(await row(page, 0), ["0"]);
+    const [download] = await Promise.all([page.waitForEvent("download"), page.click("#csv")]);
+    assert.equal(await readFile(await download.path(), "utf8"), "n\r\n0\r\n");
+    // A query that is being written is not run: the former result goes.
+    await page.locator(".cm-content").click();
+    await page.keyboard.press("Control+End");
+    await page.keyboard.insertText(" WHERE");
+    await page.click("#tab-data");
+    await page.click("[aria-label='Open Sample patients']");
+    await settled(page);
+    await page.click("#tab-query");
+    await page.locator("#result h3", { hasText: "Other data" }).waitFor();
+    assert.equal(await page.locator("#csv").isDisabled(), true);
+    const call = await caller(page);
+    const { of } = await call("query", { q: "SELECT c FROM EHR e CONTAINS COMPOSITION c", parameters: {} });
+    await call("createSet", "Ward 8");
+    for (const name of ["document", "documents"]) await assert.rejects(call(name, { q: "SELECT c FROM EHR e CONTAINS COMPOSITION c", parameters: {}, of, row: 0, column: 0, format: "JSON" }), /not those of this result/);
+  }));
+
+test("a program for a result of this browser says that a server answers from its own data", () =>
+  controlled(
+    async (page) => {
+      await run(page, COUNT);
+      const copied = async (language) => {
+        await page.evaluate(() => navigator.clipboard.writeText(""));
+        await page.locator("#copy-as").selectOption(language);
+        await page.waitForFunction(async () => (await navigator.clipboard.readText()) !== "");
+        return page.evaluate(() => navigator.clipboard.readText());
+      };
+      assert.match(await copied("curl"), /^# The data of this browser gave the result on the page\.\n# This asks the server at http:.*\/v1, which answers from its own data\.\ncurl -s http:/);
+      assert.match(await copied("javascript"), /^\/\/ The data of this browser/);
+      await choose(page, "own");
+      assert.match(await copied("curl"), /^curl -s http:/);
+    },
+    { permissions: ["clipboard-read", "clipboard-write"] },
+  ));
+
+test("starting over asks, names what is lost, and is undone", () =>
+  visit(browser, server.address, async (page) => {
+    const call = await caller(page);
+    await call("newEhr", null);
+    await call("newEhr", null);
+    await page.locator("#state-text", { hasText: "34 patients" }).waitFor();
+    const before = await page.locator("#state-text").textContent();
+    await page.click("#tab-data");
+    const dialog = page.locator("dialog[open]");
+    await page.click("#start-over");
+    assert.match(await dialog.textContent(), /“Sample patients”.*2 writes of your own \(files, forms, requests\) in it go with them\. You can undo it/);
+    await page.keyboard.press("Escape");
+    await settled(page);
+    assert.equal(await page.locator("#state-text").textContent(), before, "closed, nothing happens");
+    await page.click("#start-over");
+    await dialog.getByRole("button", { name: "Start over" }).click();
+    await page.locator("#bring-back").waitFor();
+    await settled(page);
+    assert.match(await page.locator("#state-text").textContent(), /^32 patients/);
+    assert.deepEqual((await call("sets", null)).map(({ name }) => name), ["Sample patients"]);
+    await page.reload();
+    await ready(page);
+    assert.match(await page.locator("#state-text").textContent(), /^32 patients/);
+    await page.click("#tab-data");
+    await page.click("#start-over");
+    assert.match(await dialog.textContent(), /Nothing of your own was written to it\./);
+    await dialog.getByRole("button", { name: "Start over" }).click();
+    const again = await caller(page);
+    await page.locator("#bring-back").click();
+    await settled(page);
+    assert.match(await page.locator("#state-text").textContent(), /^32 patients/);
+    assert.equal((await again("sets", null)).length, 1);
+  }));
+
+test("starting over is undone with everything that was written", () =>
+  visit(browser, server.address, async (page) => {
+    const call = await caller(page);
+    await call("newEhr", null);
+    const before = await call.text("export", null);
+    const replaced = await call("startOver", null);
+    assert.notEqual(await call.text("export", null), before);
+    await call("bringBack", replaced);
+    assert.equal(await call.text("export", null), before);
+    await assert.rejects(call("bringBack", replaced), /another data set was opened meanwhile/);
+  }));
+
+test("a removed data set is brought back; writes of others are not taken back", () =>
+  visit(browser, server.address, async (page) => {
+    const call = await caller(page);
+    const [first] = await call("sets", null);
+    await call("createSet", "Ward 7");
+    await call("newEhr", null);
+    await call("openSet", first.id);
+    await page.click("#tab-data");
+    await page.click("[aria-label='Remove Ward 7']");
+    const dialog = page.locator("dialog[open]");
+    assert.match(await dialog.textContent(), /Its patients and everything written to it, .* since .*, are removed from this browser\. You can undo it/);
+    await dialog.getByRole("button", { name: "Remove" }).click();
+    await page.locator("#restore").waitFor();
+    await settled(page);
+    assert.equal(await page.locator(".sets li").count(), 1);
+    await page.click("#restore");
+    await settled(page);
+    assert.equal(await page.locator(".sets li").count(), 2);
+    await page.click("[aria-label='Open Ward 7']");
+    await page.locator("#state-text", { hasText: "1 patient ·" }).waitFor();
+    const { set, added } = await call("contents", null);
+    await call("newEhr", null);
+    await assert.rejects(call("undo", { set: set.id, from: added, to: 0 }), /more was written meanwhile/);
+    await assert.rejects(call("undo", { set: first.id, from: added + 1, to: 0 }), /another data set is open/);
+    assert.equal((await call("undo", { set: set.id, from: added + 1, to: 0 })).ehrs, 0);
+  }));
+
+for (const colorScheme of ["light", "dark"]) {
+  for (const width of [390, 1440]) {
+    test(`what is new fits and stands in nobody's way: ${width} pixels, ${colorScheme}`, () =>
+      controlled(
+        async (page) => {
+          const shot = async (name) => {
+            await accessible(page, name);
+            assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), name);
+            if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+          };
+          await page.click("#tab-data");
+          await shot("data");
+          await page.click("#start-over");
+          await shot("start-over");
+          await page.locator("dialog[open]").getByRole("button", { name: "Start over" }).click();
+          await page.locator("#bring-back").waitFor();
+          await settled(page);
+          await shot("started-over");
+          await choose(page, "own");
+          await shot("data-server");
+          outcome = () => "drop";
+          await choose(page, "here");
+          await page.locator("#source").selectOption("own");
+          await page.locator("#notice", { hasText: "was not reached" }).waitFor();
+          await settled(page);
+          await shot("not-reached");
+        },
+        { colorScheme, viewport: { width, height: 900 } },
+      ));
+  }
+}
