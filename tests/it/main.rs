@@ -5,6 +5,7 @@
 mod altered;
 mod aql_errors;
 mod bulk;
+mod dependencies;
 mod faults;
 mod gdl;
 mod gdl_templates;

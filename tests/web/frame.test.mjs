@@ -200,7 +200,7 @@ test("a server is asked with its token, which is kept nowhere; without it, it is
     await settled(page);
   };
   await connect("");
-  assert.match(await page.locator("#result").textContent(), /who asks\?; the server wants to know who asks: give it a token/);
+  assert.match(await page.locator("#notice").textContent(), /was not reached\. The data of this browser still answers\. who asks\?; the server wants to know who asks: give it a token/);
   assert.equal(await page.locator("#source").inputValue(), "here");
   await connect("sesame");
   assert.equal(await page.locator("#source").inputValue(), "named");
@@ -217,10 +217,11 @@ test("a server is asked with its token, which is kept nowhere; without it, it is
   assert.match(await page.locator("#state-text").textContent(), /^1 patient ·/);
   there.stop();
   await stopped(page);
-  await page.locator("#result h3", { hasText: "This source does not answer" }).waitFor();
+  await page.locator("#notice", { hasText: "The server is not reached any more. The data of this browser answers now." }).waitFor();
   await settled(page);
   assert.equal(await page.locator("#source").inputValue(), "here");
   assert.match(await page.locator("#state-text").textContent(), /^3\d patients/);
+  assert.notDeepEqual(await row(page, 0), ["1"], "no rows of the server are left");
   await page.context().close();
 });
 
