@@ -358,6 +358,8 @@ test("what ran is listed, what is saved stays under its name", () =>
     assert.match(await page.locator("#summary").textContent(), /^1 row · 1 column/);
     await page.getByRole("button", { name: "Forget How many" }).click();
     assert.equal(await page.locator("#saved .example").count(), 0);
+    await page.locator("#saved").getByRole("button", { name: "Undo" }).click();
+    assert.deepEqual(await page.locator("#saved .example strong").allTextContents(), ["How many"]);
   }));
 
 test("a query is copied as a program", () =>

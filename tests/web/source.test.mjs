@@ -142,6 +142,22 @@ test("this browser's own repository answers below /local, on both mounts, and no
     assert.deepEqual(await row(page, 0), [String(before + 2)]);
   }));
 
+test("the form of another site changes nothing in this browser", () =>
+  controlled(async (page) => {
+    const before = await localCount(page);
+    const form = `<form method="post" enctype="text/plain" action="${server.address}local/v1/ehr"></form>`;
+    const foreign = await serve(built, 0, (_, response) => Boolean(response.writeHead(200, { "content-type": "text/html" }).end(form)));
+    try {
+      const tab = await page.context().newPage();
+      await tab.goto(foreign.address.replace("127.0.0.1", "localhost"));
+      await Promise.all([tab.waitForURL(/local\/v1\/ehr$/), tab.evaluate(() => document.forms[0].submit())]);
+      assert.match(await tab.locator("body").textContent(), /"code":403/);
+    } finally {
+      await foreign.stop();
+    }
+    assert.equal(await localCount(page), before);
+  }));
+
 test("a Service Worker that answered for an absent server is replaced at once, without a question", async () => {
   const copy = await scratch("migration");
   await cp(built, copy, { recursive: true });

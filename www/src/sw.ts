@@ -96,18 +96,28 @@ async function ofShell(name: string): Promise<Response> {
   return (await caches.match(url)) ?? fetch(url);
 }
 
+/** The request may come from another site. */
+class Foreign extends Error {
+  override readonly name = "Foreign";
+}
+
 function problem(status: number, error: string, message: string): Answer {
   return { status, headers: [["content-type", "application/json"]], body: JSON.stringify({ error, message, code: status, errors: [] }) };
 }
 
-/** Answers a request for this browser's own repository. */
+/**
+ * Answers a request for this browser's own repository. Whoever navigates here with another method than GET may be the form of any site, which must
+ * not change anything; the requests of `fetch` that arrive come from pages of this origin.
+ */
 async function answered(request: Request): Promise<Response> {
   let answer: Answer;
   try {
+    if (request.mode === "navigate" && !["GET", "HEAD"].includes(request.method)) throw new Foreign("a form may not change the data of this browser: send the request by `fetch` from a page of this address");
     const repository = await local();
     answer = await repository.handle({ method: request.method, url: request.url, headers: Object.fromEntries(request.headers), body: await request.text() });
   } catch (error) {
-    if (error instanceof NotKept) answer = problem(507, "Insufficient Storage", error.message);
+    if (error instanceof Foreign) answer = problem(403, "Forbidden", error.message);
+    else if (error instanceof NotKept) answer = problem(507, "Insufficient Storage", error.message);
     else {
       opened = undefined;
       answer = problem(500, "Internal Server Error", "internal error: the request was not carried out");
