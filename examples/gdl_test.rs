@@ -181,6 +181,10 @@ impl CaseResult {
         let started = Instant::now();
         let outcome = suite.run(case, guide, now, Options::default());
         let seconds = started.elapsed().as_secs_f64();
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(exceeded) => return CaseResult { name: case.id.clone(), seconds, problems: vec![exceeded.to_string()] },
+        };
         let mut problems = outcome.differences;
         if !problems.is_empty() {
             problems.push(format!("rules fired: {}", outcome.run.fired.join(" ")));

@@ -51,10 +51,12 @@ fn run_on_all(loaded: &Loaded, guide: &CompiledGuide) -> Option<usize> {
     }
     let mut ehrs = 0;
     let like = RunInput { instances: &[], clock: now.into(), language: "en", options: Options::default(), terminology: None };
-    population.run(&like, |_, run| {
-        std::hint::black_box(run);
-        ehrs += 1;
-    });
+    population
+        .run(&like, |_, run| {
+            std::hint::black_box(run);
+            ehrs += 1;
+        })
+        .ok()?;
     Some(ehrs)
 }
 
@@ -103,7 +105,7 @@ fn runs(guides: &[CompiledGuide], fixtures: &[Fixture]) -> f64 {
     let run = |f: &Fixture| {
         let guide = guides.get(f.guide)?;
         let input = RunInput { instances: &f.instances, clock: f.now.into(), language: &f.language, options: Options::default(), terminology: None };
-        Some(guide.run(&input).fired.len())
+        Some(guide.run(&input).ok()?.fired.len())
     };
     let pass = timed(1.0, || fixtures.iter().filter_map(run).sum::<usize>());
     fixtures.len() as f64 * 1000.0 / pass

@@ -1,5 +1,6 @@
 //! What actions do: set variables and attributes, create instances, fill templates.
 
+use super::budget::{FRAME, OUTPUT_FRAME, json_size, size};
 use super::calc::Trouble;
 use super::compile::{Assign, Attribute, Do};
 use super::eval::Machine;
@@ -35,6 +36,9 @@ impl Machine<'_> {
             Do::UseTemplateEach { template, conditions, values } => {
                 let count = values.iter().map(|(_, slots)| slots.len()).max().unwrap_or_default();
                 for index in 0..count {
+                    if !self.budget.work(1 + values.len()) {
+                        return;
+                    }
                     let value_at = |slots: &[usize]| slots.get(index).and_then(|s| self.slots.get(*s)).map_or(Value::Null, |s| s.last.clone());
                     let wanted = conditions.get(index).and_then(|s| self.slots.get(*s));
                     if !conditions.is_empty() && wanted.is_none_or(|s| s.last != Value::Boolean(true)) {
@@ -50,20 +54,33 @@ impl Machine<'_> {
 
     fn use_template(&mut self, template: usize, local: &[(String, Vec<Value>)], made: &mut Made) {
         let Some(template) = self.guide.guide.templates.get(template) else { return };
+        if !self.budget.bytes(FRAME + json_size(&template.object)) {
+            return;
+        }
         let object = fill::filled(&template.object, &|code, attribute| self.place_value(code, attribute, local));
         if let Some(object) = object {
             made.objects.push((template.id.clone(), Arc::new(object)));
         }
     }
 
-    /// The values of a place such as `{$gt0009.magnitude}`: all with `all`, otherwise the last.
+    /// The values of a place such as `{$gt0009.magnitude}`: all with `all`, otherwise the last. They count as written; once the
+    /// budget is exceeded there are none.
     pub fn place_value(&self, code: &str, attribute: Option<&str>, local: &[(String, Vec<Value>)]) -> Vec<Value> {
+        if !self.budget.work(1 + local.len()) {
+            return Vec::new();
+        }
+        let found = self.values_of_place(code, attribute, local);
+        if found.iter().all(|value| self.budget.value(value)) { found } else { Vec::new() }
+    }
+
+    fn values_of_place(&self, code: &str, attribute: Option<&str>, local: &[(String, Vec<Value>)]) -> Vec<Value> {
         if matches!(attribute, Some("term")) {
             return self.guide.term_index.get(code).map(|t| vec![self.term(*t)]).unwrap_or_default();
         }
         let own = local.iter().find(|(name, _)| name == code).map(|(_, values)| values.clone());
         let slot = || self.guide.slot_of(code).and_then(|s| self.slots.get(s));
         if attribute == Some("all") {
+            self.budget.work(slot().map_or(0, super::eval::Slot::count));
             return own.or_else(|| slot().map(|s| s.all().cloned().collect())).unwrap_or_default();
         }
         let now = || (code == "currentDateTime").then_some(Value::Moment(self.input.clock.now));
@@ -87,6 +104,9 @@ impl Machine<'_> {
         }
         let mut begun: Vec<usize> = Vec::new();
         for assign in values {
+            if !self.budget.work(1 + begun.len()) {
+                return;
+            }
             let instance = if begun.contains(&assign.slot) { Instance::Created } else { Instance::New };
             if self.assign(assign, instance) {
                 begun.push(assign.slot);
@@ -96,7 +116,8 @@ impl Machine<'_> {
         let value_of = |(column, slot): &(usize, usize)| {
             let (code, path) = plan.columns.get(*column)?.named.clone()?;
             let value = self.slots.get(*slot).map(|s| s.last.clone()).filter(Value::is_finite)?;
-            begun.contains(slot).then_some(OutputValue { code, path, value })
+            let is_kept = begun.contains(slot) && self.budget.bytes(begun.len() + OUTPUT_FRAME + path.len() + size(&value));
+            is_kept.then_some(OutputValue { code, path, value })
         };
         let values: Vec<OutputValue> = plan.outputs.iter().filter_map(value_of).collect();
         if !values.is_empty() {
@@ -107,7 +128,7 @@ impl Machine<'_> {
     /// Sets a variable; true when a value was stored.
     fn assign(&mut self, assign: &Assign, instance: Instance) -> bool {
         let value = self.eval(assign.value, None).into_owned();
-        if value.is_null() {
+        if value.is_null() || !self.budget.value(&value) {
             return false;
         }
         let info = self.guide.slots.get(assign.slot);

@@ -10,7 +10,7 @@ use super::time::{Clock, Moment};
 use super::value::Value;
 use crate::aql::Found;
 use crate::order;
-use crate::rm::class::Cls;
+use crate::rm::class::{Attr, Cls};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -217,12 +217,21 @@ pub fn class_of(model_id: &str) -> Option<&str> {
     is_archetype.then_some(class)
 }
 
-/// A path in the spelling of today: `/event/time` of old guides is `/data/events/time`.
+/// A path in the spelling of today: `/event/time` of old guides is `/data/events/time`. An attribute of the RM that holds a data value
+/// is read whole, so a `/value` behind it adds nothing: `/data/events/time/value` is `/data/events/time`, and compares as a time.
 pub(crate) fn normal_path(path: &str) -> String {
-    match path.trim() {
+    let path = path.trim().trim_end_matches('/');
+    match path.strip_suffix("/value").filter(|base| is_data_value(base)).unwrap_or(path) {
         "/event/time" => "/data/events/time".to_owned(),
-        other => other.trim_end_matches('/').to_owned(),
+        other => other.to_owned(),
     }
+}
+
+/// True where a path ends in an attribute of the RM that holds a data value, such as `/data/events/time`. The `value` of an ELEMENT is
+/// none of these: what is behind it is an attribute of the data value.
+pub(crate) fn is_data_value(path: &str) -> bool {
+    let attr = path.rsplit('/').next().filter(|name| *name != "value").and_then(Attr::parse);
+    attr.is_some_and(|attr| Cls::all().any(|class| class.attr(attr).is_some_and(|def| def.ty.is_a(Cls::DATA_VALUE))))
 }
 
 /// A path as a column: an ELEMENT has its data value at `/value`, an attribute of the RM stands for itself.
@@ -262,6 +271,24 @@ mod tests {
         assert_eq!(class_of("openEHR-EHR-OBSERVATION.body_weight.v2"), Some("OBSERVATION"));
         assert_eq!(class_of("org.hl7.fhir.dstu3.model.Observation"), None);
         assert_eq!(class_of("Vital signs"), None);
+    }
+
+    #[test]
+    fn value_behind_an_attribute_with_a_data_value_is_left_out() {
+        for (path, expected) in [
+            ("/data/events/time/value", "/data/events/time"),
+            (" /event/time/value/ ", "/data/events/time"),
+            ("/data[at0001]/events[at0002]/time/value", "/data[at0001]/events[at0002]/time"),
+            ("/context/start_time/value", "/context/start_time"),
+            ("/ism_transition/current_state/value", "/ism_transition/current_state"),
+            ("/data[at0001]/origin/value", "/data[at0001]/origin"),
+            ("/data[at1]/items[at2]/value", "/data[at1]/items[at2]/value"),
+            ("/data[at1]/items[at2]/value/value", "/data[at1]/items[at2]/value/value"),
+            ("/uid/value", "/uid/value"),
+            ("/archetype_details/template_id/value", "/archetype_details/template_id/value"),
+        ] {
+            assert_eq!(normal_path(path), expected);
+        }
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub(crate) type Id = u32;
 pub struct CompiledGuide {
     pub(crate) guide: Guide,
     pub(crate) slots: Vec<SlotInfo>,
+    /// The slot of each variable, by its code.
+    pub(crate) slot_index: HashMap<String, usize>,
     pub(crate) ops: Vec<Op>,
     pub(crate) constants: Vec<Value>,
     pub(crate) terms: Vec<Vec<Option<Arc<str>>>>,
@@ -249,6 +251,7 @@ impl<'g> Compiler<'g> {
         let out = CompiledGuide {
             guide: guide.clone(),
             slots: Vec::new(),
+            slot_index: HashMap::new(),
             ops: Vec::new(),
             constants: Vec::new(),
             terms: Vec::new(),
@@ -336,6 +339,7 @@ impl<'g> Compiler<'g> {
             }
         }
         self.outputs();
+        self.out.slot_index = self.slot_index.iter().map(|(code, slot)| ((*code).to_owned(), *slot)).collect();
         self.out
     }
 
@@ -625,11 +629,14 @@ pub(crate) fn split_path(path: &str) -> (&str, Attribute) {
     if let Some((base, attribute)) = tail.rsplit_once('.').and_then(|(b, a)| Some((b, Attribute::parse(a)?))) {
         return (path.get(..head.len() + base.len()).unwrap_or(path), attribute);
     }
-    match tail.strip_prefix("/value") {
-        Some("") => (head, Attribute::Whole),
-        Some(rest) => rest.strip_prefix('/').and_then(Attribute::parse).map_or((path, Attribute::Whole), |a| (head, a)),
-        None => (path, Attribute::Whole),
-    }
+    // `/value` stands behind an element, or behind an attribute of the RM that holds a data value.
+    let behind_value = tail.find("/value").map(|at| (at, tail.get(at + "/value".len()..).unwrap_or_default()));
+    let base = |at: usize| path.get(..head.len() + at).filter(|base| at == 0 || super::bind::is_data_value(base));
+    let split = behind_value.and_then(|(at, rest)| {
+        let attribute = if rest.is_empty() { Some(Attribute::Whole) } else { rest.strip_prefix('/').and_then(Attribute::parse) };
+        base(at).zip(attribute)
+    });
+    split.unwrap_or((path, Attribute::Whole))
 }
 
 #[cfg(test)]
@@ -642,5 +649,10 @@ mod tests {
         assert_eq!(split_path("/data[at1]/items[at2]/value"), ("/data[at1]/items[at2]", Attribute::Whole));
         assert_eq!(split_path("/symbol/value.value"), ("/symbol/value", Attribute::Value));
         assert_eq!(split_path("/data/events/time"), ("/data/events/time", Attribute::Whole));
+        assert_eq!(split_path("/data/events/time/value"), ("/data/events/time", Attribute::Whole));
+        assert_eq!(split_path("/data/events/time/value/year"), ("/data/events/time", Attribute::Year));
+        assert_eq!(split_path("/data[at1]/events[at2]/width/value/string"), ("/data[at1]/events[at2]/width", Attribute::String));
+        assert_eq!(split_path("/ism_transition/current_state/value/code"), ("/ism_transition/current_state", Attribute::Code));
+        assert_eq!(split_path("/feeder_audit/value/code"), ("/feeder_audit/value/code", Attribute::Whole));
     }
 }

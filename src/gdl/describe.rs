@@ -1,5 +1,6 @@
 //! A guide as a page shows it, and its runs on a form and on fixtures: everything as JSON, positions in UTF-16 units.
 
+use super::budget::Exceeded;
 use super::compile::CompiledGuide;
 use super::fixture::{instances, literal, text_form};
 use super::form;
@@ -10,7 +11,7 @@ use super::stored::value_of_json;
 use super::suite::Suite;
 use super::time::Moment;
 use super::value::Value;
-use crate::diag::{Diagnostic, LineIndex, Severity};
+use crate::diag::{Diagnostic, LineIndex, Severity, Span};
 use crate::rm::json::{elements, members};
 use serde_json::{Value as Json, json};
 
@@ -70,13 +71,14 @@ fn outputs(compiled: &CompiledGuide, language: &str) -> Vec<Json> {
 /// `{fired, results, cards, trace, notes}`.
 ///
 /// # Errors
-/// What leaves no guide.
+/// What leaves no guide, and a run that exceeds a limit.
 pub fn try_out(text: &str, given: &[(String, String)], language: &str, now: Moment) -> Result<Json, Vec<Diagnostic>> {
     let compiled = super::parse(text)?.compile();
     let input: Vec<(String, Value)> = given.iter().map(|(code, value)| (code.clone(), literal(value))).collect();
     let instances = instances(&compiled, &input);
     let options = Options { trace: true, ..Options::default() };
-    let run = compiled.run(&RunInput { instances: &instances, clock: now.into(), language, options, terminology: None });
+    let run =
+        compiled.run(&RunInput { instances: &instances, clock: now.into(), language, options, terminology: None }).map_err(|e| vec![exceeded(&e)])?;
     Ok(run_json(&compiled, &run, language))
 }
 
@@ -84,7 +86,7 @@ pub fn try_out(text: &str, given: &[(String, String)], language: &str, now: Mome
 /// answer is that of [`try_out`].
 ///
 /// # Errors
-/// What leaves no guide.
+/// What leaves no guide, and a run that exceeds a limit.
 pub fn run_on_answers(text: &str, answers: &[(String, String)], language: &str, now: Moment) -> Result<Json, Vec<Diagnostic>> {
     let compiled = super::parse(text)?.compile();
     let mut instances = vec![Vec::new(); compiled.bindings.len()];
@@ -95,8 +97,14 @@ pub fn run_on_answers(text: &str, answers: &[(String, String)], language: &str, 
         }
     }
     let options = Options { trace: true, ..Options::default() };
-    let run = compiled.run(&RunInput { instances: &instances, clock: now.into(), language, options, terminology: None });
+    let run =
+        compiled.run(&RunInput { instances: &instances, clock: now.into(), language, options, terminology: None }).map_err(|e| vec![exceeded(&e)])?;
     Ok(run_json(&compiled, &run, language))
+}
+
+/// A run that exceeded a limit, as a problem of the text.
+fn exceeded(exceeded: &Exceeded) -> Diagnostic {
+    Diagnostic::error(exceeded.code(), Span::default(), exceeded.to_string()).with_help(exceeded.help())
 }
 
 /// The rows of a result set.
@@ -128,15 +136,15 @@ fn run_json(compiled: &CompiledGuide, run: &Run, language: &str) -> Json {
 /// Runs every case of a fixture file: `{guide_id, problems, cases: [{id, line, passed, differences, fired, input, expected}]}`.
 ///
 /// # Errors
-/// What leaves no guide, and what leaves no fixture.
+/// What leaves no guide, what leaves no fixture, and a run that exceeds a limit.
 pub fn test(text: &str, fixture: &str, now: Moment) -> Result<Json, Vec<Diagnostic>> {
     let compiled = super::parse(text)?.compile();
     let suite = Suite::read(fixture).map_err(|problem| vec![problem])?;
     let index = LineIndex::new(fixture);
     let pairs = |givens: &[super::suite::Given]| -> Json { givens.iter().map(|g| json!([g.code, g.literal])).collect() };
     let case = |case: &super::suite::Case| {
-        let outcome = suite.run(case, &compiled, now, Options::default());
-        json!({
+        let outcome = suite.run(case, &compiled, now, Options::default()).map_err(|e| vec![exceeded(&e)])?;
+        Ok(json!({
             "id": case.id,
             "line": index.line_column(case.span.start).0,
             "passed": outcome.differences.is_empty(),
@@ -144,9 +152,9 @@ pub fn test(text: &str, fixture: &str, now: Moment) -> Result<Json, Vec<Diagnost
             "fired": outcome.run.fired.iter().map(|r| &**r).collect::<Vec<&str>>(),
             "input": pairs(&case.input),
             "expected": pairs(&case.expected),
-        })
+        }))
     };
-    let cases: Vec<Json> = suite.cases.iter().map(case).collect();
+    let cases: Vec<Json> = suite.cases.iter().map(case).collect::<Result<_, Vec<Diagnostic>>>()?;
     Ok(json!({ "guide_id": suite.guide_id, "problems": problems(&suite.lint(&compiled), fixture), "cases": cases }))
 }
 

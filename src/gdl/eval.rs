@@ -1,6 +1,7 @@
 //! The value of an expression in the midst of a run: three-valued logic over variables that hold lists of values.
 
 use super::bind::Instance;
+use super::budget::{Budget, size};
 use super::calc::{self, Trouble};
 use super::compile::{Attribute, CompiledGuide, Id, Op};
 use super::expr::ast::Operator;
@@ -21,6 +22,10 @@ pub(crate) enum Place {
     When(usize, usize),
     Then(usize, usize),
     Cards(usize),
+    /// The data of a binding, before any predicate.
+    Data(usize),
+    Outputs,
+    Trace,
 }
 
 /// The values of one variable, oldest first.
@@ -52,6 +57,8 @@ pub(crate) struct Machine<'a> {
     pub turn: u32,
     pub place: Cell<Place>,
     pub notes: RefCell<Vec<(Place, Trouble)>>,
+    /// What the run consumes. Once it is exceeded every operation returns null at once, and the run ends without a result.
+    pub budget: Budget,
     pinned: Cell<bool>,
 }
 
@@ -105,6 +112,8 @@ impl<'a> Machine<'a> {
     pub fn new(guide: &'a CompiledGuide, input: &'a RunInput<'a>) -> Machine<'a> {
         let find = |language: &str| guide.guide.terms.iter().position(|t| t.language.eq_ignore_ascii_case(language));
         let language = find(input.language).or_else(|| find(&guide.guide.original_language));
+        let budget = Budget::new(input.options.limits);
+        budget.work(guide.slots.len());
         Machine {
             guide,
             input,
@@ -115,6 +124,7 @@ impl<'a> Machine<'a> {
             turn: 1,
             place: Cell::new(Place::PreCondition(0)),
             notes: RefCell::default(),
+            budget,
             pinned: Cell::new(false),
         }
     }
@@ -127,6 +137,7 @@ impl<'a> Machine<'a> {
     /// Lets go of the indexes that `any` has found.
     pub fn unpin(&self) {
         if self.pinned.replace(false) {
+            self.budget.work(self.slots.len());
             self.slots.iter().for_each(|s| s.pin.set(NOT_PINNED));
         }
     }
@@ -149,7 +160,7 @@ impl<'a> Machine<'a> {
     /// The value of an operation. `instance` is what paths of predicates look into.
     pub fn eval<'s>(&'s self, id: Id, instance: Option<&'s Instance>) -> Cow<'s, Value> {
         let op = usize::try_from(id).ok().and_then(|i| self.guide.ops.get(i));
-        let Some(op) = op else { return Cow::Owned(Value::Null) };
+        let Some(op) = op.filter(|_| self.budget.work(1)) else { return Cow::Owned(Value::Null) };
         match *op {
             Op::Constant(index) => self.constant(index),
             Op::Read(slot, attribute) => self.read(slot, attribute),
@@ -196,6 +207,9 @@ impl<'a> Machine<'a> {
 
     /// The sum of all values of a variable, 0 if there are none; unknown when the units differ.
     fn sum(&self, slot: &Slot) -> Value {
+        if !self.budget.work(slot.count()) {
+            return Value::Null;
+        }
         let unit = |v: &Value| if let Value::Quantity(q) = v { Some(q.unit.clone()) } else { None };
         if slot.all().any(|v| unit(v) != unit(&slot.last)) {
             self.note(Trouble::Units);
@@ -253,7 +267,10 @@ impl<'a> Machine<'a> {
                 is_a.map_or(Value::Null, |t| Value::Boolean(t == (operator == Operator::IsA)))
             }
             Operator::Plus | Operator::Minus | Operator::Times | Operator::Divided | Operator::Modulo | Operator::Power => {
-                self.noted(calc::arithmetic(operator, &left, &self.eval(b, instance), self.input.clock))
+                let right = self.eval(b, instance);
+                // The sum may be a text: its length is checked before the text is made.
+                let fits = operator != Operator::Plus || self.budget.text(size(&left).saturating_add(size(&right)));
+                if fits { self.noted(calc::arithmetic(operator, &left, &right, self.input.clock)) } else { Value::Null }
             }
             _ => {
                 let result = calc::compare(operator, &left, &self.eval(b, instance), self.input.clock);
@@ -269,6 +286,9 @@ impl<'a> Machine<'a> {
         }
         let (Some(code), Value::Coded(term)) = (left.code(), right) else { return Some(false) };
         let bindings = self.guide.guide.term_bindings.iter().filter(|b| b.terminology.eq_ignore_ascii_case(&code.terminology));
+        if !bindings.clone().all(|b| self.budget.work(1 + b.codes.len() + b.sets.len())) {
+            return None;
+        }
         let mut bound = bindings.flat_map(|b| b.bound_to(&term.code));
         Some(bound.any(|ancestor| self.input.subsumes(&code.terminology, ancestor, &code.code)))
     }
@@ -284,6 +304,9 @@ impl<'a> Machine<'a> {
         let mut unknown = len == 0;
         self.pinned.set(true);
         for index in 0..len {
+            if !self.budget.work(usize::try_from(count).unwrap_or(usize::MAX)) {
+                break;
+            }
             slots().for_each(|s| s.pin.set(index));
             match truth(&self.eval(condition, instance)) {
                 Some(hit) if hit == any => {
@@ -297,7 +320,7 @@ impl<'a> Machine<'a> {
             }
         }
         slots().for_each(|s| s.pin.set(NOT_PINNED));
-        if unknown { Value::Null } else { Value::Boolean(!any) }
+        if unknown || self.budget.is_exceeded() { Value::Null } else { Value::Boolean(!any) }
     }
 }
 

@@ -4,7 +4,7 @@ use super::bind::{DataInstance, Instance};
 use super::compile::CompiledGuide;
 use super::run::Run;
 use super::time::{Moment, Precision};
-use super::value::{Proportion, Quantity, Value, real, round_half_even};
+use super::value::{Proportion, Quantity, Value, decimals, real, round_half_even};
 use crate::rm::number;
 use std::sync::Arc;
 
@@ -61,8 +61,7 @@ fn quantity(text: &str) -> Option<Value> {
 fn number(text: &str) -> Option<Quantity> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let magnitude = number::parse(text).filter(|_| digits.starts_with(|c: char| c.is_ascii_digit()))?;
-    let decimals = text.split_once('.').map_or(0, |(_, d)| d.chars().take_while(char::is_ascii_digit).count());
-    Some(Quantity { magnitude, unit: Arc::from(""), precision: u8::try_from(decimals).ok() })
+    Some(Quantity { magnitude, unit: Arc::from(""), precision: Some(decimals(text)).filter(|d| *d <= 15) })
 }
 
 fn moment(text: &str) -> Option<Value> {

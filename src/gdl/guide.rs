@@ -3,6 +3,7 @@
 //! Expressions are read with the guide. One that cannot be read does not take the guide away: published guides have
 //! such statements. It is reported in [`Guide::problems`] and never counts as true or does anything.
 
+use super::budget::FRAME;
 use super::expr::ast::{Action, Expr};
 use super::value::Value;
 use crate::diag::{Diagnostic, Span};
@@ -225,6 +226,18 @@ pub(crate) struct SuggestedAction {
     pub kind: String,
     pub description: String,
     pub template: Option<(String, Vec<Step>)>,
+}
+
+impl Card {
+    /// The bytes of its texts, as an answer writes them.
+    pub fn size(&self) -> usize {
+        let link = |l: &Link| FRAME + l.label.len() + [&l.url, &l.icon, &l.kind].into_iter().flatten().map(String::len).sum::<usize>();
+        let action = |a: &SuggestedAction| FRAME + a.kind.len() + a.description.len();
+        let suggestion = |s: &Suggestion| FRAME + s.label.len() + s.actions.iter().map(action).sum::<usize>();
+        let links = self.links.iter().chain(&self.source).map(link).sum::<usize>();
+        let detail = self.detail.as_ref().map_or(0, String::len);
+        FRAME + self.summary.len() + detail + links + self.suggestions.iter().map(suggestion).sum::<usize>()
+    }
 }
 
 impl TermBinding {

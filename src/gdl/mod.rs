@@ -22,7 +22,8 @@
 //! };
 //! let instances = guide.instances_of(&[weight]);
 //! let now = Moment::parse("2025-01-01T12:00:00Z", 0).ok_or("a time")?;
-//! let run = guide.run(&RunInput { instances: &instances, clock: now.into(), language: "en", options: Options::default(), terminology: None });
+//! let run = guide.run(&RunInput { instances: &instances, clock: now.into(), language: "en", options: Options::default(), terminology: None })
+//!     .map_err(|exceeded| exceeded.to_string())?;
 //! assert_eq!(run.value(&guide, "gt0005"), Some(&Value::Count(7)));
 //! assert_eq!(&*run.fired[0], "gt0006");
 //! # Ok::<(), String>(())
@@ -35,12 +36,14 @@
 //! | GDL0201–0204 | a statement that cannot be read, is nested too deep, compares instead of assigning, or has something behind it |
 //! | GDL0301–0304 | a binding without model, an unknown type of binding, a variable without path, a guide without id |
 //! | GDL0310–0316 | a name that leads nowhere: path, binding, template, attribute, `max` in a condition, rule, term |
+//! | GDL0601–0603 | a run that exceeded a limit ([`Limits`]): a text, the bytes of values and results, work |
 //! | GDL0501–0516 | a fixture that cannot be read, or that does not fit its guide: id, variable, unit, code, output, time |
 //! | GDL0401–0405 | suspicions: unbound variable, result in an INPUT binding, rule defined twice, rule that can never fire, attribute of another class |
 //! | GDL0406–0410 | more of them: equal priorities, label that is not the term, `is_a` without codes, variable taken for two kinds, attribute beside a value of another kind |
 
 mod action;
 pub mod bind;
+mod budget;
 mod calc;
 pub mod cards;
 mod compile;
@@ -72,6 +75,7 @@ pub mod value;
 mod yaml;
 
 pub use bind::{BindingQuery, DataInstance, Instance, QueryColumn};
+pub use budget::{Exceeded, Limit, Limits, Spent};
 pub use compile::CompiledGuide;
 pub use guide::Guide;
 pub use population::Population;

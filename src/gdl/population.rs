@@ -5,6 +5,7 @@
 //! ```
 
 use super::bind::{BindingQuery, Instance, in_order};
+use super::budget::{Exceeded, size};
 use super::compile::CompiledGuide;
 use super::run::{Options, Run, RunInput};
 use super::stored::Reader;
@@ -29,6 +30,8 @@ pub struct Population<'g> {
     found: Vec<Vec<Vec<Instance>>>,
     /// The EHR of the last row: those of an EHR mostly stand together.
     last: (String, usize),
+    /// The bytes of what is held, approximately.
+    bytes: usize,
 }
 
 impl<'g> Population<'g> {
@@ -47,6 +50,7 @@ impl<'g> Population<'g> {
             numbers: HashMap::new(),
             found,
             last: (String::new(), 0),
+            bytes: 0,
         }
     }
 
@@ -64,8 +68,15 @@ impl<'g> Population<'g> {
             found.resize_with(ehr + 1, Vec::new);
         }
         if let Some(own) = found.get_mut(ehr) {
-            own.push(query.found(values, &mut self.reader, self.traced));
+            let instance = query.found(values, &mut self.reader, self.traced);
+            self.bytes += size_of::<Instance>() + instance.values.iter().map(|v| size_of::<Value>() + size(v)).sum::<usize>();
+            own.push(instance);
         }
+    }
+
+    /// The bytes of the instances that were added so far, approximately. Texts that instances share count each time.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     fn number_of(&mut self, ehr_id: &str) -> usize {
@@ -101,11 +112,15 @@ impl<'g> Population<'g> {
     }
 
     /// Runs the guide on every EHR that has data and hands each result to `visit`. `like` gives language, switches and terminology.
-    pub fn run(mut self, like: &RunInput<'_>, mut visit: impl FnMut(&str, Run)) {
+    ///
+    /// # Errors
+    /// The first run that exceeded a limit; the EHRs behind it are not visited.
+    pub fn run(mut self, like: &RunInput<'_>, mut visit: impl FnMut(&str, Run)) -> Result<(), Exceeded> {
         for ehr_id in self.ehr_ids() {
             let instances = self.instances(&ehr_id);
-            visit(&ehr_id, self.guide.run(&RunInput { instances: &instances, clock: self.clock, ..*like }));
+            visit(&ehr_id, self.guide.run(&RunInput { instances: &instances, clock: self.clock, ..*like })?);
         }
+        Ok(())
     }
 }
 

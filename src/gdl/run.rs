@@ -1,6 +1,7 @@
 //! One run of a guide: predicates, pre-conditions, default actions, rules by priority, results.
 
 use super::bind::{DataInstance, Instance};
+use super::budget::{Exceeded, FRAME, Limits, OUTPUT_FRAME, Spent, json_size, size};
 use super::compile::{BindingPlan, CompiledGuide, Head, Predicate};
 use super::eval::{Machine, Place};
 use super::fill;
@@ -18,7 +19,7 @@ pub trait Terminology {
     fn subsumes(&self, terminology: &str, ancestor: &str, code: &str) -> Option<bool>;
 }
 
-/// Switches of a run.
+/// Switches and limits of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Round quantities to their precision when they are stored, so that later rules read the rounded value.
@@ -30,11 +31,13 @@ pub struct Options {
     /// Do as the engine does with which published fixtures were made, where it makes up values: a unit or precision before
     /// any number makes a quantity of 0, and each part of a proportion is a count. Off, what is missing stays missing.
     pub as_published: bool,
+    /// The most that the run may consume.
+    pub limits: Limits,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { round_on_store: true, include_input: false, trace: false, as_published: false }
+        Options { round_on_store: true, include_input: false, trace: false, as_published: false, limits: Limits::default() }
     }
 }
 
@@ -68,6 +71,8 @@ pub struct Run {
     pub notes: Vec<Note>,
     /// False when a pre-condition was not true, so that nothing was done.
     pub started: bool,
+    /// What the run consumed.
+    pub spent: Spent,
     values: Vec<(Value, bool)>,
 }
 
@@ -196,11 +201,14 @@ impl CompiledGuide {
     }
 
     pub(crate) fn slot_of(&self, code: &str) -> Option<usize> {
-        self.slots.iter().position(|s| *s.code == *code)
+        self.slot_index.get(code).copied()
     }
 
-    /// Runs the guide once. It never fails: what cannot be computed is null, and the trace says why.
-    pub fn run(&self, input: &RunInput<'_>) -> Run {
+    /// Runs the guide once. What cannot be computed is null, and the trace says why.
+    ///
+    /// # Errors
+    /// The run exceeded one of [`Limits`]. There is no result then.
+    pub fn run(&self, input: &RunInput<'_>) -> Result<Run, Exceeded> {
         let mut machine = Machine::new(self, input);
         let used = machine.load();
         let mut made = Made::default();
@@ -210,19 +218,28 @@ impl CompiledGuide {
             machine.default_actions(&mut made, &mut record);
             for rule in 0..self.rules.len() {
                 machine.rule(rule, &mut made, &mut record);
+                // Before another place stands for the one at fault.
+                machine.affordable()?;
             }
         }
-        let trace = input.options.trace.then(|| trace::of(&machine, started, &record, &used));
+        machine.affordable()?;
+        machine.place.set(Place::Outputs);
         let outputs = if started { machine.outputs(made.created, made.objects, &used) } else { Vec::new() };
-        Run {
+        let notes = trace::notes(&machine);
+        machine.affordable()?;
+        machine.place.set(Place::Trace);
+        let trace = input.options.trace.then(|| trace::of(&machine, started, record, &used, &notes));
+        machine.affordable()?;
+        Ok(Run {
             outputs,
             fired: machine.fired_order.iter().filter_map(|r| self.rules.get(*r)).map(|r| r.id.clone()).collect(),
             cards: made.cards,
-            notes: trace::notes(&machine),
+            notes,
             trace,
             started,
+            spent: machine.budget.spent(),
             values: machine.slots.into_iter().map(|s| (s.last, s.assigned)).collect(),
-        }
+        })
     }
 
     /// Hands the results of earlier guides on to this one: each becomes one more, latest, instance of every binding of
@@ -248,18 +265,35 @@ impl CompiledGuide {
     }
 
     /// Which instances of a binding its predicates keep, as indexes: what a run would read.
-    pub fn select(&self, binding: usize, input: &RunInput<'_>) -> Vec<usize> {
-        Machine::new(self, input).selected(binding)
+    ///
+    /// # Errors
+    /// The predicates take more work than a run may.
+    pub fn select(&self, binding: usize, input: &RunInput<'_>) -> Result<Vec<usize>, Exceeded> {
+        let machine = Machine::new(self, input);
+        let selected = machine.selected(binding);
+        machine.affordable().map(|()| selected)
     }
 }
 
 impl Machine<'_> {
+    /// The limit that the run has exceeded, if any, at the place that was worked on last.
+    fn affordable(&self) -> Result<(), Exceeded> {
+        let Some((limit, most)) = self.budget.excess() else { return Ok(()) };
+        let (place, statement) = trace::place_and_statement(self, self.place.get());
+        let statement = statement.chars().take(200).collect();
+        Err(Exceeded { guide_id: self.guide.guide.id.clone(), place, statement, limit, most })
+    }
+
     /// Fills the variables from the instances that pass the predicates; returns which ones those are.
     fn load(&mut self) -> Vec<Vec<usize>> {
         let mut used = Vec::new();
         let keep = self.input.options.trace || self.input.options.include_input;
         for (i, plan) in self.guide.bindings.iter().enumerate() {
             let instances = self.input.instances.get(i).map(Vec::as_slice).unwrap_or_default();
+            self.place.set(Place::Data(i));
+            if !self.budget.work(instances.len().saturating_mul(1 + plan.columns.len())) {
+                break;
+            }
             let selected = if plan.predicates.is_empty() { None } else { Some(self.selected(i)) };
             let count = selected.as_ref().map_or(instances.len(), Vec::len);
             let chosen = |n: usize| selected.as_ref().map_or(Some(n), |s| s.get(n).copied());
@@ -282,6 +316,9 @@ impl Machine<'_> {
         let mut kept: Vec<usize> = (0..instances.len()).collect();
         self.place.set(Place::Predicate(binding));
         for predicate in self.guide.bindings.get(binding).map(|p| p.predicates.as_slice()).unwrap_or_default() {
+            if !self.budget.work(kept.len()) {
+                break;
+            }
             match predicate {
                 Predicate::Filter(op) => kept.retain(|i| self.test(*op, instances.get(*i)) == Some(true)),
                 Predicate::Best { max, column, attribute } => {
@@ -306,6 +343,9 @@ impl Machine<'_> {
         let guide = self.guide;
         let mut all = true;
         for (i, test) in guide.pre_conditions.iter().enumerate() {
+            if self.budget.is_exceeded() {
+                break;
+            }
             self.place.set(Place::PreCondition(i));
             let result = self.test(test.op, None);
             all &= result == Some(true);
@@ -320,6 +360,9 @@ impl Machine<'_> {
         for (i, action) in guide.default_actions.iter().enumerate() {
             self.place.set(Place::DefaultAction(i));
             self.act(action, made);
+            if self.budget.is_exceeded() {
+                return;
+            }
         }
         record.actions(self, None);
         self.settle();
@@ -340,6 +383,9 @@ impl Machine<'_> {
             let result = self.test(test.op, None);
             all &= result == Some(true);
             record.condition(self, Some(index), test, result);
+            if self.budget.is_exceeded() {
+                return;
+            }
             if !all && !self.input.options.trace {
                 break;
             }
@@ -348,8 +394,14 @@ impl Machine<'_> {
             for (i, action) in rule.then.iter().enumerate() {
                 self.place.set(Place::Then(index, i));
                 self.act(action, made);
+                if self.budget.is_exceeded() {
+                    return;
+                }
             }
             self.cards(index, made);
+            if !self.budget.bytes(rule.id.len()) {
+                return;
+            }
             if let Some(fired) = self.fired.get_mut(index) {
                 *fired = true;
             }
@@ -367,6 +419,9 @@ impl Machine<'_> {
         let text = |t: &str| fill::filled_text(t, &|code, attribute| self.place_value(code, attribute, &[]));
         let mut values = plan.card_values.iter();
         for card in &rule.cards {
+            if !self.budget.bytes(card.size()) {
+                return;
+            }
             let suggestions = card.suggestions.iter().map(|s| SuggestionOut {
                 label: text(&s.label),
                 uuid: s.uuid.clone(),
@@ -388,6 +443,7 @@ impl Machine<'_> {
     fn suggested(&self, action: &SuggestedAction, values: &[(String, u32)]) -> ActionOut {
         let local: Vec<(String, Vec<Value>)> = values.iter().map(|(name, id)| (name.clone(), vec![self.eval(*id, None).into_owned()])).collect();
         let template = action.template.as_ref().and_then(|(id, _)| self.guide.guide.templates.iter().find(|t| t.id == *id));
+        let template = template.filter(|t| self.budget.bytes(FRAME + json_size(&t.object)));
         let resource = template.and_then(|t| fill::filled(&t.object, &|code, attribute| self.place_value(code, attribute, &local)));
         let description = fill::filled_text(&action.description, &|code, attribute| self.place_value(code, attribute, &local));
         ActionOut { kind: action.kind.clone(), description, resource }
@@ -402,7 +458,8 @@ impl Machine<'_> {
                     return None;
                 }
                 let (code, path) = plan.columns.get(*column)?.named.clone()?;
-                Some(OutputValue { code, path, value: slot.last.clone() })
+                let is_affordable = self.budget.bytes(OUTPUT_FRAME + path.len() + size(&slot.last));
+                is_affordable.then(|| OutputValue { code, path, value: slot.last.clone() })
             };
             let values: Vec<OutputValue> = plan.outputs.iter().filter_map(value_of).collect();
             if !values.is_empty() {
@@ -429,7 +486,7 @@ impl Machine<'_> {
         let each = inputs.flat_map(|(i, (_, plan))| {
             let instances = self.input.instances.get(i).map(Vec::as_slice).unwrap_or_default();
             let chosen = used.get(i).map(Vec::as_slice).unwrap_or_default().iter().filter_map(|n| instances.get(*n));
-            chosen.map(move |instance| {
+            chosen.take_while(|i| self.budget.bytes(i.values.iter().map(|v| OUTPUT_FRAME + size(v)).sum())).map(move |instance| {
                 let read = plan.columns.iter().zip(&instance.values).filter(|(_, v)| !v.is_null());
                 let named = read.filter_map(|(column, v)| Some((column.named.clone()?, v)));
                 let values = named.map(|((code, path), v)| OutputValue { code, path, value: v.clone() });

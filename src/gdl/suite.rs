@@ -17,6 +17,7 @@
 //!
 //! Only the listed outputs are compared; no listed output means that no rule may set any.
 
+use super::budget::Exceeded;
 use super::compile::{CompiledGuide, Op};
 use super::expr::ast::{Action, Expr, Operator, Variable};
 use super::fixture::{differences, instances, literal};
@@ -104,19 +105,22 @@ impl Suite {
     }
 
     /// Runs a case. `now` counts where the file fixes no time.
-    pub fn run(&self, case: &Case, guide: &CompiledGuide, now: Moment, options: Options) -> Outcome {
+    ///
+    /// # Errors
+    /// The run exceeded a limit.
+    pub fn run(&self, case: &Case, guide: &CompiledGuide, now: Moment, options: Options) -> Result<Outcome, Exceeded> {
         let input: Vec<(String, Value)> = case.input.iter().map(|g| (g.code.clone(), literal(&g.literal))).collect();
         let instances = instances(guide, &input);
         let language = self.language.as_deref().unwrap_or("en");
-        let run = guide.run(&RunInput { instances: &instances, clock: self.now.unwrap_or(now).into(), language, options, terminology: None });
+        let run = guide.run(&RunInput { instances: &instances, clock: self.now.unwrap_or(now).into(), language, options, terminology: None })?;
         let expected: Vec<(String, String)> = case.expected.iter().map(|g| (g.code.clone(), g.literal.clone())).collect();
-        Outcome { differences: differences(guide, &run, &expected), run }
+        Ok(Outcome { differences: differences(guide, &run, &expected), run })
     }
 
     /// What would let a case pass that does not: another time (the guide reads the clock, and the fixture fixes no time), or the ways
     /// of an engine that fixtures were made with. `None` when nothing of that is the cause.
     pub fn cause(&self, case: &Case, guide: &CompiledGuide, now: Moment) -> Option<String> {
-        let passes = |now: Moment, options: Options| self.run(case, guide, now, options).differences.is_empty();
+        let passes = |now: Moment, options: Options| self.run(case, guide, now, options).is_ok_and(|outcome| outcome.differences.is_empty());
         let unrounded = Options { round_on_store: false, ..Options::default() };
         let made_up = Options { as_published: true, ..Options::default() };
         if passes(now, unrounded) {

@@ -1,6 +1,7 @@
 //! Why rules fired or did not, as data: every condition with its result and the values that it read.
 
 use super::bind::Instance;
+use super::budget::{FRAME, size};
 use super::calc::Trouble;
 use super::compile::{BindingPlan, Column, Test};
 use super::eval::{Machine, Place};
@@ -8,6 +9,7 @@ use super::fill::readable;
 use super::guide::{Binding, Direction};
 use super::value::Value;
 use serde::Serialize;
+use std::collections::HashMap;
 
 /// The trace of a run.
 #[derive(Clone, Debug, Serialize, PartialEq)]
@@ -124,53 +126,64 @@ pub struct ValueTrace {
     pub value: String,
 }
 
+impl Note {
+    fn size(&self) -> usize {
+        FRAME + self.guide_id.len() + self.place.len() + self.statement.len()
+    }
+}
+
 /// What is taken down during a run, by rule; nothing when no trace is wanted. Before the rules there is no rule.
 #[derive(Default)]
 pub(crate) struct Record {
-    conditions: Vec<(Option<usize>, ConditionTrace)>,
-    set: Vec<(Option<usize>, VariableTrace)>,
+    conditions: HashMap<Option<usize>, Vec<ConditionTrace>>,
+    set: HashMap<Option<usize>, Vec<VariableTrace>>,
 }
 
 impl Record {
     /// Takes down a condition while its variables are as it saw them.
     pub fn condition(&mut self, machine: &Machine<'_>, rule: Option<usize>, test: &Test, result: Option<bool>) {
-        if machine.input.options.trace {
+        if machine.input.options.trace && machine.budget.bytes(FRAME + test.text.len()) {
             let variables = test.reads.iter().map(|slot| variable(machine, *slot)).collect();
-            self.conditions.push((rule, ConditionTrace { text: test.text.to_string(), result, variables }));
+            self.conditions.entry(rule).or_default().push(ConditionTrace { text: test.text.to_string(), result, variables });
         }
     }
 
     /// Takes down what the actions have just set.
     pub fn actions(&mut self, machine: &Machine<'_>, rule: Option<usize>) {
-        if machine.input.options.trace {
+        if machine.input.options.trace && machine.budget.work(machine.slots.len()) {
             let fresh = machine.slots.iter().enumerate().filter(|(_, slot)| slot.set_in == machine.turn);
-            self.set.extend(fresh.map(|(slot, _)| (rule, variable(machine, slot))));
+            self.set.entry(rule).or_default().extend(fresh.map(|(slot, _)| variable(machine, slot)));
         }
     }
 
-    fn conditions_of(&self, rule: Option<usize>) -> Vec<ConditionTrace> {
-        self.conditions.iter().filter(|(r, _)| *r == rule).map(|(_, c)| c.clone()).collect()
+    fn conditions_of(&mut self, rule: Option<usize>) -> Vec<ConditionTrace> {
+        self.conditions.remove(&rule).unwrap_or_default()
     }
 
-    fn set_by(&self, rule: Option<usize>) -> Vec<VariableTrace> {
-        self.set.iter().filter(|(r, _)| *r == rule).map(|(_, v)| v.clone()).collect()
+    fn set_by(&mut self, rule: Option<usize>) -> Vec<VariableTrace> {
+        self.set.remove(&rule).unwrap_or_default()
     }
 }
 
 fn variable(machine: &Machine<'_>, slot: usize) -> VariableTrace {
     let code = machine.guide.slots.get(slot).map(|s| s.code.to_string()).unwrap_or_default();
-    let value = machine.slots.get(slot).map(super::eval::Slot::current).filter(|v| !v.is_null()).map(readable);
+    let value = machine.slots.get(slot).map(super::eval::Slot::current).filter(|v| !v.is_null());
+    let value = value.filter(|value| machine.budget.value(value)).map(readable);
     VariableTrace { name: name(machine, &code), variable: code, value }
 }
 
 fn name(machine: &Machine<'_>, code: &str) -> Option<String> {
     let term = machine.guide.term_index.get(code)?;
-    Some(super::calc::shown(&machine.term(*term)))
+    let text = machine.term(*term);
+    machine.budget.value(&text).then(|| super::calc::shown(&text))
 }
 
 /// Puts the trace of a run together.
-pub(crate) fn of(machine: &Machine<'_>, started: bool, record: &Record, used: &[Vec<usize>]) -> Trace {
+pub(crate) fn of(machine: &Machine<'_>, started: bool, mut record: Record, used: &[Vec<usize>], notes: &[Note]) -> Trace {
     let guide = machine.guide;
+    machine.budget.bytes(notes.iter().map(Note::size).sum());
+    let pre_conditions = record.conditions_of(None);
+    let default_actions = record.set_by(None);
     let rule = |(i, plan): (usize, &super::compile::RulePlan)| RuleTrace {
         rule: plan.id.to_string(),
         name: name(machine, &plan.id),
@@ -184,12 +197,12 @@ pub(crate) fn of(machine: &Machine<'_>, started: bool, record: &Record, used: &[
     let missing = slots.filter(|s| machine.slots.get(*s).is_some_and(|s| s.count() == 0)).map(|s| variable(machine, s));
     Trace {
         guide_id: guide.guide.id.clone(),
-        pre_conditions: record.conditions_of(None),
-        default_actions: record.set_by(None),
+        pre_conditions,
+        default_actions,
         rules,
         inputs: inputs(machine, used),
         missing: missing.collect(),
-        notes: notes(machine),
+        notes: notes.to_vec(),
     }
 }
 
@@ -208,6 +221,7 @@ fn inputs(machine: &Machine<'_>, used: &[Vec<usize>]) -> Vec<InputTrace> {
 
 fn source(machine: &Machine<'_>, plan: &BindingPlan, instance: &Instance) -> SourceTrace {
     let given = plan.columns.iter().zip(&instance.values).filter(|(_, v)| !v.is_null());
+    let given = given.take_while(|(column, value)| machine.budget.bytes(FRAME + column.path.len() + size(value)));
     let value = |(column, value): (&Column, &Value)| ValueTrace {
         variable: column.slot.and_then(|s| machine.guide.slots.get(s)).map(|s| s.code.to_string()),
         path: column.path.clone(),
@@ -224,13 +238,14 @@ fn source(machine: &Machine<'_>, plan: &BindingPlan, instance: &Instance) -> Sou
 pub(crate) fn notes(machine: &Machine<'_>) -> Vec<Note> {
     let note = |(place, trouble): &(Place, Trouble)| {
         let (place, statement) = place_and_statement(machine, *place);
+        let statement = if machine.budget.bytes(2 * FRAME + statement.len()) { statement } else { "" };
         Note { guide_id: machine.guide.guide.id.clone(), place, statement: statement.to_owned(), reason: trouble.text() }
     };
     machine.notes.borrow().iter().map(note).collect()
 }
 
 /// Names a statement by its rule and text.
-fn place_and_statement<'a>(machine: &Machine<'a>, place: Place) -> (String, &'a str) {
+pub(crate) fn place_and_statement<'a>(machine: &Machine<'a>, place: Place) -> (String, &'a str) {
     let guide = machine.guide;
     let source = |rule: usize| guide.rules.get(rule).and_then(|r| guide.guide.rules.get(r.source));
     let id = |rule: usize| source(rule).map_or("?", |r| &r.id);
@@ -241,6 +256,9 @@ fn place_and_statement<'a>(machine: &Machine<'a>, place: Place) -> (String, &'a 
         Place::When(rule, i) => (format!("rule {}", id(rule)), source(rule).and_then(|r| r.when.get(i)).map(|c| &c.text)),
         Place::Then(rule, i) => (format!("rule {}", id(rule)), source(rule).and_then(|r| r.then.get(i)).map(|s| &s.text)),
         Place::Cards(rule) => (format!("cards of {}", id(rule)), None),
+        Place::Data(i) => (format!("data of {}", guide.guide.bindings.get(i).map_or("?", |b| &b.id)), None),
+        Place::Outputs => (String::from("results"), None),
+        Place::Trace => (String::from("trace"), None),
     };
     (place, statement.map_or("", String::as_str))
 }

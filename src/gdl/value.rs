@@ -129,6 +129,11 @@ impl Value {
         }
     }
 
+    /// The bytes of the texts in the value, as an answer writes them.
+    pub fn size(&self) -> usize {
+        super::budget::size(self)
+    }
+
     /// True for two ordinals or coded texts with equal rank and code, whatever their texts.
     pub fn same_code(&self, other: &Value) -> bool {
         let same = |a: &Coded, b: &Coded| a.code == b.code && a.terminology == b.terminology;
@@ -186,6 +191,15 @@ impl Quantity {
         }
         self
     }
+}
+
+/// The decimals that the digits of a number show, whatever its sign: `2.50` shows two, `2.5e-3` four, `2.5e3` none.
+pub(crate) fn decimals(digits: &str) -> u8 {
+    let (mantissa, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
+    let shown = mantissa.split_once('.').map_or(0, |(_, d)| d.bytes().take_while(u8::is_ascii_digit).count());
+    let exponent = exponent.parse::<i64>().unwrap_or_default();
+    let shown = i64::try_from(shown).unwrap_or(i64::MAX).saturating_sub(exponent);
+    u8::try_from(shown.max(0)).unwrap_or(u8::MAX)
 }
 
 /// An integer as a double.

@@ -4,6 +4,7 @@ use super::dialect::Dialect;
 use super::negotiate::{Format, wanted_format};
 use super::{Request, Response};
 use crate::diag::{Diagnostic, Finding, LineIndex, Severity};
+use crate::gdl::Exceeded;
 use crate::order::ByText;
 use crate::store::repository::StoreError;
 use serde_json::{Map, Value, json};
@@ -84,6 +85,13 @@ impl Failure {
         let message = if errors.is_empty() { format!("the {what} has errors") } else { format!("the {what} has errors: {}", listed(&errors)) };
         let index = LineIndex::new(source);
         Failure { errors: diagnostics.iter().map(|d| of_diagnostic(d, &index)).collect(), ..Failure::new(status, message) }
+    }
+
+    /// A run of a guide that exceeded a limit: the caller may ask for less, so it is not the fault of the service.
+    pub fn exceeded(exceeded: &Exceeded) -> Failure {
+        let mut error = coded(exceeded.to_string(), exceeded.code());
+        error.insert("_help".into(), exceeded.help().into());
+        Failure { errors: vec![Value::Object(error)], ..Failure::bad(format!("{exceeded}; {}", exceeded.help())) }
     }
 
     /// What a repository said, where the operation has no better word for it.

@@ -16,7 +16,7 @@ use crate::aql::{Found, Parameters, TerminologyError};
 use crate::gdl::output::{EhrRun, QueryRun, Response as Answer, response};
 use crate::gdl::time::{Clock, Moment, Precision, Zone};
 use crate::gdl::value::Value;
-use crate::gdl::{BindingQuery, CompiledGuide, Instance, Options, Output, Population, RunInput, Subsumptions};
+use crate::gdl::{BindingQuery, CompiledGuide, Exceeded, Instance, Limit, Limits, Options, Output, Population, RunInput, Spent, Subsumptions};
 use crate::rm::json::{self, members};
 use crate::store::repository::Repository;
 use std::collections::HashSet;
@@ -24,6 +24,15 @@ use std::rc::Rc;
 
 /// How many guides may run one after the other.
 const CHAIN: usize = 20;
+
+/// The work of all runs of a call, as [`Limits::steps`] counts it.
+const STEPS: u64 = 200_000_000;
+
+/// The bytes of data that the guides of a call may read, as [`Population::bytes`] counts them.
+const READ: usize = 100_000_000;
+
+/// Bytes that are counted for a value or a query of an answer besides its texts: it is an object of objects until it is written.
+const ANSWER_FRAME: usize = 400;
 
 /// What a client asks for.
 struct Order {
@@ -154,13 +163,21 @@ impl<R: Repository> Service<R> {
         let mut populations: Vec<Population<'_>> = stages.iter().map(|s| Population::new(&s.guide, s.asked.clock(), s.asked.options)).collect();
         let owners: Vec<(usize, usize)> = (0..).zip(&populations).flat_map(|(i, p)| (0..p.queries().len()).map(move |query| (i, query))).collect();
         let texts: Vec<String> = populations.iter().flat_map(|p| p.queries()).map(|query| query.population_aql.clone()).collect();
+        let mut read: usize = 0;
         let mut take = |query: usize, row: &[Found<'_>]| {
             let Some((stage, query)) = owners.get(query) else { return };
-            populations.get_mut(*stage).into_iter().for_each(|population| population.add(*query, row));
+            let Some(population) = populations.get_mut(*stage).filter(|_| read <= READ) else { return };
+            let before = population.bytes();
+            population.add(*query, row);
+            read += population.bytes() - before;
         };
         let queries: Vec<&str> = texts.iter().map(String::as_str).collect();
         let missing = self.each_row(call, &queries, &Parameters::new(), Whose::Of(ids), &mut take).await;
         let missing: HashSet<String> = missing.map_err(|(at, failure)| in_binding(stages, owners.get(at), failure))?.into_iter().collect();
+        if read > READ {
+            return Err(Failure::bad(format!("the guides would read more than {READ} bytes of data: name fewer EHRs, or fewer guides")));
+        }
+        let mut limits = Limits { bytes: self.config.limits.result, steps: STEPS, ..Limits::default() };
         let found: Vec<&str> = ids.iter().filter(|id| !missing.contains(*id)).map(String::as_str).collect();
         let each = millis(call.clock() - started) / (texts.len() * found.len()).max(1) as f64;
         let mut earlier: Vec<Vec<Output>> = vec![Vec::new(); found.len()];
@@ -169,7 +186,16 @@ impl<R: Repository> Service<R> {
             let reads: Vec<Read<'_>> = found.iter().zip(&earlier).map(|(id, earlier)| stage.read(&mut population, id, earlier)).collect();
             let terms = self.terms(&stage.guide, reads.iter().flat_map(Read::values)).await?;
             let queries = if told { population.queries() } else { &[] };
-            let runs: Vec<EhrRun> = reads.into_iter().map(|read| stage.run(&terms, read, queries, each)).collect();
+            let mut runs: Vec<EhrRun> = Vec::with_capacity(reads.len());
+            for read in reads {
+                let whose = named(stage.id(), read.ehr_id);
+                let (run, spent) = stage.run(&terms, read, queries, each, limits).map_err(|e| Failure::exceeded(&e).within(&whose))?;
+                limits = limits.without(spent);
+                runs.push(run);
+                if call.clock() - started > self.config.limits.query_time {
+                    return Err(Failure::new(408, "the guides take too long: name fewer EHRs, or fewer guides").within(&whose));
+                }
+            }
             if ran.stages.len() + 1 < stages.len() {
                 earlier.iter_mut().zip(&runs).for_each(|(earlier, run)| earlier.extend(run.run.outputs.iter().cloned()));
             }
@@ -277,17 +303,32 @@ impl<'c> Stage<'c> {
         Read { ehr_id, instances }
     }
 
-    /// Runs the guide; tells the values that queries gave, of which each took so many milliseconds.
-    fn run(&self, terms: &Subsumptions, read: Read<'_>, queries: &[BindingQuery], time: f64) -> EhrRun {
+    /// Runs the guide within what the runs before it have left of the limits of the call; tells the values that queries gave, of which
+    /// each took so many milliseconds.
+    fn run(&self, terms: &Subsumptions, read: Read<'_>, queries: &[BindingQuery], time: f64, left: Limits) -> Result<(EhrRun, Spent), Exceeded> {
         let Read { ehr_id, instances } = read;
         let Asked { language, options, .. } = &self.asked;
-        let input = RunInput { instances: &instances, clock: self.asked.clock(), language, options: *options, terminology: Some(terms) };
-        let told = |query: &BindingQuery| {
-            let selected = self.guide.select(query.binding, &input).last().copied();
+        let options = Options { limits: options.limits.within(left), ..*options };
+        let input = RunInput { instances: &instances, clock: self.asked.clock(), language, options, terminology: Some(terms) };
+        let run = self.guide.run(&input)?;
+        let mut spent = run.spent;
+        let mut told = Vec::with_capacity(queries.len());
+        for query in queries {
+            let selected = self.guide.select(query.binding, &input)?.last().copied();
             let value = query.values_of(selected.and_then(|i| instances.get(query.binding)?.get(i)));
-            QueryRun { id: query.id.clone(), aql: query.aql.replace("$ehr_id", &format!("'{ehr_id}'")), time, value }
-        };
-        EhrRun { ehr_id: ehr_id.to_owned(), queries: queries.iter().map(told).collect(), run: self.guide.run(&input) }
+            spent.bytes += ANSWER_FRAME + query.aql.len() + value.iter().map(|(name, v)| ANSWER_FRAME + name.len() + v.size()).sum::<usize>();
+            if spent.bytes > options.limits.bytes {
+                return Err(self.too_much(query, options.limits.bytes));
+            }
+            told.push(QueryRun { id: query.id.clone(), aql: query.aql.replace("$ehr_id", &format!("'{ehr_id}'")), time, value });
+        }
+        Ok((EhrRun { ehr_id: ehr_id.to_owned(), queries: told, run }, spent))
+    }
+
+    /// The texts and values of the queries are more than the answer may hold.
+    fn too_much(&self, query: &BindingQuery, most: usize) -> Exceeded {
+        let most = u64::try_from(most).unwrap_or(u64::MAX);
+        Exceeded { guide_id: self.id().to_owned(), place: format!("query of {}", query.id), statement: String::new(), limit: Limit::Bytes, most }
     }
 }
 

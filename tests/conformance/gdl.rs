@@ -192,7 +192,7 @@ fn run(guide: &CompiledGuide, case: &Value, options: Options) -> Result<Run, Str
     let language = text_of(case, "language");
     let language = if language.is_empty() { "en" } else { language };
     let now = Moment::parse(text_of(case, "now"), 0).ok_or("`now` is no time")?;
-    Ok(guide.run(&RunInput { instances: &instances, clock: now.into(), language, options, terminology: None }))
+    guide.run(&RunInput { instances: &instances, clock: now.into(), language, options, terminology: None }).map_err(|exceeded| exceeded.to_string())
 }
 
 /// Every value that a published fixture yields, whatever its verdict, is valid.

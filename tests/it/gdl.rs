@@ -21,7 +21,7 @@ pub(crate) fn compiled(guide: &Json) -> CompiledGuide {
 
 pub(crate) fn run(guide: &CompiledGuide, instances: &[Vec<Instance>], now: &str) -> Run {
     let options = Options { trace: true, ..Options::default() };
-    guide.run(&RunInput { instances, clock: Moment::parse(now, 0).unwrap().into(), language: "en", options, terminology: None })
+    guide.run(&RunInput { instances, clock: Moment::parse(now, 0).unwrap().into(), language: "en", options, terminology: None }).unwrap()
 }
 
 pub(crate) fn ontology() -> Json {
@@ -324,7 +324,7 @@ fn the_instances_that_predicates_left_are_returned_on_request() {
     let returned = |include_input: bool| {
         let options = Options { include_input, ..Options::default() };
         let (instances, clock) = (guide.instances_of(&weights), Moment::parse(NOW, 0).unwrap().into());
-        let run = guide.run(&RunInput { instances: &instances, clock, language: "en", options, terminology: None });
+        let run = guide.run(&RunInput { instances: &instances, clock, language: "en", options, terminology: None }).unwrap();
         run.outputs.iter().map(|o| format!("{} {}", o.id, text_form(&o.values[0].value))).collect::<Vec<_>>()
     };
     assert_eq!(returned(true), ["in 80.5,kg", "in 71,kg"]);
@@ -418,7 +418,11 @@ fn a_terminology_from_outside_decides_first() {
     let instances = fixture::instances(&guide, &given);
     let now = Moment::parse(NOW, 0).unwrap();
     let with = |terminology| {
-        guide.run(&RunInput { instances: &instances, clock: now.into(), language: "en", options: Options::default(), terminology }).fired.len()
+        guide
+            .run(&RunInput { instances: &instances, clock: now.into(), language: "en", options: Options::default(), terminology })
+            .unwrap()
+            .fired
+            .len()
     };
     assert_eq!((with(None), with(Some(&Snomed as &dyn Terminology))), (0, 1));
 }

@@ -50,7 +50,7 @@ const TIMES: [&str; 8] = [
     "2025-01-01T00:00:00Z",
 ];
 
-const PREDICATES: [&str; 36] = [
+const PREDICATES: [&str; 43] = [
     "PATH != null",
     "PATH == null",
     "PATH/value/magnitude > 5",
@@ -83,6 +83,13 @@ const PREDICATES: [&str; 36] = [
     "/data/events/time <= 2023-02-28T11:00:00Z",
     "/data/events/time == 2023-02-28T11:00:00Z",
     "/data/events/time != null && PATH > 4",
+    "/data/events/time/value >= ($currentDateTime.value-1,a)",
+    "/data/events/time/value > ($currentDateTime-1,a)",
+    "/data/events/time/value <= 2023-02-28T11:00:00Z",
+    "/data/events/time/value == 2023-02-28T11:00:00Z",
+    "/data/events/time/value != null && PATH > 4",
+    "/data/events/time/value/year >= 2024",
+    "max(/data/events/time/value)",
     "PATH is_a local::gt0010|Drug|",
     "max(/data/events/time)",
     "min(/data/events/time)",
@@ -148,8 +155,9 @@ fn seen(guide: &CompiledGuide, query: &BindingQuery, records: &Batch, now: Momen
     let rows = rows(&query.aql, Some(EHR), records);
     let count = rows.len();
     let instances = vec![query.instances(rows, now)];
-    let chosen =
-        guide.select(0, &RunInput { instances: &instances, clock: now.into(), language: "en", options: Options::default(), terminology: None });
+    let chosen = guide
+        .select(0, &RunInput { instances: &instances, clock: now.into(), language: "en", options: Options::default(), terminology: None })
+        .unwrap();
     (chosen.into_iter().map(|i| instances[0][i].clone()).collect(), count)
 }
 

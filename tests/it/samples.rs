@@ -214,8 +214,9 @@ fn guides_judge_by_the_latest_values() {
         let input: Vec<_> = pairs(input).into_iter().map(|(k, v)| (k, literal(&v))).collect();
         let instances = fixture::instances(&compiled, &input);
         let now = Moment::parse("2026-01-01T00:00:00Z", 0).unwrap();
-        let run =
-            compiled.run(&RunInput { instances: &instances, clock: now.into(), language: "en", options: Options::default(), terminology: None });
+        let run = compiled
+            .run(&RunInput { instances: &instances, clock: now.into(), language: "en", options: Options::default(), terminology: None })
+            .unwrap();
         assert_eq!(fixture::differences(&compiled, &run, &pairs(expected)), Vec::<String>::new(), "{}: {expected}", guide.id);
     }
 }

@@ -5,6 +5,7 @@ use super::token;
 use crate::diag::{Diagnostic, Span};
 use crate::gdl::value::{Quantity, Value};
 use nom::IResult;
+use std::sync::Arc;
 
 const MAX_DEPTH: usize = 64;
 const MAX_OPERANDS: usize = 1_000;
@@ -191,12 +192,24 @@ impl<'a> Parser<'a> {
         if let Some(value) = self.word(negative) {
             return Ok(Expr::Literal(value));
         }
+        let start = self.at;
         self.accept("(");
         let outer = std::mem::replace(&mut self.in_arguments, false);
         let inner = self.expression(0)?;
         self.in_arguments = outer;
         self.expect(")")?;
-        Ok(inner)
+        if outer {
+            return Ok(inner);
+        }
+        match sum_of_numbers(&inner).zip(token::unit(self.rest()).ok()) {
+            // `(0-0.25),mg`: how guides write a negative quantity where a sign is not understood.
+            Some((magnitude, behind)) => {
+                let precision = token::precision_of_all(self.text.get(start..self.at).unwrap_or_default());
+                let unit = self.word(Ok(behind)).unwrap_or_default();
+                Ok(Expr::Literal(Value::Quantity(Quantity { magnitude, unit: Arc::from(unit), precision })))
+            }
+            None => Ok(inner),
+        }
     }
 
     fn variable_or_reference(&mut self) -> Result<Expr> {
@@ -405,6 +418,17 @@ impl<'a> Parser<'a> {
             list.push(self.variable()?);
         }
         Ok(list)
+    }
+}
+
+/// The value of an expression that only adds and subtracts numbers.
+fn sum_of_numbers(expr: &Expr) -> Option<f64> {
+    match expr {
+        Expr::Literal(Value::Number(n)) => Some(*n),
+        Expr::Negate(a) => sum_of_numbers(a).map(|n| -n),
+        Expr::Binary(Operator::Plus, a, b) => Some(sum_of_numbers(a)? + sum_of_numbers(b)?),
+        Expr::Binary(Operator::Minus, a, b) => Some(sum_of_numbers(a)? - sum_of_numbers(b)?),
+        _ => None,
     }
 }
 

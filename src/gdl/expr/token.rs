@@ -1,7 +1,7 @@
 //! The words of expressions: variables with labels, numbers, units, codes, texts, dates.
 
 use crate::gdl::time::Moment;
-use crate::gdl::value::{Proportion, Quantity, Value};
+use crate::gdl::value::{self, Proportion, Quantity, Value};
 use crate::rm::number;
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take_till, take_while, take_while1};
@@ -93,15 +93,31 @@ fn signed(input: &str) -> IResult<&str, f64> {
 
 fn quantity(input: &str) -> IResult<&str, Value> {
     map((nom::combinator::consumed(number), unit), |((digits, n), unit)| {
-        Value::Quantity(Quantity { magnitude: n, unit: Arc::from(unit), precision: decimals(digits) })
+        Value::Quantity(Quantity { magnitude: n, unit: Arc::from(unit), precision: precision(digits) })
     })
     .parse(input)
 }
 
-/// The decimals that a number shows; none for a whole number.
-fn decimals(digits: &str) -> Option<u8> {
-    let shown = digits.split_once('.').map_or(0, |(_, d)| d.chars().take_while(char::is_ascii_digit).count());
-    u8::try_from(shown).ok().filter(|d| *d > 0 && *d <= 15)
+/// The precision of a quantity with these digits; none for a whole number, which may stand for any, and none beyond what doubles hold.
+fn precision(digits: &str) -> Option<u8> {
+    Some(value::decimals(digits)).filter(|d| *d > 0 && *d <= 15)
+}
+
+/// The greatest precision of the numbers in an expression.
+pub(crate) fn precision_of_all(expression: &str) -> Option<u8> {
+    let (mut rest, mut most) = (expression, None);
+    while let Some(at) = rest.find(|c: char| c.is_ascii_digit() || c == '.') {
+        let from = rest.get(at..).unwrap_or_default();
+        let parsed: IResult<&str, (&str, f64)> = nom::combinator::consumed(number).parse(from);
+        rest = match parsed {
+            Ok((behind, (digits, _))) => {
+                most = most.max(precision(digits));
+                behind
+            }
+            Err(_) => from.get(1..).unwrap_or_default(),
+        };
+    }
+    most
 }
 
 /// `96,100,2`: numerator, denominator, type.
@@ -162,8 +178,10 @@ fn take_digits<'a>(n: usize) -> impl Parser<&'a str, Output = &'a str, Error = n
 
 /// `-5` or `-5,mmol/l` in brackets, the old way to write a negative number.
 pub(crate) fn negative(input: &str) -> IResult<&str, Value> {
-    let number = delimited((char('('), take_while(|c| c == ' ')), verify(signed, |n| *n < 0.0), (take_while(|c| c == ' '), char(')')));
-    map((number, opt(unit)), |(n, unit)| unit.map_or(Value::Number(n), |u| Value::quantity(n, u))).parse(input)
+    let signed = verify(nom::combinator::consumed(signed), |(_, n)| *n < 0.0);
+    let number = delimited((char('('), take_while(|c| c == ' ')), signed, (take_while(|c| c == ' '), char(')')));
+    let quantity = |magnitude, digits, unit: &str| Value::Quantity(Quantity { magnitude, unit: Arc::from(unit), precision: precision(digits) });
+    map((number, opt(unit)), |((digits, n), unit)| unit.map_or(Value::Number(n), |unit| quantity(n, digits, unit))).parse(input)
 }
 
 #[cfg(test)]
