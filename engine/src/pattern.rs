@@ -66,6 +66,11 @@ impl Pattern {
         &self.source
     }
 
+    /// The number of steps of the compiled expression: matching takes at most as many units of work for each character.
+    pub fn steps(&self) -> usize {
+        self.program.len()
+    }
+
     /// The shortest text that matches, where one can be found.
     pub fn example(&self) -> Option<String> {
         let mut found: Vec<(usize, String)> = vec![(0, String::new())];

@@ -47,6 +47,16 @@ impl Failure {
         Failure::new(413, format!("the {what} is larger than the limit of {limit} bytes"))
     }
 
+    /// A result that would be larger than the limit of results (bytes).
+    pub fn result_too_large(what: &str, limit: usize) -> Failure {
+        Failure::new(422, format!("{what} would be larger than the limit of {limit} bytes"))
+    }
+
+    /// A definition that an earlier release stored and this one does not read.
+    pub fn stored(what: &str, name: &str, source: &str, problems: &[Diagnostic]) -> Failure {
+        Failure::in_text(422, what, source, problems).within(&format!("the stored {what} `{name}` cannot be read; store it again within the limits"))
+    }
+
     /// A document that cannot be read as what it should be: 400 on both mounts.
     pub fn unreadable(what: &str, findings: &[Finding]) -> Failure {
         Failure::with_findings(400, format!("the {what} cannot be read"), findings)

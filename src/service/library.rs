@@ -38,9 +38,10 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
-    /// Its web template.
-    pub fn web(&self) -> &WebTemplate {
-        self.web.get_or_init(|| WebTemplate::of(&self.template))
+    /// Its web template, where it is not larger than any may be.
+    pub fn web(&self) -> Result<&WebTemplate, Failure> {
+        let web = self.web.get_or_init(|| WebTemplate::of(&self.template));
+        if web.is_complete { Ok(web) } else { Err(super::template::web_too_large()) }
     }
 
     /// Compiles a template.
@@ -69,7 +70,7 @@ impl Library {
         if let Some(cached) = self.guides.borrow().get(&key) {
             return Ok(Rc::clone(cached));
         }
-        let guide = gdl::parse(&stored.body).map_err(|_| Failure::new(500, format!("the stored guide `{}` cannot be read", stored.name)))?;
+        let guide = gdl::parse(&stored.body).map_err(|problems| Failure::stored("guide", &stored.name, &stored.body, &problems))?;
         let guide = Rc::new(guide.compile());
         self.guides.borrow_mut().insert(key, Rc::clone(&guide));
         Ok(guide)
@@ -117,8 +118,7 @@ impl<R: Repository> Service<R> {
         let stored = self.repository.definition(DefinitionKind::Template, id, &latest.version).await.map_err(Failure::of_store)?;
         let Some(stored) = stored else { return Ok(None) };
         let text = stored.body.strip_prefix('\u{feff}').unwrap_or(&stored.body);
-        let template =
-            super::template::parse(&stored.format, text).map_err(|_| Failure::new(500, format!("the stored template `{id}` cannot be read")))?;
+        let template = super::template::parse(&stored.format, text).map_err(|problems| Failure::stored("template", id, text, &problems))?;
         let compiled = Rc::new(Compiled::new(template));
         self.library.templates.borrow_mut().insert(key, Rc::clone(&compiled));
         Ok(Some(compiled))

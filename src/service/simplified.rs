@@ -39,7 +39,9 @@ impl Shown {
         template: &Template,
         web: &WebTemplate,
     ) -> Result<Shown, Failure> {
-        let Written { text, left } = flat::write(node, shape, template, web, maker(call)?);
+        let limit = call.config.limits.result;
+        let written = flat::write_within(node, shape, template, web, maker(call)?, limit);
+        let Written { text, left } = written.ok_or_else(|| Failure::result_too_large("the document in this format", limit))?;
         let mut headers = vec![(TEMPLATE_ID[0], template.template_id.clone())];
         if !left.is_empty() {
             headers.push(("Warning", format!("214 aqlite \"the format does not carry: {}\"", left.join(", "))));
@@ -101,7 +103,7 @@ impl<R: Repository> Service<R> {
             Failure::bad("the template of the body is not named: send the header openehr-template-id or the parameter `templateId`")
         })?;
         let compiled = self.template_or_refusal(call, id).await?;
-        flat::read(text, shape, &compiled.template, compiled.web(), &iso(call.now)).map_err(|findings| Failure::unconsumed(call.dialect, &findings))
+        flat::read(text, shape, &compiled.template, compiled.web()?, &iso(call.now)).map_err(|findings| Failure::unconsumed(call.dialect, &findings))
     }
 
     async fn template_or_refusal(&self, call: &Call<'_>, id: &str) -> Result<Rc<Compiled>, Failure> {
@@ -122,7 +124,7 @@ impl<R: Repository> Service<R> {
                 let compiled = self.template_of(call, id).await?;
                 let compiled = compiled
                     .ok_or_else(|| Failure::new(406, format!("the template `{id}` is not here, so its documents have no simplified form")))?;
-                Shown::simplified(call, node, shape, media_type, &compiled.template, compiled.web()).map(Some)
+                Shown::simplified(call, node, shape, media_type, &compiled.template, compiled.web()?).map(Some)
             }
         }
     }
@@ -132,7 +134,8 @@ impl<R: Repository> Service<R> {
         let is_simplified = call.has_forms() && matches!(Form::of_body(call.request), Ok(Form::Simplified(..)));
         let Some(id) = named_template(&checked.tree).filter(|_| is_simplified) else { return failure };
         let (Ok(Some(compiled)), Some(root)) = (self.template_of(call, id).await, checked.tree.root()) else { return failure };
+        let Ok(web) = compiled.web() else { return failure };
         let paths = findings.iter().map(|f| f.path.as_str());
-        failure.with_keys(&flat::keys(root, compiled.web(), paths))
+        failure.with_keys(&flat::keys(root, web, paths))
     }
 }

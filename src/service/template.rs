@@ -46,6 +46,9 @@ impl<R: Repository> Service<R> {
         }
         let read = parse(format, text);
         let template = read.map_err(|diagnostics| Failure::in_text(400, "template", text, &diagnostics))?;
+        if !template.excesses().is_empty() {
+            return Err(Failure::in_text(400, "template", text, template.excesses()));
+        }
         if RESERVED.iter().any(|r| template.template_id.eq_ignore_ascii_case(r)) {
             return Err(Failure::bad(format!("`{}` cannot be the id of a template: it has a meaning of its own in paths", template.template_id)));
         }
@@ -118,11 +121,18 @@ impl<R: Repository> Service<R> {
         let template = read_stored(&self.chosen(call).await?)?;
         let made = example(&template, kind, call.request.query_value("language"), &iso(call.now));
         let tree = made.map_err(|findings| Failure::invalid(call.dialect, "template", &findings))?;
+        let limit = self.config.limits.result;
         let root = tree.root().ok_or_else(|| Failure::new(500, "the example is empty"))?;
         match form {
-            Form::Canonical(format) => body_of(root, format).map(|(media_type, body)| Response::new(200).with_body(media_type, body)),
+            Form::Canonical(format) => {
+                let (media_type, body) = body_of(root, format)?;
+                if body.len() > limit {
+                    return Err(Failure::result_too_large("the example", limit));
+                }
+                Ok(Response::new(200).with_body(media_type, body))
+            }
             Form::Simplified(shape, media_type) => {
-                let shown = Shown::simplified(call, root, shape, media_type, &template, &WebTemplate::of(&template))?;
+                let shown = Shown::simplified(call, root, shape, media_type, &template, &web_of(&template)?)?;
                 Ok(Response::new(200).with_body(shown.media_type, shown.body))
             }
         }
@@ -135,7 +145,8 @@ impl<R: Repository> Service<R> {
         let found = self.chosen(call).await?;
         let etag = format!("{}/web", definition_etag(&found));
         let template = read_stored(&found)?;
-        let body = WebTemplate::of(&template).to_json(&template);
+        let limit = self.config.limits.result;
+        let body = web_of(&template)?.to_json_within(&template, limit).ok_or_else(|| Failure::result_too_large("the web template", limit))?;
         Ok(definition_response(call.request, &found, &etag, wanted, body))
     }
 
@@ -160,7 +171,19 @@ fn offered(dialect: Dialect) -> &'static [&'static str] {
 
 fn read_stored(found: &Definition) -> Result<Template, Failure> {
     let text = found.body.strip_prefix('\u{feff}').unwrap_or(&found.body);
-    parse(&found.format, text).map_err(|_| Failure::new(500, format!("the stored template `{}` cannot be read", found.name)))
+    parse(&found.format, text).map_err(|problems| Failure::stored("template", &found.name, text, &problems))
+}
+
+/// The web template of a template, where it is not larger than any may be.
+pub(super) fn web_of(template: &Template) -> Result<WebTemplate, Failure> {
+    let web = WebTemplate::of(template);
+    if web.is_complete { Ok(web) } else { Err(web_too_large()) }
+}
+
+/// The web template of a template that was stored before there were limits.
+pub(super) fn web_too_large() -> Failure {
+    let help = "the template was stored by an earlier release: store it again within the limits of an upload";
+    Failure::new(422, format!("the web template would be too large; {help}"))
 }
 
 /// Reads a template of a format.

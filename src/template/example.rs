@@ -17,6 +17,7 @@ use crate::rm;
 use crate::rm::class::{Attr, AttrDef, Cls};
 use crate::rm::id::ArchetypeId;
 use crate::rm::tree::{NodeRef, Tree};
+use std::cell::Cell;
 
 /// How much of a template an example shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,7 +36,8 @@ pub enum ExampleKind {
 ///
 /// # Errors
 /// The constraints that contradict each other, so that no document can meet them: `TPL0601` no value, object or member
-/// can stand at a constraint (its path in AQL form); `TPL0602` the definition is not understood; else what
+/// can stand at a constraint (its path in AQL form); `TPL0602` the definition is not understood; `TPL0603` the example would have
+/// too many objects or texts, or would take too much work; else what
 /// the validators find in the only document that could be made.
 pub fn example(template: &Template, kind: ExampleKind, language: Option<&str>, now: &str) -> Result<Tree, Vec<Finding>> {
     let root = &template.definition;
@@ -54,9 +56,18 @@ pub fn example(template: &Template, kind: ExampleKind, language: Option<&str>, n
         limit: None,
         path: String::new(),
         depth: 0,
+        objects: Cell::new(MAX_OBJECTS),
+        bytes: Cell::new(MAX_BYTES),
+        work: Cell::new(MAX_WORK),
     };
     let class = place.concrete(root)?;
-    let tree = place.object(class, Some(root), None)?.into_tree(None);
+    let made = place.object(class, Some(root), None);
+    if place.is_used_up() {
+        let most = format!("at most {MAX_OBJECTS} objects, {MAX_BYTES} bytes of text, and as many attempts as that takes");
+        let finding = Finding::error("TPL0603", "", "the example would be too large, or no values are found that meet the constraints");
+        return Err(vec![finding.expected(most)]);
+    }
+    let tree = made?.into_tree(None);
     let mut findings: Vec<Finding> = tree.root().map(rm::validate::validate).unwrap_or_default();
     findings.extend(tree.root().map(|root| validate(root, template)).unwrap_or_default());
     findings.retain(|f| f.severity == Severity::Error);
@@ -79,6 +90,13 @@ enum Limit {
 /// Deeper than any document may be.
 const MAX_DEPTH: usize = 100;
 
+/// The most objects of an example, those that were tried and left out counted too.
+const MAX_OBJECTS: usize = 50_000;
+/// The most bytes of texts of an example.
+const MAX_BYTES: usize = 10_000_000;
+/// The most comparisons of values with constraints.
+const MAX_WORK: usize = 20_000_000;
+
 /// Where the walk is.
 struct Place<'t> {
     template: &'t Template,
@@ -93,15 +111,39 @@ struct Place<'t> {
     /// The path of the constraint, as AQL writes it.
     path: String,
     depth: usize,
+    /// What is left of the limits. A part that cannot be made is left out where it is optional, so what is used up is noticed at the
+    /// end, and until then nothing more is made.
+    objects: Cell<usize>,
+    bytes: Cell<usize>,
+    work: Cell<usize>,
 }
 
 /// Attributes of every LOCATABLE that the walk does not fill of its own accord.
 const ASIDE: [Attr; 6] = [Attr::NAME, Attr::ARCHETYPE_NODE_ID, Attr::ARCHETYPE_DETAILS, Attr::UID, Attr::LINKS, Attr::FEEDER_AUDIT];
 
 impl<'t> Place<'t> {
+    fn is_used_up(&self) -> bool {
+        self.objects.get() == 0 || self.bytes.get() == 0 || self.work.get() == 0
+    }
+
+    /// Takes comparisons from what is left of them; false once anything is used up.
+    fn spend(&self, comparisons: usize) -> bool {
+        self.work.set(self.work.get().saturating_sub(comparisons));
+        !self.is_used_up()
+    }
+
+    /// Counts an object and its texts; false once anything is used up.
+    fn affords(&self, node: Option<&Node>) -> bool {
+        self.objects.set(self.objects.get().saturating_sub(1));
+        let name = node.and_then(|node| super::describe::label(self.template, node, self.language)).map_or(0, str::len);
+        self.bytes.set(self.bytes.get().saturating_sub(name));
+        self.spend(1 + node.map_or(0, |n| n.attributes.len()))
+    }
+
     /// An object; `id` names its archetype where no constraint does.
     fn object(&mut self, class: Cls, node: Option<&'t Node>, id: Option<&str>) -> Made {
         match class {
+            _ if !self.affords(node) => return Err(self.problem("the example is too large")),
             _ if self.depth > MAX_DEPTH => return Err(self.problem("the template is nested too deeply")),
             Cls::DV_INTERVAL => return self.interval(node),
             Cls::DV_PROPORTION => return self.proportion(node),
@@ -184,13 +226,18 @@ impl<'t> Place<'t> {
     fn members(&mut self, owner: Cls, def: &AttrDef, attribute: Option<&'t Attribute>, is_required: bool) -> Result<Vec<Draft>, Vec<Finding>> {
         let Some(attribute) = attribute.filter(|a| !a.children.is_empty()) else {
             let least = attribute.and_then(|a| a.cardinality).map_or(1, |c| c.interval.lower.max(1));
-            return (0..least).map(|_| self.unconstrained(owner, def)).collect();
+            // Each member counts as an object, so that this ends long before a bound of billions.
+            return (0..least).map(|_| if self.affords(None) { self.unconstrained(owner, def) } else { Err(Vec::new()) }).collect();
         };
-        let mut list = Members { owner, def, attribute, made: Vec::new() };
+        let mut list = Members { owner, def, attribute, made: Vec::new(), counts: vec![0; attribute.children.len()] };
         let mut problems = Vec::new();
         for (index, child) in attribute.children.iter().enumerate().filter(|(_, c)| c.occurrences.upper != Some(0)) {
             for _ in 0..child.occurrences.lower {
-                list.add(self, index).unwrap_or_else(|found| problems.extend(found));
+                // What could not be made once cannot be made again.
+                if let Err(found) = list.add(self, index) {
+                    problems.extend(found);
+                    break;
+                }
             }
         }
         if !problems.is_empty() {
@@ -208,6 +255,9 @@ impl<'t> Place<'t> {
         let asked = cardinality.map_or(0, |c| usize::try_from(c.lower).unwrap_or_default());
         let least = asked.max(usize::from(is_required));
         while list.made.len() < least {
+            if !self.spend(attribute.children.len()) {
+                return Err(self.problem("the example is too large"));
+            }
             let candidates: Vec<usize> = list.possible();
             if !candidates.into_iter().any(|index| list.add(self, index).map_err(|found| problems = found).is_ok()) {
                 let found = self.problem(&format!("{least} members must stand here, and only {} can", list.made.len()));
@@ -344,22 +394,28 @@ struct Members<'t, 'd> {
     def: &'d AttrDef,
     attribute: &'t Attribute,
     made: Vec<(usize, Draft)>,
+    /// How many there are of each constraint.
+    counts: Vec<usize>,
 }
 
 impl<'t> Members<'t, '_> {
     fn count(&self, index: usize) -> usize {
-        self.made.iter().filter(|(i, _)| *i == index).count()
+        self.counts.get(index).copied().unwrap_or_default()
     }
 
     /// One more of a constraint; a further one of its kind is told apart by its name.
     fn add(&mut self, place: &mut Place<'t>, index: usize) -> Result<(), Vec<Finding>> {
         let Some(child) = self.attribute.children.get(index) else { return Ok(()) };
+        if !place.affords(None) {
+            return Err(place.problem("the example is too large"));
+        }
         let mut draft = place.value(child, self.owner, self.def)?;
         let count = self.count(index);
         if count > 0 {
             draft.number(count + 1);
         }
         self.made.push((index, draft));
+        self.counts.iter_mut().skip(index).take(1).for_each(|count| *count += 1);
         Ok(())
     }
 
@@ -429,6 +485,9 @@ fn standing_for(class: Cls, attrs: &[Attr]) -> Option<Cls> {
 
 /// The check that a draft meets the constraint on its value.
 fn holds(place: &Place<'_>, draft: Draft, attr: Attr, node: &Node) -> bool {
+    if !place.spend(1 + super::leaf::cost(&node.constraint)) {
+        return false;
+    }
     let tree = draft.into_tree(Some(attr));
     let Some(value): Option<NodeRef<'_>> = tree.root() else { return false };
     let mut check = super::validate::Check::new(place.template, place.language);

@@ -1,9 +1,11 @@
 //! Which constraint an object belongs to: by class, by node or archetype id, among equals by name.
 
+use super::pattern::Pattern;
 use super::tree::{Attribute, Constraint, Node, Template};
 use crate::order;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::tree::NodeRef;
+use std::collections::HashMap;
 
 /// How an object relates to a constraint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,6 +52,34 @@ pub(super) fn choose(object: NodeRef<'_>, attribute: &Attribute, template: &Temp
     let fitting = || own.iter().filter(|c| c.fit == Fit::Yes);
     let best = fitting().find(has_room).or_else(|| fitting().next()).map(|c| c.index);
     best.or(slot).or_else(|| own.first().map(|c| c.index))
+}
+
+/// How many comparisons it takes to choose a constraint for a member of a list.
+pub(super) struct Costs {
+    /// Each constraint is looked at.
+    every: usize,
+    /// Steps of the expressions of slots: each character of the archetype id may be compared with each.
+    steps: usize,
+}
+
+impl Costs {
+    pub fn of(attribute: &Attribute, template: &Template) -> Costs {
+        let mut sharing: HashMap<&str, usize> = HashMap::new();
+        attribute.children.iter().for_each(|child| *sharing.entry(child.id()).or_default() += 1);
+        // Those that share an id are told apart by their names, in every language.
+        let rivals = sharing.into_values().max().unwrap_or_default().saturating_sub(1);
+        let slots = attribute.children.iter().map(|child| match &child.constraint {
+            Constraint::Slot { includes, excludes } => includes.iter().chain(excludes).map(Pattern::steps).sum(),
+            _ => 0,
+        });
+        Costs { every: attribute.children.len() + rivals.saturating_mul(2 + template.languages.len()), steps: slots.sum() }
+    }
+
+    pub fn of_member(&self, object: NodeRef<'_>) -> usize {
+        let id = object.text_at(Attr::ARCHETYPE_NODE_ID).map_or(0, str::len);
+        let archetype = object.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE]).map_or(0, str::len);
+        self.every.saturating_add(self.steps.saturating_mul(id.max(archetype)) / 4)
+    }
 }
 
 struct Candidate<'t> {

@@ -55,6 +55,11 @@ pub fn write(document: NodeRef<'_>, shape: Shape, template: &Template, web: &Web
     Written { text, left }
 }
 
+/// The same, where the text and the work for it stay within limits: `None` where the text would have more than `most` bytes.
+pub fn write_within(document: NodeRef<'_>, shape: Shape, template: &Template, web: &WebTemplate, maker: Maker, most: usize) -> Option<Written> {
+    write::within(document, shape, template, web, maker, most).map(|(text, left)| Written { text, left })
+}
+
 /// The keys of places of a document, given by paths as findings have them: `/content[0]/data/items[at0004]`.
 pub(crate) fn keys<'p>(document: NodeRef<'_>, web: &WebTemplate, paths: impl Iterator<Item = &'p str>) -> ByText<String> {
     keys::keys(document, web, paths)

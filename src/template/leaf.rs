@@ -13,6 +13,9 @@ use crate::rm::units;
 
 /// Checks a value against the constraint of its node.
 pub(super) fn check<'a>(check: &mut Check<'a>, value: NodeRef<'a>, node: &'a Node) {
+    if !check.spend(1 + cost(&node.constraint)) {
+        return;
+    }
     match &node.constraint {
         Constraint::Open | Constraint::Slot { .. } => {}
         Constraint::CodeSet { reference } => {
@@ -30,6 +33,11 @@ pub(super) fn check<'a>(check: &mut Check<'a>, value: NodeRef<'a>, node: &'a Nod
             let text = value.text();
             if is_leaf(value) && !*open && !list.is_empty() && !list.iter().any(|l| l == text) {
                 listed(check, text, list);
+            }
+            let steps = pattern.as_ref().filter(|_| is_leaf(value)).map_or(0, Pattern::steps);
+            // Each character may be compared with each step of the expression.
+            if !check.spend(text.len().saturating_mul(steps) / 4) {
+                return;
             }
             let is_expression = |p: &Pattern| value.attr() == Some(Attr::ACTION_ARCHETYPE_ID) && p.source() == text;
             if let Some(pattern) = pattern.as_ref().filter(|p| is_leaf(value) && !p.matches(text) && !is_expression(p)) {
@@ -49,15 +57,45 @@ pub(super) fn check<'a>(check: &mut Check<'a>, value: NodeRef<'a>, node: &'a Nod
     }
 }
 
+/// The most bytes of a list that a message tells.
+const MAX_OPTIONS: usize = 20_000;
+
+/// The members of a list as messages tell them, cut where they are very many.
+fn options<T: AsRef<str>>(list: &[T]) -> String {
+    let mut text = String::new();
+    for (index, option) in list.iter().map(AsRef::as_ref).enumerate() {
+        if text.len() + option.len() > MAX_OPTIONS {
+            text.push_str(&format!(", … ({} in all)", list.len()));
+            return text;
+        }
+        text.push_str(if index > 0 { ", " } else { "" });
+        text.push_str(option);
+    }
+    text
+}
+
+/// How many comparisons a constraint takes, besides those of its expression.
+pub(super) fn cost(constraint: &Constraint) -> usize {
+    match constraint {
+        Constraint::Text { list, .. } => list.len(),
+        Constraint::Integer { list, .. } => list.len(),
+        Constraint::Real { list, .. } => list.len(),
+        Constraint::Code { codes, .. } => codes.len(),
+        Constraint::Quantity { list, .. } => list.len(),
+        Constraint::Ordinal { list } => list.len(),
+        _ => 0,
+    }
+}
+
 /// A text that is not one of a list; of a runtime name, what tells equal siblings apart does not count.
 fn listed(check: &mut Check<'_>, text: &str, list: &[String]) {
     if !check.is_at("name", "value") {
-        return wrong(check, text, format!("one of: {}", list.join(", ")));
+        return wrong(check, text, format!("one of: {}", options(list)));
     }
     if !list.iter().any(|l| l == plain_name(text)) {
         let name: String = text.chars().take(40).collect();
-        let message = format!("The value {name} must be one of: {}", list.join(", "));
-        check.by_language(Finding::error("TPL0513", "", message).expected(list.join(", ")).found(name));
+        let message = format!("The value {name} must be one of: {}", options(list));
+        check.by_language(Finding::error("TPL0513", "", message).expected(options(list)).found(name));
     }
 }
 
@@ -72,7 +110,7 @@ fn number<'a>(check: &mut Check<'a>, value: NodeRef<'a>, range: Option<&Interval
         wrong(check, &spelled(value), range.to_string());
     }
     if !list.is_empty() && !list.iter().any(|l| number::parse(l) == Some(sent)) {
-        wrong(check, value.text(), format!("one of: {}", list.join(", ")));
+        wrong(check, value.text(), format!("one of: {}", options(&list)));
     }
 }
 
@@ -99,7 +137,7 @@ fn code<'a>(check: &mut Check<'a>, value: NodeRef<'a>, terminology: &str, codes:
             Some(attribute) => format!("IsmTransition contains invalid {attribute}"),
             None => format!("DV_CODED_TEXT/defining_code/code_string does not match any option. found: {code}"),
         };
-        check.report(Finding::error("TPL0507", "", message).expected(codes.join(", ")).found(code));
+        check.report(Finding::error("TPL0507", "", message).expected(options(codes)).found(code));
     }
 }
 
@@ -118,7 +156,7 @@ fn quantity<'a>(check: &mut Check<'a>, value: NodeRef<'a>, list: &[QuantityItem]
     if alternatives.peek().is_none() {
         let expected: Vec<&str> = list.iter().map(|item| item.units.as_str()).collect();
         let message = format!("DV_QUANTITY/units does not match any option. found: {units}");
-        return check.report(Finding::error("TPL0508", "", message).expected(expected.join(", ")).found(units));
+        return check.report(Finding::error("TPL0508", "", message).expected(options(&expected)).found(units));
     }
     let outside = |item: &QuantityItem| {
         let magnitude = value.get(Attr::MAGNITUDE)?;
@@ -145,7 +183,7 @@ fn ordinal<'a>(check: &mut Check<'a>, value: NodeRef<'a>, list: &[OrdinalItem]) 
         let shown = value.text_at(Attr::VALUE).unwrap_or_default();
         let expected: Vec<String> = list.iter().map(|item| format!("{}|{}", number::shown(item.value), item.code)).collect();
         let message = format!("{} with value {shown} and symbol {code} does not match any option", value.class());
-        check.report(Finding::error("TPL0509", "", message).expected(expected.join(", ")).found(format!("{shown}|{code}")));
+        check.report(Finding::error("TPL0509", "", message).expected(options(&expected)).found(format!("{shown}|{code}")));
     }
 }
 

@@ -11,6 +11,7 @@ pub mod example;
 mod fit;
 pub mod flat;
 mod leaf;
+pub mod limits;
 mod opt;
 mod opt2;
 pub mod tree;

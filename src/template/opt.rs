@@ -3,6 +3,7 @@
 //! Tolerant where real files stray from the schema and the meaning is plain (elements out of order, unknown members,
 //! white space, prefixes, missing occurrences), strict about what identifies a template.
 
+use super::limits::Gauge;
 use super::pattern::Pattern;
 use super::tree::{
     Annotation, ArchetypeRoot, Attribute, Cardinality, Constraint, Interval, Multiplicity, Node, OrdinalItem, QuantityItem, Template, Term, Validity,
@@ -10,9 +11,11 @@ use super::tree::{
 };
 use super::xml::{Document, Xml};
 use crate::diag::Diagnostic;
+use crate::order::ByText;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::number::Spelled;
 use crate::rm::time::TemporalKind;
+use std::collections::{HashMap, HashSet};
 
 const TOP: [&str; 15] = [
     "language",
@@ -57,6 +60,7 @@ struct Reader {
     warnings: Vec<Diagnostic>,
     roots: Vec<ArchetypeRoot>,
     language: String,
+    gauge: Gauge,
 }
 
 impl Reader {
@@ -78,15 +82,20 @@ impl Reader {
         self.language.clone_from(&language);
         let definition = self.node(definition, 0);
         self.ontologies(root);
+        self.errors.extend(self.gauge.failed.take());
         let version = version(root, &template_id);
         let roots = std::mem::take(&mut self.roots);
         let languages = languages(&language, &roots);
+        let annotations: Vec<Annotation> = root.all("annotations").flat_map(annotations).collect();
+        annotations.iter().for_each(|a| self.gauge.text(root, &a.text));
+        let excesses = std::mem::take(&mut self.gauge).finish(root, &definition, languages.len());
         Some(Template {
             archetype_id: definition.archetype_id.clone().unwrap_or_default(),
             uid: root.text_along(&["uid", "value"]).filter(|u| !u.is_empty()).map(str::to_owned),
-            annotations: root.all("annotations").flat_map(annotations).collect(),
+            annotations,
             warnings: Vec::new(),
             is_opaque: false,
+            excesses,
             template_id,
             version,
             concept,
@@ -139,6 +148,15 @@ impl Reader {
     }
 
     fn node(&mut self, xml: Xml<'_>, root: usize) -> Node {
+        self.gauge.node(xml);
+        let id = xml.text_along(&["archetype_id", "value"]).or_else(|| xml.text_along(&["node_id"])).filter(|id| !id.is_empty());
+        let length = self.gauge.enter(&id.map_or([""; 3], |id| ["[", id, "]"]));
+        let node = self.node_here(xml, root);
+        self.gauge.leave(length);
+        node
+    }
+
+    fn node_here(&mut self, xml: Xml<'_>, root: usize) -> Node {
         let class_text: String = xml.text_along(&["rm_type_name"]).unwrap_or_default().chars().filter(|c| !c.is_whitespace()).collect();
         let (outer, parameter) = match class_text.split_once('<') {
             Some((outer, inner)) => (outer, Cls::parse(inner.trim_end_matches('>'))),
@@ -154,7 +172,7 @@ impl Reader {
         let root = archetype_id.as_ref().map_or(root, |id| self.archetype_root(xml, id));
         let constraint = self.constraint(xml);
         let attributes = if is_slot { Vec::new() } else { xml.all("attributes").map(|a| self.attribute(a, root)).collect() };
-        let occurrences = xml.child("occurrences").map_or(Multiplicity::ANY, |o| self.multiplicity(o));
+        let occurrences = xml.child("occurrences").map_or(Multiplicity::ANY, |o| self.multiplicity(o, "occurrences"));
         let node_id = xml.text_along(&["node_id"]).unwrap_or_default().to_owned();
         Node { class, parameter, node_id, archetype_id, occurrences, root, attributes, constraint, class_text }
     }
@@ -162,7 +180,11 @@ impl Reader {
     fn archetype_root(&mut self, xml: Xml<'_>, id: &str) -> usize {
         let mut root = ArchetypeRoot { archetype_id: id.to_owned(), ..ArchetypeRoot::default() };
         let terms = xml.all("term_definitions").filter_map(|definition| Some((definition.attribute("code")?.to_owned(), term(definition))));
-        root.terms.insert(self.language.clone(), terms.collect());
+        let terms: ByText<Term> = terms.collect();
+        for term in terms.values() {
+            let _is_kept = self.gauge.term(xml, term);
+        }
+        root.terms.insert(self.language.clone(), terms);
         root.bindings = xml.all("term_bindings").flat_map(bindings).collect();
         self.roots.push(root);
         self.roots.len() - 1
@@ -173,11 +195,19 @@ impl Reader {
         if name.is_empty() {
             self.errors.push(Diagnostic::error("TPL0301", xml.span(), "an attribute without `rm_attribute_name`").with_help("name the attribute"));
         }
+        let length = self.gauge.enter(&["/", &name]);
+        let attribute = self.attribute_here(xml, name, root);
+        self.gauge.alternatives(xml, attribute.children.len());
+        self.gauge.leave(length);
+        attribute
+    }
+
+    fn attribute_here(&mut self, xml: Xml<'_>, name: String, root: usize) -> Attribute {
         Attribute {
             attr: Attr::parse(&name),
-            existence: xml.child("existence").map(|e| self.multiplicity(e)),
+            existence: xml.child("existence").map(|e| self.multiplicity(e, "existence")),
             cardinality: xml.child("cardinality").map(|c| Cardinality {
-                interval: c.child("interval").map_or(Multiplicity::ANY, |i| self.multiplicity(i)),
+                interval: c.child("interval").map_or(Multiplicity::ANY, |i| self.multiplicity(i, "cardinality")),
                 is_ordered: c.text_along(&["is_ordered"]) == Some("true"),
                 is_unique: c.text_along(&["is_unique"]) == Some("true"),
             }),
@@ -187,6 +217,12 @@ impl Reader {
     }
 
     fn constraint(&mut self, xml: Xml<'_>) -> Constraint {
+        let constraint = self.constraint_here(xml);
+        constraint.measure(xml, &mut self.gauge);
+        constraint
+    }
+
+    fn constraint_here(&mut self, xml: Xml<'_>) -> Constraint {
         match xml.xsi_type() {
             Some("ARCHETYPE_SLOT") => Constraint::Slot { includes: self.assertions(xml, "includes"), excludes: self.assertions(xml, "excludes") },
             Some("C_PRIMITIVE_OBJECT") => xml.child("item").map_or(Constraint::Open, |item| self.primitive(item)),
@@ -278,16 +314,18 @@ impl Reader {
 
     fn pattern(&mut self, at: Xml<'_>, text: &str) -> Option<Pattern> {
         let text = text.strip_prefix('/').and_then(|t| t.strip_suffix('/')).unwrap_or(text);
-        let pattern = Pattern::compile(text);
+        let pattern = self.gauge.compile(at, text);
         if pattern.is_none() {
             self.warnings.push(Diagnostic::warning("TPL0403", at.span(), format!("the expression `{text}` is not understood and not checked")));
         }
         pattern
     }
 
-    fn multiplicity(&mut self, xml: Xml<'_>) -> Multiplicity {
+    fn multiplicity(&mut self, xml: Xml<'_>, what: &str) -> Multiplicity {
         let interval: Interval<u32> = self.interval(xml);
-        Multiplicity { lower: interval.lower.unwrap_or_default(), upper: interval.upper }
+        let count = Multiplicity { lower: interval.lower.unwrap_or_default(), upper: interval.upper };
+        self.gauge.count(xml, what, count);
+        count
     }
 
     fn interval<T: Spelled>(&mut self, xml: Xml<'_>) -> Interval<T> {
@@ -316,15 +354,24 @@ impl Reader {
 
     /// Terms of further languages stand outside of the definition, by archetype id.
     fn ontologies(&mut self, template: Xml<'_>) {
+        let mut uses: HashMap<String, Vec<usize>> = HashMap::new();
+        for (index, root) in self.roots.iter().enumerate() {
+            uses.entry(root.archetype_id.clone()).or_default().push(index);
+        }
         for ontology in template.children().filter(|c| matches!(c.name(), "ontology" | "component_ontologies")) {
             let id = ontology.attribute("archetype_id").unwrap_or_default();
-            for root in self.roots.iter_mut().filter(|r| r.archetype_id == id) {
+            for index in uses.get(id).into_iter().flatten() {
+                let Some(root) = self.roots.get_mut(*index) else { continue };
                 for set in ontology.all("term_definitions") {
                     let language = set.attribute("language").unwrap_or(&self.language);
                     let mut terms = root.terms.remove(language).unwrap_or_default();
                     for item in set.all("items") {
                         if let Some(code) = item.attribute("code").filter(|code| !terms.contains_key(code)) {
-                            terms.insert(code.to_owned(), term(item));
+                            let term = term(item);
+                            if !self.gauge.term(item, &term) {
+                                return self.errors.push(Gauge::too_many_terms(item));
+                            }
+                            terms.insert(code.to_owned(), term);
                         }
                     }
                     root.terms.insert(language.to_owned(), terms);
@@ -392,13 +439,9 @@ fn suffix_version(id: &str) -> Option<String> {
 }
 
 fn languages(own: &str, roots: &[ArchetypeRoot]) -> Vec<String> {
-    let mut languages = vec![own.to_owned()];
-    for language in roots.iter().flat_map(|r| r.terms.keys()) {
-        if !languages.contains(language) {
-            languages.push(language.clone());
-        }
-    }
-    languages
+    let mut seen = HashSet::from([own]);
+    let further = roots.iter().flat_map(|r| r.terms.keys()).filter(|language| seen.insert(language.as_str()));
+    std::iter::once(own.to_owned()).chain(further.cloned()).collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! (`P_ARCHETYPE`). A definition with something that the tree cannot say (references, several ranges of one value, tuples
 //! of other classes than quantities, ordinals and scales) is kept opaque: the template has its names and its root class, and documents are checked by the Reference Model alone.
 
+use super::limits::Gauge;
 use super::opt::{class_named, term};
 use super::pattern::Pattern;
 use super::tree::{
@@ -15,6 +16,7 @@ use crate::order::{self, ByText};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::number::Spelled;
 use crate::rm::time::TemporalKind;
+use std::collections::{HashMap, HashSet};
 
 impl Template {
     /// Reads an operational template of ADL 2 as XML: root `template`, `operational_template` or `archetype`, with an id and
@@ -43,7 +45,7 @@ impl Template {
         errors.extend(id.is_none().then(|| missing("archetype_id")));
         errors.extend(definition.is_none().then(|| missing("definition")));
         match (id, definition) {
-            (Some(id), Some(definition)) => Ok(template(root, definition, id)),
+            (Some(id), Some(definition)) => template(root, definition, id).map_err(|d| vec![d]),
             _ => Err(errors),
         }
     }
@@ -57,14 +59,34 @@ fn is_opt14(root: Xml<'_>) -> bool {
     root.name() == "template" && has("concept") && names_archetype && !has("archetype_id") && !has("terminology")
 }
 
-fn template(root: Xml<'_>, definition: Xml<'_>, id: String) -> Template {
+fn template(root: Xml<'_>, definition: Xml<'_>, id: String) -> Result<Template, Diagnostic> {
     let language = ["language", "original_language"].iter().find_map(|name| root.text_along(&[name, "code_string"])).unwrap_or("en").to_owned();
     let archetype = root.child("archetype_id").and_then(full_id).unwrap_or_else(|| id.clone());
     let terminology = root.child("terminology");
-    let own = ArchetypeRoot { archetype_id: archetype.clone(), terms: terminology.map(terms).unwrap_or_default(), bindings: Vec::new() };
-    let mut reader = Reader { root, sets: terminology.map(value_sets).unwrap_or_default(), roots: vec![own], unknown: None };
+    let mut gauge = Gauge::default();
+    let own_terms = terminology.map(|t| terms(t, &mut gauge)).transpose()?.unwrap_or_default();
+    let own = ArchetypeRoot { archetype_id: archetype.clone(), terms: own_terms, bindings: Vec::new() };
+    let mut components: HashMap<&str, Xml<'_>> = HashMap::new();
+    for component in root.all("component_terminologies") {
+        let ids = [component.attribute("id"), component.attribute("archetype_id")];
+        for id in ids.into_iter().flatten() {
+            components.entry(id).or_insert(component);
+        }
+    }
+    let mut reader = Reader {
+        components,
+        seen: HashSet::new(),
+        gauge,
+        failed: None,
+        sets: terminology.map(value_sets).unwrap_or_default(),
+        roots: vec![own],
+        unknown: None,
+    };
     let mut node = reader.node(definition, 0);
     node.archetype_id = Some(archetype.clone());
+    if let Some(failed) = reader.failed.or(reader.gauge.failed.take()) {
+        return Err(failed);
+    }
     let mut warnings = Vec::new();
     if let Some(unknown) = reader.unknown {
         warnings.push(unknown);
@@ -75,11 +97,13 @@ fn template(root: Xml<'_>, definition: Xml<'_>, id: String) -> Template {
     let concept = own.and_then(|r| r.terms.get(&language)?.get(&node.node_id)).map(|t| t.text.clone());
     let mut languages: Vec<String> = own.map(|r| r.terms.keys().cloned().collect()).unwrap_or_default();
     order::sort_by_key(&mut languages, |l| *l != language);
-    Template {
+    let languages = if languages.is_empty() { vec![language.clone()] } else { languages };
+    Ok(Template {
         version: version(&id),
         concept: concept.unwrap_or_else(|| concept_of(&id).to_owned()),
         archetype_id: archetype,
-        languages: if languages.is_empty() { vec![language.clone()] } else { languages },
+        excesses: reader.gauge.finish(root, &node, languages.len()),
+        languages,
         uid: root.text_along(&["uid", "value"]).or_else(|| root.text_along(&["uid"])).filter(|u| !u.is_empty()).map(str::to_owned),
         is_opaque: !warnings.is_empty(),
         template_id: id,
@@ -88,7 +112,7 @@ fn template(root: Xml<'_>, definition: Xml<'_>, id: String) -> Template {
         roots: reader.roots,
         annotations: Vec::new(),
         warnings,
-    }
+    })
 }
 
 /// An id as text, or as the parts of an ARCHETYPE_HRID.
@@ -112,7 +136,7 @@ fn concept_of(id: &str) -> &str {
 }
 
 /// The terms of a terminology by language.
-fn terms(terminology: Xml<'_>) -> ByText<ByText<Term>> {
+fn terms(terminology: Xml<'_>, gauge: &mut Gauge) -> Result<ByText<ByText<Term>>, Diagnostic> {
     let mut all: ByText<ByText<Term>> = ByText::new();
     for set in terminology.all("term_definitions") {
         let language = set.attribute("language").or(set.attribute("id")).unwrap_or_default();
@@ -121,12 +145,16 @@ fn terms(terminology: Xml<'_>) -> ByText<ByText<Term>> {
             if let Some(code) = item.attribute("code").or(item.attribute("id")) {
                 let within = |name: &str| item.text_along(&[name]).unwrap_or_default().to_owned();
                 let as_elements = || Term { text: within("text"), description: within("description"), others: Vec::new() };
-                terms.insert(code.to_owned(), if item.child("text").is_some() { as_elements() } else { term(item) });
+                let term = if item.child("text").is_some() { as_elements() } else { term(item) };
+                if !gauge.term(item, &term) {
+                    return Err(Gauge::too_many_terms(item));
+                }
+                terms.insert(code.to_owned(), term);
             }
         }
         all.insert(language.to_owned(), terms);
     }
-    all
+    Ok(all)
 }
 
 /// The codes of each value set.
@@ -139,7 +167,13 @@ fn value_sets(terminology: Xml<'_>) -> ByText<Vec<String>> {
 }
 
 struct Reader<'d> {
-    root: Xml<'d>,
+    /// The terminologies of the archetypes that are used, by their ids.
+    components: HashMap<&'d str, Xml<'d>>,
+    /// Those of them whose value sets were read.
+    seen: HashSet<&'d str>,
+    gauge: Gauge,
+    /// Why reading was given up.
+    failed: Option<Diagnostic>,
     sets: ByText<Vec<String>>,
     roots: Vec<ArchetypeRoot>,
     /// The first thing that the tree cannot say.
@@ -153,6 +187,16 @@ impl<'d> Reader<'d> {
     }
 
     fn node(&mut self, xml: Xml<'d>, outer: usize) -> Node {
+        self.gauge.node(xml);
+        let id = xml.attribute("archetype_ref").or_else(|| xml.attribute("node_id")).filter(|id| !id.is_empty());
+        let length = self.gauge.enter(&id.map_or([""; 3], |id| ["[", id, "]"]));
+        let node = self.node_here(xml, outer);
+        node.constraint.measure(xml, &mut self.gauge);
+        self.gauge.leave(length);
+        node
+    }
+
+    fn node_here(&mut self, xml: Xml<'d>, outer: usize) -> Node {
         let class_text: String = xml.attribute("rm_type_name").unwrap_or_default().chars().filter(|c| !c.is_whitespace()).collect();
         let (name, parameter) = match class_text.split_once('<') {
             Some((name, inner)) => (name, Cls::parse(inner.trim_end_matches('>'))),
@@ -193,12 +237,19 @@ impl<'d> Reader<'d> {
 
     /// The terms of an archetype that the template uses: its component terminology.
     fn used(&mut self, id: &str) -> usize {
-        let own = self.root.all("component_terminologies").find(|c| [c.attribute("id"), c.attribute("archetype_id")].contains(&Some(id)));
-        let terminology = own.map(|c| c.child("terminology").unwrap_or(c));
-        if let Some(terminology) = terminology {
-            self.sets.extend(value_sets(terminology));
+        let own = self.components.get_key_value(id).filter(|_| self.failed.is_none());
+        let mut own_terms = ByText::new();
+        if let Some((id, component)) = own {
+            let terminology = component.child("terminology").unwrap_or(*component);
+            if self.seen.insert(id) {
+                self.sets.extend(value_sets(terminology));
+            }
+            match terms(terminology, &mut self.gauge) {
+                Ok(read) => own_terms = read,
+                Err(problem) => self.failed = Some(problem),
+            }
         }
-        self.roots.push(ArchetypeRoot { archetype_id: id.to_owned(), terms: terminology.map(terms).unwrap_or_default(), bindings: Vec::new() });
+        self.roots.push(ArchetypeRoot { archetype_id: id.to_owned(), terms: own_terms, bindings: Vec::new() });
         self.roots.len() - 1
     }
 
@@ -216,13 +267,18 @@ impl<'d> Reader<'d> {
             None => multiplicity(written.split(';').next().unwrap_or_default()),
         };
         let (is_ordered, is_unique) = (says("is_ordered", " ordered"), says("is_unique", "unique"));
-        Attribute {
+        let length = self.gauge.enter(&["/", &name]);
+        interval.into_iter().for_each(|count| self.gauge.count(xml, "cardinality", count));
+        let attribute = Attribute {
             attr,
             existence: self.multiplicity(xml, "existence"),
             cardinality: interval.map(|interval| Cardinality { interval, is_ordered, is_unique }),
             children: xml.all("children").map(|c| self.node(c, root)).collect(),
             name,
-        }
+        };
+        self.gauge.alternatives(xml, attribute.children.len());
+        self.gauge.leave(length);
+        attribute
     }
 
     fn constraint(&mut self, xml: Xml<'d>, kind: &str) -> Constraint {
@@ -257,10 +313,12 @@ impl<'d> Reader<'d> {
     /// Texts, or one expression between slashes.
     fn text(&mut self, xml: Xml<'d>) -> Constraint {
         let all: Vec<&str> = xml.all("constraint").map(Xml::text).collect();
-        let expression = |text: &str| text.strip_prefix('/').and_then(|t| t.strip_suffix('/')).map(Pattern::compile);
+        fn expression(text: &str) -> Option<&str> {
+            text.strip_prefix('/').and_then(|t| t.strip_suffix('/'))
+        }
         match all.as_slice() {
             [one] if expression(one).is_some() => {
-                let pattern = expression(one).flatten();
+                let pattern = expression(one).and_then(|source| self.gauge.compile(xml, source));
                 if pattern.is_none() {
                     self.unknown(xml, &format!("the expression `{one}`"));
                 }
@@ -327,17 +385,19 @@ impl<'d> Reader<'d> {
 
     /// A multiplicity as an element with limits, or as an attribute such as `0..1`.
     fn multiplicity(&mut self, xml: Xml<'d>, name: &str) -> Option<Multiplicity> {
-        match xml.child(name) {
+        let count = match xml.child(name) {
             Some(element) => self.bounds(element),
             None => xml.attribute(name).and_then(multiplicity),
-        }
+        };
+        count.into_iter().for_each(|count| self.gauge.count(xml, name, count));
+        count
     }
 
     fn assertions(&mut self, slot: Xml<'d>, name: &'d str) -> Vec<Pattern> {
         let mut patterns = Vec::new();
         for assertion in slot.all(name) {
             let written = assertion.text_along(&["string_expression"]).and_then(|s| Some(s.split_once("{/")?.1.rsplit_once("/}")?.0));
-            match written.and_then(Pattern::compile) {
+            match written.and_then(|source| self.gauge.compile(assertion, source)) {
                 Some(pattern) => patterns.push(pattern),
                 None => self.unknown(assertion, "the rule of a slot"),
             }
@@ -366,6 +426,10 @@ fn points<T: Spelled>(xml: Xml<'_>) -> Option<Vec<T>> {
 /// of an ordinal or scale with their symbols. They leave the attributes that are constrained one by one.
 fn tupled(class: Option<Cls>, tuple: Xml<'_>, attributes: &mut Vec<Attribute>) -> Option<Constraint> {
     let names: Vec<&str> = tuple.all("members").map(Xml::text).collect();
+    // The tuples that are understood have three members at most.
+    if names.len() > 3 {
+        return None;
+    }
     let (members, others): (Vec<Attribute>, Vec<Attribute>) = std::mem::take(attributes).into_iter().partition(|a| names.contains(&a.name.as_str()));
     *attributes = others;
     let count = members.first()?.children.len();

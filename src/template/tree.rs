@@ -36,6 +36,8 @@ pub struct Template {
     pub warnings: Vec<Diagnostic>,
     /// True when the definition was not understood: documents are then checked by the Reference Model alone.
     pub is_opaque: bool,
+    /// What exceeds the limits of an upload.
+    pub(super) excesses: Vec<Diagnostic>,
 }
 
 /// One annotation of a node.

@@ -10,13 +10,16 @@ use crate::diag::{Finding, Severity};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::id::is_archetype_id;
 use crate::rm::tree::{Kind, NodeRef};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Every way in which a document departs from a template; warnings do not make it unacceptable.
 ///
 /// Codes: `TPL0501` existence, `TPL0502` cardinality, `TPL0503` occurrences, `TPL0504` class, `TPL0505` not in the
 /// template, `TPL0506` value, `TPL0507` code, `TPL0508` unit, `TPL0509` ordinal, `TPL0510` transition, `TPL0511` another
 /// template, `TPL0512` text of a code, `TPL0513` runtime name (both only warnings in another language than the template's, and the text of a
-/// careflow step always, since its code decides).
+/// careflow step always, since its code decides), `TPL0514` the check takes more work, or would find more, than one document may: nothing
+/// behind is checked.
 pub fn validate(document: NodeRef<'_>, template: &Template) -> Vec<Finding> {
     let language = document.text_along(&[Attr::LANGUAGE, Attr::CODE_STRING]).unwrap_or(&template.language);
     let mut check = Check::new(template, language);
@@ -28,7 +31,7 @@ pub fn validate(document: NodeRef<'_>, template: &Template) -> Vec<Finding> {
         Fit::Yes => check.object(document, &template.definition),
         _ => check.foreign(document),
     }
-    check.findings
+    check.finish()
 }
 
 /// Gives findings without a label, such as those of the Reference Model, the clinical name of the node at which they stand,
@@ -77,6 +80,12 @@ pub(super) enum Step<'a> {
     Node(&'a Node),
 }
 
+/// The comparisons that the check of one document may take.
+const MAX_WORK: usize = 50_000_000;
+
+/// The bytes of the findings of one document. Warnings beyond them are left out, an error beyond them ends the check.
+const MAX_FOUND: usize = 5_000_000;
+
 /// The state of one walk. Path and label are made up when there is something to report.
 pub(super) struct Check<'a> {
     template: &'a Template,
@@ -85,17 +94,39 @@ pub(super) struct Check<'a> {
     /// The constraints that were gone through, the outermost first.
     around: Vec<&'a Node>,
     findings: Vec<Finding>,
+    /// The comparisons that are left.
+    work: usize,
+    /// The bytes of the findings.
+    found: usize,
+    /// Why the check ended early.
+    ended: Option<&'static str>,
 }
 
 impl<'a> Check<'a> {
     /// The beginning of a walk; terms are told in this language.
     pub(super) fn new(template: &'a Template, language: &'a str) -> Check<'a> {
-        Check { template, language, path: Vec::new(), around: Vec::new(), findings: Vec::new() }
+        Check { template, language, path: Vec::new(), around: Vec::new(), findings: Vec::new(), work: MAX_WORK, found: 0, ended: None }
     }
 
     /// True when nothing was found yet.
     pub(super) fn is_sound(&self) -> bool {
-        self.findings.is_empty()
+        self.findings.is_empty() && self.ended.is_none()
+    }
+
+    /// Takes comparisons from what is left of them; false once the check has ended.
+    pub(super) fn spend(&mut self, comparisons: usize) -> bool {
+        if comparisons > self.work {
+            self.ended.get_or_insert("the check takes too much work: too many members are compared with too many constraints");
+        }
+        self.work = self.work.saturating_sub(comparisons);
+        self.ended.is_none()
+    }
+
+    fn finish(mut self) -> Vec<Finding> {
+        if let Some(why) = self.ended {
+            self.findings.push(Finding::error("TPL0514", "", why).expected("a smaller document, or several"));
+        }
+        self.findings
     }
 
     /// Reports a problem at the current path, with the name of the nearest node around it.
@@ -106,7 +137,16 @@ impl<'a> Check<'a> {
 
     fn tell(&mut self, finding: Finding, label: Option<&str>) {
         let path = if finding.path.is_empty() { path_text(&self.path) } else { finding.path.clone() };
-        self.findings.push(Finding { path, label: label.map(str::to_owned), ..finding });
+        let finding = Finding { path, label: label.map(str::to_owned), ..finding };
+        let size = size(&finding);
+        if self.found + size > MAX_FOUND {
+            if finding.severity == Severity::Error {
+                self.ended.get_or_insert("there are too many problems: mend those that are told first");
+            }
+            return;
+        }
+        self.found += size;
+        self.findings.push(finding);
     }
 
     fn name_of(&self, node: &Node) -> Option<&'a str> {
@@ -152,6 +192,9 @@ impl<'a> Check<'a> {
 
     /// An object that stands where the node says.
     fn object(&mut self, object: NodeRef<'a>, node: &'a Node) {
+        if !self.spend(1 + node.attributes.len()) {
+            return;
+        }
         self.around.push(node);
         leaf::check(self, object, node);
         for attribute in &node.attributes {
@@ -188,7 +231,11 @@ impl<'a> Check<'a> {
             return self.cardinality(values, attribute, is_present);
         }
         let mut counts = vec![0_usize; attribute.children.len()];
+        let costs = fit::Costs::of(attribute, self.template);
         for (i, value) in values.iter().enumerate() {
+            if !self.spend(costs.of_member(*value)) {
+                return;
+            }
             self.at(Step::Index(i), |check| match fit::choose(*value, attribute, check.template, &counts) {
                 Some(index) => {
                     counts.iter_mut().skip(index).take(1).for_each(|count| *count += 1);
@@ -222,8 +269,7 @@ impl<'a> Check<'a> {
             let finding = Finding::error("TPL0502", "", format!("Attribute does not match cardinality {interval}"));
             self.report(finding.expected(interval.to_string()).found(values.len().to_string()));
         }
-        let repeats = |(i, value): (usize, &NodeRef<'a>)| values.iter().take(i).any(|other| other.same_as(*value));
-        if cardinality.is_unique && values.iter().enumerate().any(repeats) {
+        if cardinality.is_unique && has_equals(values) {
             self.error("TPL0502", "Attribute has equal members, but must be unique".to_owned());
         }
     }
@@ -239,14 +285,18 @@ impl<'a> Check<'a> {
 
     /// A single value: one of the alternatives must hold; else the one that is nearest is reported.
     fn single(&mut self, value: NodeRef<'a>, attribute: &'a Attribute) {
+        if !self.spend(fit::Costs::of(attribute, self.template).of_member(value)) {
+            return;
+        }
         let is_forbidden = |node: &Node| node.occurrences.upper == Some(0);
         let fitting = attribute.children.iter().filter(|node| fit::of(value, node) == Fit::Yes && !is_forbidden(node));
         let mut all: Vec<(Weight, Vec<Finding>)> = Vec::new();
+        let (found, kept) = (self.found, self.findings.len());
         for node in fitting {
             let before = self.findings.len();
             self.chosen(value, Some(node));
             let errors = self.findings.iter().skip(before).filter(|f| f.severity == Severity::Error).count();
-            if errors == 0 {
+            if errors == 0 || self.ended.is_some() {
                 return;
             }
             all.push(((errors, node.class != Some(value.class())), self.findings.split_off(before)));
@@ -257,6 +307,8 @@ impl<'a> Check<'a> {
             Some(_) if value.class() == Cls::ISM_TRANSITION => self.transition(value, &all),
             Some((_, nearest)) => self.findings.extend(nearest.iter().cloned()),
         }
+        // Of the alternatives only one is told.
+        self.found = found + self.findings.iter().skip(kept).map(size).sum::<usize>();
     }
 
     fn no_alternative(&mut self, value: NodeRef<'a>, attribute: &'a Attribute) {
@@ -316,6 +368,36 @@ impl<'a> Check<'a> {
             _ => self.by_language(finding),
         }
     }
+}
+
+/// The bytes of a finding.
+fn size(finding: &Finding) -> usize {
+    let texts = [&finding.expected, &finding.found, &finding.label].into_iter().flatten().map(String::len).sum::<usize>();
+    size_of::<Finding>() + finding.path.len() + finding.message.len() + texts
+}
+
+/// Whether two of the objects are equal, by digests first: comparing each with each would take the square of their number.
+fn has_equals(values: &[NodeRef<'_>]) -> bool {
+    let mut seen: HashMap<u64, Vec<NodeRef<'_>>> = HashMap::new();
+    values.iter().any(|value| {
+        let mut hasher = DefaultHasher::new();
+        digest(*value, &mut hasher);
+        let alike = seen.entry(hasher.finish()).or_default();
+        let is_there = alike.iter().any(|other| other.same_as(*value));
+        alike.push(*value);
+        is_there
+    })
+}
+
+/// What [`NodeRef::same_as`] compares.
+fn digest(node: NodeRef<'_>, hasher: &mut DefaultHasher) {
+    node.class().number().hash(hasher);
+    node.text().hash(hasher);
+    for child in node.children() {
+        child.attr().map(Attr::name).hash(hasher);
+        digest(child, hasher);
+    }
+    node.children().count().hash(hasher);
 }
 
 /// The path as findings tell it.

@@ -18,6 +18,9 @@ pub(super) use text::JsonText;
 pub struct WebTemplate {
     /// The root node.
     pub tree: WebNode,
+    /// False where the web template would be larger than any may be: nodes are missing then, and it must not be used. No template
+    /// within the limits of an upload has such a one ([`super::limits`]).
+    pub is_complete: bool,
 }
 
 /// A node of a web template.
@@ -93,7 +96,12 @@ impl WebTemplate {
 
     /// The web template as JSON of the media type `application/openehr.wt+json`, with the names of every language.
     pub fn to_json(&self, template: &Template) -> String {
-        print::to_json(self, template)
+        print::to_json(self, template, usize::MAX).unwrap_or_default()
+    }
+
+    /// The same, where it has at most `most` bytes.
+    pub fn to_json_within(&self, template: &Template, most: usize) -> Option<String> {
+        print::to_json(self, template, most)
     }
 }
 

@@ -10,6 +10,10 @@ use quick_xml::events::{BytesStart, Event};
 
 /// The most bytes that a template may have.
 pub(crate) const MAX_BYTES: usize = 16 << 20;
+/// The most elements: each takes many times the memory of its shortest text.
+const MAX_ELEMENTS: usize = 500_000;
+/// The most attributes of one element: each is compared with those before it.
+const MAX_ATTRIBUTES: usize = 64;
 /// The deepest nesting of elements.
 pub(crate) const MAX_DEPTH: usize = 128;
 
@@ -121,6 +125,10 @@ impl<'a> Builder<'a> {
         if self.open.len() >= MAX_DEPTH {
             return Err(Diagnostic::error("TPL0103", span, format!("elements are nested deeper than {MAX_DEPTH}")));
         }
+        if self.elements.len() >= MAX_ELEMENTS {
+            return Err(Diagnostic::error("TPL0104", span, format!("the template has more than {MAX_ELEMENTS} elements"))
+                .with_help("split the template, or leave some out"));
+        }
         if self.open.is_empty() && !self.elements.is_empty() {
             return Err(Diagnostic::error("TPL0101", span, "the text has a second root element"));
         }
@@ -140,7 +148,11 @@ impl<'a> Builder<'a> {
 
     fn attributes(&self, tag: &BytesStart<'_>, span: Span) -> Result<Vec<(&'a str, String)>, Diagnostic> {
         let mut found = Vec::new();
-        for attribute in tag.attributes() {
+        for (count, attribute) in tag.attributes().enumerate() {
+            if count >= MAX_ATTRIBUTES {
+                let message = format!("the element has more than {MAX_ATTRIBUTES} attributes");
+                return Err(Diagnostic::error("TPL0104", span, message).with_help("remove the attributes that templates do not use"));
+            }
             let attribute = attribute.map_err(|e| Diagnostic::error("TPL0101", span, format!("the text is not well-formed XML: {e}")))?;
             let value = attribute.normalized_value(XmlVersion::Implicit1_0).map_err(|_| foreign_entity(span))?;
             if let Some(name) = ATTRIBUTES.iter().find(|n| **n == attribute.key.local_name().as_ref()) {
@@ -266,6 +278,7 @@ mod tests {
     #[test]
     fn broken_texts_say_why() {
         let deep = "<a>".repeat(200);
+        let wide = format!("<a {}/>", (0..200_000).map(|i| format!("a{i}='' ")).collect::<String>());
         for (text, code) in [
             ("", "TPL0101"),
             ("<a><b></a>", "TPL0101"),
@@ -275,8 +288,9 @@ mod tests {
             ("<!DOCTYPE a [<!ENTITY x 'y'>]><a>&x;</a>", "TPL0102"),
             ("<a>&x;</a>", "TPL0102"),
             (deep.as_str(), "TPL0103"),
+            (wide.as_str(), "TPL0104"),
         ] {
-            assert_eq!(Document::parse(text).err().map(|d| d.code), Some(code), "{text}");
+            assert_eq!(Document::parse(text).err().map(|d| d.code), Some(code), "{}", text.get(..80).unwrap_or(text));
         }
     }
 }

@@ -11,31 +11,39 @@ use crate::rm::terminology;
 use crate::rm::time::Temporal;
 use crate::rm::units;
 
+/// The most texts of a part of a proportion that are tried: all parts are tried with each other.
+const MOST: usize = 16;
+
 /// The most decimals that are tried.
 const DECIMALS: u32 = 6;
 
 impl<'t> Place<'t> {
     /// A text, number or boolean.
     pub(super) fn leaf(&mut self, node: &'t Node, owner: Cls, def: &AttrDef) -> Made {
-        match self.texts(node, owner, def).into_iter().next() {
-            Some(text) => Ok(Draft::leaf(def.ty, text)),
+        let found = self.candidates(node, owner, def).into_iter().find(|text| self.is_met(text, node, def));
+        match found {
+            Some(text) => {
+                self.bytes.set(self.bytes.get().saturating_sub(text.len()));
+                Ok(Draft::leaf(def.ty, text))
+            }
             None => Err(self.problem("no value meets the constraint")),
         }
     }
 
-    /// The texts of a leaf that meet a constraint, best first.
+    /// The first texts of a leaf that meet a constraint, best first.
     fn texts(&self, node: &Node, owner: Cls, def: &AttrDef) -> Vec<String> {
-        let mut texts = self.candidates(node, owner, def);
-        texts.retain(|text| {
-            let is_sound = match (def.ty, &node.constraint) {
-                (Cls::INTEGER, _) => text.parse::<i32>().is_ok(),
-                (Cls::INTEGER64, _) => text.parse::<i64>().is_ok(),
-                (_, Constraint::Temporal { kind, .. }) => Temporal::parse(*kind, text).is_some(),
-                _ => !text.is_empty(),
-            };
-            is_sound && holds(self, Draft::leaf(def.ty, text.clone()), def.attr, node)
-        });
-        texts
+        self.candidates(node, owner, def).into_iter().filter(|text| self.is_met(text, node, def)).take(MOST).collect()
+    }
+
+    /// Whether a text is one of its type, and meets a constraint.
+    fn is_met(&self, text: &str, node: &Node, def: &AttrDef) -> bool {
+        let is_sound = match (def.ty, &node.constraint) {
+            (Cls::INTEGER, _) => text.parse::<i32>().is_ok(),
+            (Cls::INTEGER64, _) => text.parse::<i64>().is_ok(),
+            (_, Constraint::Temporal { kind, .. }) => Temporal::parse(*kind, text).is_some(),
+            _ => !text.is_empty(),
+        };
+        is_sound && holds(self, Draft::leaf(def.ty, text.to_owned()), def.attr, node)
     }
 
     fn candidates(&self, node: &Node, owner: Cls, def: &AttrDef) -> Vec<String> {
@@ -184,8 +192,10 @@ impl<'t> Place<'t> {
         let allowed = children
             .iter()
             .filter_map(|c| if let Constraint::Code { terminology, codes } = &c.constraint { Some((terminology, codes)) } else { None });
+        self.spend(children.len());
         let all: Vec<(&str, &str)> =
             allowed.flat_map(|(terminology, codes)| codes.iter().map(|code| (terminology.as_str(), code.as_str()))).collect();
+        self.spend(all.len());
         match all.iter().find(|(terminology, code)| self.rubric(node, terminology, code) == text) {
             Some((terminology, code)) => draft.put(Attr::DEFINING_CODE, Draft::code((*terminology).to_owned(), (*code).to_owned())),
             None if all.iter().any(|(terminology, _)| *terminology == "local") => {
@@ -252,6 +262,9 @@ impl<'t> Place<'t> {
             for denominator in &denominators {
                 for numerator in &numerators {
                     for precision in &precisions {
+                        if !self.spend(1) {
+                            return Err(self.problem("the example is too large"));
+                        }
                         let mut draft = Draft::object(Cls::DV_PROPORTION)
                             .with(Attr::TYPE, Draft::leaf(Cls::INTEGER, kind.clone()))
                             .with(Attr::NUMERATOR, Draft::leaf(Cls::REAL, numerator.clone()))
@@ -282,6 +295,7 @@ impl<'t> Place<'t> {
             let found = if is_open { usual() } else { self.texts(child, Cls::DV_PROPORTION, def) };
             texts.extend(found);
         }
+        texts.truncate(MOST);
         texts
     }
 }

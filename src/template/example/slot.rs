@@ -9,10 +9,17 @@ use crate::rm::id::{ArchetypeId, is_archetype_id};
 impl<'t> Place<'t> {
     pub(super) fn slot(&mut self, node: &'t Node, includes: &[Pattern], excludes: &[Pattern]) -> Made {
         let Some(class) = node.class else { return Err(self.problem(&format!("`{}` is not a class of the Reference Model", node.class_text))) };
+        let steps: usize = includes.iter().chain(excludes).map(Pattern::steps).sum();
         let is_welcome = |id: &str| {
+            if !self.spend(1 + steps.saturating_mul(id.len()) / 4) {
+                return false;
+            }
             let is_refused = excludes.iter().any(|e| e.matches(id));
             includes.iter().any(|i| i.matches(id)) || (includes.is_empty() && !is_refused)
         };
+        if !self.spend(steps) {
+            return Err(self.problem("the example is too large"));
+        }
         let found = candidates(class, includes).into_iter().find_map(|id| {
             let named = ArchetypeId::parse(&id).and_then(|id| Cls::parse(id.class))?;
             let fits = is_archetype_id(&id) && named.is_a(class) && !named.is_abstract() && is_welcome(&id);

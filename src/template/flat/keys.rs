@@ -8,10 +8,13 @@ use crate::rm::tree::NodeRef;
 use crate::template::web::{WebNode, WebTemplate};
 use std::collections::HashSet;
 
+/// The bytes of all keys of a document; of a document that has more, only the first places have a key.
+const MOST: usize = 50_000_000;
+
 /// The keys of places, given by paths as findings have them: `/content[0]/data/items[at0004]`.
 pub(super) fn keys<'p>(document: NodeRef<'_>, web: &WebTemplate, paths: impl Iterator<Item = &'p str>) -> ByText<String> {
     let nothing = HashSet::new();
-    let writer = Writer::of(document, web, Maker::Better, &nothing);
+    let writer = Writer::within(document, web, Maker::Better, &nothing, MOST);
     paths.filter_map(|path| Some((path.to_owned(), key(document, web, &writer, path)?))).collect()
 }
 

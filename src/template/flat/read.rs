@@ -602,17 +602,18 @@ pub(super) fn standing(class: Cls) -> Cls {
 
 /// The keys of every node with an id; two are as good as many.
 fn places(root: &WebNode, id: &str) -> Vec<String> {
-    fn walk(web: &WebNode, id: &str, path: &str, found: &mut Vec<String>) {
+    fn walk<'w>(web: &'w WebNode, id: &str, path: &mut Vec<&'w str>, found: &mut Vec<String>) {
         if found.len() > 1 {
             return;
         }
-        let path = if path.is_empty() { web.id.clone() } else { format!("{path}/{}", web.id) };
+        path.push(&web.id);
         if web.id == id {
-            found.push(path.clone());
+            found.push(path.join("/"));
         }
-        web.children.iter().for_each(|child| walk(child, id, &path, found));
+        web.children.iter().for_each(|child| walk(child, id, path, found));
+        path.pop();
     }
     let mut found = Vec::new();
-    walk(root, id, "", &mut found);
+    walk(root, id, &mut Vec::new(), &mut found);
     found
 }

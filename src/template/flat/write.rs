@@ -38,6 +38,12 @@ pub(super) struct Entry<'d> {
 /// An object that a node means, and the value in it.
 type Found<'d> = (NodeRef<'d>, Option<NodeRef<'d>>);
 
+/// Bytes that are counted for a key and its value besides their texts.
+const FRAME: usize = 8;
+
+/// The comparisons of objects with nodes that one attempt may take.
+const MAX_WORK: usize = 20_000_000;
+
 /// How often keys are tried before the whole document stands under `|raw`.
 const ROUNDS: usize = 8;
 
@@ -50,9 +56,25 @@ const PLAIN: [Cls; 7] =
 
 /// A document as keys, and what they do not carry.
 pub(super) fn document(document: NodeRef<'_>, shape: Shape, template: &Template, web: &WebTemplate, maker: Maker) -> (String, Vec<&'static str>) {
+    // Without a limit there is always a text.
+    within(document, shape, template, web, maker, usize::MAX).unwrap_or_default()
+}
+
+/// The same, unless the keys would have more than `most` bytes or take too much work.
+pub(super) fn within(
+    document: NodeRef<'_>,
+    shape: Shape,
+    template: &Template,
+    web: &WebTemplate,
+    maker: Maker,
+    most: usize,
+) -> Option<(String, Vec<&'static str>)> {
     let (mut raw, mut rounds) = (HashSet::new(), 0);
     loop {
-        let writer = Writer::of(document, web, maker, &raw);
+        let writer = Writer::within(document, web, maker, &raw, most);
+        if writer.is_full {
+            return None;
+        }
         let form = Form::of(writer.out.iter().map(|e| (e.key.as_str(), &e.value)));
         let outcome = match read::document(&form, template, web, None) {
             Ok(again) => compare::compare(document, again.root(), &writer.places, &raw),
@@ -61,7 +83,7 @@ pub(super) fn document(document: NodeRef<'_>, shape: Shape, template: &Template,
             }
         };
         if outcome.lost.is_empty() || rounds > ROUNDS {
-            return (print::text(&writer.out, shape), outcome.left);
+            return Some((print::text(&writer.out, shape), outcome.left));
         }
         raw.extend(outcome.lost);
         rounds += 1;
@@ -80,11 +102,18 @@ pub(super) struct Writer<'w, 'd> {
     pub places: HashMap<NodeId, String>,
     /// Objects that a node was found for.
     done: HashSet<NodeId>,
+    /// The bytes that keys, values and places may still take, and the comparisons that may still be made.
+    bytes: usize,
+    work: usize,
+    /// True once either is used up: what was written is of no use then.
+    is_full: bool,
 }
 
 impl<'w, 'd> Writer<'w, 'd> {
-    pub fn of(document: NodeRef<'d>, web: &'w WebTemplate, maker: Maker, raw: &'w HashSet<NodeId>) -> Writer<'w, 'd> {
-        let mut writer = Writer { maker, raw, out: Vec::new(), places: HashMap::new(), done: HashSet::new() };
+    /// Writes the keys of a document as far as they have at most `most` bytes; without such a limit the work is not limited either.
+    pub fn within(document: NodeRef<'d>, web: &'w WebTemplate, maker: Maker, raw: &'w HashSet<NodeId>, most: usize) -> Writer<'w, 'd> {
+        let work = if most == usize::MAX { most } else { MAX_WORK };
+        let mut writer = Writer { maker, raw, out: Vec::new(), places: HashMap::new(), done: HashSet::new(), bytes: most, work, is_full: false };
         if document.get(Attr::COMPOSER).is_some_and(|c| c.class() == Cls::PARTY_SELF) && !raw.contains(&document.id()) {
             writer.push(String::from("ctx/composer_self"), Value::Boolean(true), Cls::DV_BOOLEAN);
         }
@@ -99,12 +128,26 @@ impl<'w, 'd> Writer<'w, 'd> {
         around.max_by_key(|(_, place)| place.len()).map(|(id, _)| *id)
     }
 
+    /// Takes bytes and comparisons from what is left of them.
+    fn spend(&mut self, bytes: usize, work: usize) {
+        self.is_full |= bytes > self.bytes || work > self.work;
+        (self.bytes, self.work) = (self.bytes.saturating_sub(bytes), self.work.saturating_sub(work));
+    }
+
     fn push(&mut self, key: String, value: Value<'d>, class: Cls) {
+        self.spend(FRAME + key.len() + value.text().len(), 1);
+        if self.is_full {
+            return;
+        }
         self.out.push(Entry { key, value, class });
     }
 
     /// Notes the key of an object; true where it is to be canonical JSON, which is then written.
     fn is_raw(&mut self, node: NodeRef<'d>, path: &str) -> bool {
+        self.spend(path.len(), 1);
+        if self.is_full {
+            return true;
+        }
         self.places.insert(node.id(), path.to_owned());
         let is_raw = self.raw.contains(&node.id());
         if is_raw {
@@ -145,6 +188,9 @@ impl<'w, 'd> Writer<'w, 'd> {
     fn kid(&mut self, web: &'w WebNode, kid: &'w WebNode, node: NodeRef<'d>, path: &str) {
         let mut found = Vec::new();
         self.matches(web, kid, &kid.steps, node, &mut found);
+        if self.is_full {
+            return;
+        }
         for (index, (object, value)) in found.into_iter().enumerate() {
             let mut path = format!("{path}/{}", self.id_of(kid));
             if kid.is_repeated() {
@@ -198,6 +244,11 @@ impl<'w, 'd> Writer<'w, 'd> {
         let is_element = kid.element().is_some() && rest.len() == 1;
         for object in node.values(step.attr) {
             let is_last = rest.is_empty() || is_element;
+            // Where siblings share an id, each name is compared with those of all of them.
+            self.spend(0, if is_meant(object, step) { 1 + web.children.len() } else { 1 });
+            if self.is_full {
+                return;
+            }
             if is_last && self.done.contains(&object.id()) || !fits(object, step, web, kid) {
                 continue;
             }

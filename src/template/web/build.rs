@@ -4,6 +4,7 @@ use super::{Step, WebCardinality, WebNode, WebTemplate, id};
 use crate::order;
 use crate::rm::class::{Attr, AttrDef, Card, Cls};
 use crate::template::tree::{Attribute, Constraint, Multiplicity, Node, Template};
+use std::cell::Cell;
 
 const ONCE: Multiplicity = Multiplicity { lower: 1, upper: Some(1) };
 const PERHAPS: Multiplicity = Multiplicity { lower: 0, upper: Some(1) };
@@ -42,21 +43,33 @@ pub(super) fn is_structure(class: Cls) -> bool {
 }
 
 pub(super) fn web_template(template: &Template) -> WebTemplate {
-    let builder = Builder { template };
+    let builder = Builder { template, left: Cell::new(MOST) };
     let root = &template.definition;
     let step = builder.step(Attr::DATA, root, None);
     let mut tree = builder.node(step, root, "");
     tree.occurrences = root.occurrences;
     tree.name = builder.label(root).or_else(|| Some(template.concept.clone()));
     id::assign(&mut tree, Cls::ANY);
-    WebTemplate { tree }
+    WebTemplate { tree, is_complete: builder.left.get() > 0 }
 }
+
+/// The bytes of all nodes together. What is below a node with coded names stands there once for each, so nested ones multiply.
+const MOST: usize = 100_000_000;
 
 struct Builder<'t> {
     template: &'t Template,
+    /// The bytes that further nodes may take; 0 once they are used up.
+    left: Cell<usize>,
 }
 
 impl<'t> Builder<'t> {
+    /// Counts a level of a node. False once the web template is too large.
+    fn affords(&self, step: &Step) -> bool {
+        let texts = step.id.len() + step.code.len() + step.label.as_ref().map_or(0, String::len) + step.names.iter().map(String::len).sum::<usize>();
+        self.left.set(self.left.get().saturating_sub(size_of::<Step>() + size_of::<WebNode>() + texts));
+        self.left.get() > 0
+    }
+
     fn label(&self, node: &Node) -> Option<String> {
         crate::template::describe::label(self.template, node, &self.template.language).map(str::to_owned)
     }
@@ -84,6 +97,9 @@ impl<'t> Builder<'t> {
     /// A node with everything below it, ids apart; `path` is that of the node itself.
     fn node(&self, step: Step, node: &'t Node, path: &str) -> WebNode {
         let class = node.class.unwrap_or(Cls::ANY);
+        if !self.affords(&step) {
+            return bare(class);
+        }
         let mut web = WebNode {
             name: step.label.clone(),
             class_text: node.class_text.clone(),
@@ -111,7 +127,7 @@ impl<'t> Builder<'t> {
             for child in attribute.children.iter().filter(|c| !is_slot(c) && c.occurrences.upper != Some(0)) {
                 let codes = child.name_codes();
                 let names: Vec<Option<&str>> = if codes.is_empty() { vec![None] } else { codes.into_iter().map(Some).collect() };
-                for name in names {
+                for name in names.into_iter().take_while(|_| self.left.get() > 0) {
                     self.child(web, self.step(attr, child, name), child, path, events);
                 }
             }
@@ -129,6 +145,9 @@ impl<'t> Builder<'t> {
         if is_structure(child.class) || is_single_event {
             web.cardinalities.append(&mut child.cardinalities);
             for mut below in child.children {
+                if !child.steps.iter().all(|step| self.affords(step)) {
+                    return;
+                }
                 below.steps.splice(0..0, child.steps.iter().cloned());
                 web.children.push(below);
             }

@@ -4,6 +4,7 @@ use super::{JsonText, Step, WebNode, WebTemplate, input};
 use crate::order;
 use crate::rm::class::{Attr, Cls};
 use crate::template::tree::{Multiplicity, Node, Template};
+use std::collections::HashMap;
 
 /// The version of the web template format.
 const VERSION: &str = "2.3";
@@ -18,8 +19,9 @@ const DEPENDENT: [(Cls, Attr, &str); 6] = [
     (Cls::ACTION, Attr::PROTOCOL, "instruction_details"),
 ];
 
-pub(super) fn to_json(web: &WebTemplate, template: &Template) -> String {
-    let mut printer = Printer { out: JsonText::default(), template };
+/// The text; `None` where it would have more than `most` bytes.
+pub(super) fn to_json(web: &WebTemplate, template: &Template, most: usize) -> Option<String> {
+    let mut printer = Printer { out: JsonText::default(), template, annotations: annotations(template), most };
     let out = &mut printer.out;
     out.open('{');
     out.member("templateId", &template.template_id);
@@ -30,7 +32,17 @@ pub(super) fn to_json(web: &WebTemplate, template: &Template) -> String {
     out.key("tree");
     printer.node(&web.tree, None, "");
     printer.out.close('}');
-    printer.out.finish()
+    Some(printer.out.finish()).filter(|text| text.len() <= most)
+}
+
+/// The annotations of a template by the path below its root, as this format spells paths.
+fn annotations(template: &Template) -> HashMap<String, Vec<(&str, &str)>> {
+    let mut found: HashMap<String, Vec<(&str, &str)>> = HashMap::new();
+    for note in &template.annotations {
+        let below_root = note.path.split_once(']').map_or(note.path.as_str(), |(_, rest)| rest);
+        found.entry(below_root.replace(" and name/value=", ",")).or_default().push((&note.key, &note.text));
+    }
+    found
 }
 
 /// The path of a node from that of its parent.
@@ -41,10 +53,17 @@ pub(super) fn path_below(parent: &str, web: &WebNode) -> String {
 struct Printer<'t> {
     out: JsonText,
     template: &'t Template,
+    /// Key and text by path.
+    annotations: HashMap<String, Vec<(&'t str, &'t str)>>,
+    /// The most bytes; beyond them no further node is written.
+    most: usize,
 }
 
 impl<'t> Printer<'t> {
     fn node(&mut self, web: &WebNode, parent: Option<&WebNode>, path: &str) {
+        if self.out.len() > self.most {
+            return;
+        }
         self.out.open('{');
         self.out.member("id", &web.id);
         web.name.iter().for_each(|name| self.out.member("name", name));
@@ -117,12 +136,7 @@ impl<'t> Printer<'t> {
     fn annotations(&self, web: &WebNode, path: &str) -> Vec<(&'t str, &'t str)> {
         let value = web.element().and(web.last_step()).map(Step::path).unwrap_or_default();
         let path = path.strip_suffix(&value).unwrap_or(path);
-        let is_here = |written: &str| {
-            let below_root = written.split_once(']').map_or(written, |(_, rest)| rest);
-            below_root.replace(" and name/value=", ",") == path
-        };
-        let here = self.template.annotations.iter().filter(|a| is_here(&a.path));
-        here.map(|a| (a.key.as_str(), a.text.as_str())).collect()
+        self.annotations.get(path).cloned().unwrap_or_default()
     }
 
     fn counts(&mut self, least: &str, most: &str, counts: Multiplicity) {

@@ -14,6 +14,11 @@ impl JsonText {
         self.text
     }
 
+    /// The bytes written so far.
+    pub fn len(&self) -> usize {
+        self.text.len()
+    }
+
     fn separate(&mut self) {
         if !self.text.is_empty() && !self.text.ends_with(['{', '[', ':']) {
             self.text.push(',');

@@ -1,0 +1,216 @@
+//! What an uploaded template may ask for: bounds of counts, sizes of lists, texts and expressions, and the size of what is derived
+//! from it.
+//!
+//! The readers measure while they read and keep every excess with its place ([`Template::excesses`]). An upload with an excess is
+//! refused. A template that an earlier release stored is still read: examples, web templates and simplified formats count what they
+//! make, whatever the template asks for. Each limit is at least ten times what the largest published templates need.
+
+use super::pattern::Pattern;
+use super::tree::{Constraint, Multiplicity, Node, Template};
+use super::xml::Xml;
+use crate::diag::Diagnostic;
+
+/// The greatest lower bound of occurrences, cardinality or existence.
+pub const COUNT: u32 = 1_000;
+/// The most constraint nodes.
+pub const NODES: usize = 50_000;
+/// The most alternatives below one attribute.
+pub const ALTERNATIVES: usize = 1_000;
+/// The most members of one list: codes, texts, numbers, units, ordinals, rules of a slot.
+pub const LIST: usize = 10_000;
+/// The most terms, those of an archetype counted once for each use.
+pub const TERMS: usize = 200_000;
+/// The most terms that a reader keeps before it gives up: every use of an archetype has a copy.
+pub(super) const TERMS_READ: usize = 500_000;
+/// The most steps of all expressions that a reader keeps before it gives up.
+const STEPS_READ: usize = 500_000;
+/// The most languages.
+pub const LANGUAGES: usize = 100;
+/// The most bytes of a term's text, which names nodes in paths and keys.
+pub const NAME: usize = 2_000;
+/// The most bytes of any other text: descriptions, comments, annotations, listed texts.
+pub const TEXT: usize = 50_000;
+/// The most characters of a regular expression.
+pub const EXPRESSION: usize = 2_000;
+/// The most steps of a compiled regular expression.
+pub const EXPRESSION_STEPS: usize = 5_000;
+/// The most objects that the smallest document needs.
+pub const REQUIRED: u64 = 10_000;
+/// The most nodes of the web template.
+pub const WEB_NODES: u64 = 100_000;
+
+/// Excesses that are told; more of them say nothing new.
+const TOLD: usize = 100;
+
+/// Measures a template while it is read.
+#[derive(Debug, Default)]
+pub(super) struct Gauge {
+    path: String,
+    nodes: usize,
+    terms: usize,
+    steps: usize,
+    /// Why reading is given up: what was read would take more memory than any template may.
+    pub failed: Option<Diagnostic>,
+    excesses: Vec<Diagnostic>,
+}
+
+impl Gauge {
+    /// Adds a step to the path; the result goes to [`Gauge::leave`].
+    pub fn enter(&mut self, parts: &[&str]) -> usize {
+        let length = self.path.len();
+        parts.iter().for_each(|part| self.path.push_str(part));
+        length
+    }
+
+    /// Takes back what [`Gauge::enter`] added.
+    pub fn leave(&mut self, length: usize) {
+        self.path.truncate(length);
+    }
+
+    fn tell(&mut self, xml: Xml<'_>, code: &'static str, message: &str, help: String) {
+        if self.excesses.len() < TOLD {
+            let path = if self.path.is_empty() { "/" } else { &self.path };
+            self.excesses.push(Diagnostic::error(code, xml.span(), format!("{path}: {message}")).with_help(help));
+        }
+    }
+
+    fn most(&mut self, xml: Xml<'_>, found: usize, most: usize, what: &str) {
+        if found > most {
+            self.tell(xml, "TPL0304", &format!("{found} {what}"), format!("at most {most} are allowed: split the template, or leave some out"));
+        }
+    }
+
+    /// Checks the bounds of a count.
+    pub fn count(&mut self, xml: Xml<'_>, what: &str, count: Multiplicity) {
+        if count.lower > COUNT {
+            let message = format!("{what} {count} asks for at least {} objects", count.lower);
+            self.tell(xml, "TPL0303", &message, format!("lower the bound: at most {COUNT} may be asked for"));
+        }
+        if count.upper.is_some_and(|upper| upper < count.lower) {
+            self.tell(xml, "TPL0303", &format!("{what} {count}: the lower bound is above the upper one"), String::from("correct one of the bounds"));
+        }
+    }
+
+    /// Counts a constraint node.
+    pub fn node(&mut self, xml: Xml<'_>) {
+        self.nodes += 1;
+        if self.nodes == NODES + 1 {
+            self.tell(xml, "TPL0304", &format!("more than {NODES} nodes"), String::from("split the template, or leave some out"));
+        }
+    }
+
+    /// Checks the number of alternatives below an attribute.
+    pub fn alternatives(&mut self, xml: Xml<'_>, found: usize) {
+        self.most(xml, found, ALTERNATIVES, "alternatives below one attribute");
+    }
+
+    /// Checks the number of members of a list.
+    pub fn list(&mut self, xml: Xml<'_>, found: usize) {
+        self.most(xml, found, LIST, "members of one list");
+    }
+
+    /// Checks the length of a text.
+    pub fn text(&mut self, xml: Xml<'_>, text: &str) {
+        self.most(xml, text.len(), TEXT, "bytes of one text");
+    }
+
+    /// Compiles an expression; `None` too once those of the template have more steps than a reader keeps.
+    pub fn compile(&mut self, xml: Xml<'_>, source: &str) -> Option<Pattern> {
+        let pattern = Some(source).filter(|_| self.steps <= STEPS_READ).and_then(Pattern::compile);
+        self.steps += pattern.as_ref().map_or(0, Pattern::steps);
+        if self.steps > STEPS_READ && self.failed.is_none() {
+            let problem = Diagnostic::error("TPL0304", xml.span(), format!("the expressions have more than {STEPS_READ} steps"));
+            self.failed = Some(problem.with_help("repetitions count as often as they may occur: write shorter ones"));
+        }
+        pattern
+    }
+
+    /// Checks an expression and the size of what it compiles to.
+    pub fn expression(&mut self, xml: Xml<'_>, source: &str, steps: usize) {
+        self.most(xml, source.chars().count(), EXPRESSION, "characters of one expression");
+        self.most(xml, steps, EXPRESSION_STEPS, "steps of one expression: repetitions count as often as they may occur");
+    }
+
+    /// Counts a term, and checks its texts. False once there are more than any reader keeps.
+    pub fn term(&mut self, xml: Xml<'_>, term: &super::tree::Term) -> bool {
+        self.most(xml, term.text.len(), NAME, "bytes of the text of a term");
+        self.text(xml, &term.description);
+        term.others.iter().for_each(|(_, text)| self.text(xml, text));
+        self.terms += 1;
+        if self.terms == TERMS + 1 {
+            let help = String::from("each use of an archetype counts its terms: leave out terms or languages that are not used");
+            self.tell(xml, "TPL0304", &format!("more than {TERMS} terms"), help);
+        }
+        self.terms <= TERMS_READ
+    }
+
+    /// The error of a template with more terms than any reader keeps.
+    pub fn too_many_terms(xml: Xml<'_>) -> Diagnostic {
+        Diagnostic::error("TPL0304", xml.span(), format!("more than {TERMS_READ} terms, those of an archetype counted once for each use"))
+            .with_help("leave out terms or languages that are not used")
+    }
+
+    /// Checks what is derived from the whole, and returns every excess.
+    pub fn finish(mut self, xml: Xml<'_>, definition: &Node, languages: usize) -> Vec<Diagnostic> {
+        self.path.clear();
+        self.most(xml, languages, LANGUAGES, "languages");
+        let (required, web) = (required(definition), web_nodes(definition));
+        if required > REQUIRED {
+            let message = format!("the smallest document that meets the lower bounds has {required} objects");
+            self.tell(xml, "TPL0303", &message, format!("lower the bounds: they multiply where they are nested; at most {REQUIRED} are allowed"));
+        }
+        if web > WEB_NODES {
+            let message = format!("the web template has {web} nodes");
+            self.tell(xml, "TPL0304", &message, format!("give fewer coded names: each repeats what is below it; at most {WEB_NODES} are allowed"));
+        }
+        self.excesses
+    }
+}
+
+/// How many objects the lower bounds ask for, those of inner lists multiplied by those around them.
+fn required(node: &Node) -> u64 {
+    let attributes = node.attributes.iter().map(|attribute| {
+        let members = attribute.children.iter().map(|child| u64::from(child.occurrences.lower).saturating_mul(required(child)));
+        let listed = attribute.cardinality.map_or(0, |c| u64::from(c.interval.lower));
+        members.fold(0, u64::saturating_add).max(listed)
+    });
+    attributes.fold(1, u64::saturating_add)
+}
+
+/// How many nodes the web template has: what is below a node with coded names stands there once for each.
+fn web_nodes(node: &Node) -> u64 {
+    let children = node.attributes.iter().flat_map(|attribute| &attribute.children);
+    let sizes = children.map(|child| u64::try_from(child.name_codes().len().max(1)).unwrap_or(u64::MAX).saturating_mul(web_nodes(child)));
+    sizes.fold(1, u64::saturating_add)
+}
+
+impl Constraint {
+    /// Checks the lists, texts and expressions of a constraint.
+    pub(super) fn measure(&self, xml: Xml<'_>, gauge: &mut Gauge) {
+        match self {
+            Constraint::Slot { includes, excludes } => {
+                gauge.list(xml, includes.len() + excludes.len());
+                includes.iter().chain(excludes).for_each(|p| gauge.expression(xml, p.source(), p.steps()));
+            }
+            Constraint::Text { pattern, list, .. } => {
+                gauge.list(xml, list.len());
+                list.iter().for_each(|text| gauge.text(xml, text));
+                pattern.iter().for_each(|p| gauge.expression(xml, p.source(), p.steps()));
+            }
+            Constraint::Integer { list, .. } => gauge.list(xml, list.len()),
+            Constraint::Real { list, .. } => gauge.list(xml, list.len()),
+            Constraint::Code { codes, .. } => gauge.list(xml, codes.len()),
+            Constraint::Quantity { list, .. } => gauge.list(xml, list.len()),
+            Constraint::Ordinal { list } => gauge.list(xml, list.len()),
+            Constraint::Temporal { pattern, .. } => pattern.iter().for_each(|p| gauge.text(xml, p)),
+            Constraint::Open | Constraint::Boolean { .. } | Constraint::CodeSet { .. } => {}
+        }
+    }
+}
+
+impl Template {
+    /// What exceeds the limits of an upload; a template that is stored already may have excesses.
+    pub fn excesses(&self) -> &[Diagnostic] {
+        &self.excesses
+    }
+}
