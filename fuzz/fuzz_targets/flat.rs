@@ -1,4 +1,5 @@
-//! FLAT and STRUCTURED: any text is read or refused, and what is read comes back from what is written of it.
+//! FLAT and STRUCTURED: any text is read or refused, and what is read comes back from what is written of it, within a linear bound of time
+//! and memory.
 #![no_main]
 
 use aqlite::rm::json;
@@ -19,7 +20,15 @@ static TEMPLATES: LazyLock<Vec<(Template, WebTemplate)>> = LazyLock::new(|| {
     samples.into_iter().map(read).map(|t| (WebTemplate::of(&t), t)).map(|(w, t)| (t, w)).collect()
 });
 
+#[path = "../../tests/work/measure.rs"]
+mod measure;
+
 fuzz_target!(|text: &str| {
+    LazyLock::force(&TEMPLATES);
+    measure::within_bounds("a document in a simplified format", text.len(), || round_trip(text));
+});
+
+fn round_trip(text: &str) {
     for (template, web) in TEMPLATES.iter() {
         for shape in [Shape::Flat, Shape::Structured] {
             let Ok(tree) = flat::read(text, shape, template, web, NOW) else { continue };
@@ -34,4 +43,4 @@ fuzz_target!(|text: &str| {
             }
         }
     }
-});
+}

@@ -1,11 +1,14 @@
 //! Guides, their expressions and their fixtures: any text is read or refused; what is read compiles, runs on data of every kind, and
-//! printed it is the same guide.
+//! printed it is the same guide. Time and memory stay within a linear bound of the length of the text.
 #![no_main]
 
 use aqlite::gdl::suite::Suite;
 use aqlite::gdl::{self, CompiledGuide, Options, RunInput, describe, fixture, print, time::Moment};
 use libfuzzer_sys::fuzz_target;
 use std::sync::LazyLock;
+
+#[path = "../../tests/work/measure.rs"]
+mod measure;
 
 const VALUES: [&str; 8] = ["72.5,kg", "3", "2|local::at0005|Low|", "local::at0004|Yes|", "96,100,2", "true", "2019-08-12T09:18+02:00", "a text"];
 
@@ -16,9 +19,11 @@ const AROUND: &str = include_str!("../seeds/gdl/around.gdl2.json");
 static SAMPLE: LazyLock<CompiledGuide> = LazyLock::new(|| gdl::parse(AROUND).expect("the sample is a guide").compile());
 
 fuzz_target!(|text: &str| {
-    if !guide(text) && !suite(text) {
-        text.lines().take(8).filter(|line| line.len() < 1000).for_each(statement);
-    }
+    measure::within_bounds("a guide", text.len(), || {
+        if !guide(text) && !suite(text) {
+            text.lines().take(8).filter(|line| line.len() < 1000).for_each(statement);
+        }
+    });
 });
 
 fn now() -> Moment {

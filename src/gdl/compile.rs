@@ -229,6 +229,8 @@ struct Compiler<'g> {
     guide: &'g Guide,
     slot_index: HashMap<&'g str, usize>,
     rule_index: HashMap<&'g str, usize>,
+    /// The constants by their digests.
+    constants: HashMap<u64, Vec<usize>>,
     /// The binding whose predicates are compiled.
     binding: usize,
     /// Where the current statement stands.
@@ -262,7 +264,8 @@ impl<'g> Compiler<'g> {
             rules,
             problems: Vec::new(),
         };
-        let mut compiler = Compiler { out, guide, slot_index: HashMap::new(), rule_index, binding: 0, span: Span::default() };
+        let mut compiler =
+            Compiler { out, guide, slot_index: HashMap::new(), rule_index, constants: HashMap::new(), binding: 0, span: Span::default() };
         compiler.terms();
         compiler
     }
@@ -500,10 +503,13 @@ impl<'g> Compiler<'g> {
     }
 
     fn constant(&mut self, value: Value) -> Id {
-        let found = self.out.constants.iter().position(|c| *c == value);
+        let alike = self.constants.entry(value.digest()).or_default();
+        let found = alike.iter().copied().find(|i| self.out.constants.get(*i) == Some(&value));
         let index = found.unwrap_or_else(|| {
             self.out.constants.push(value);
-            self.out.constants.len() - 1
+            let index = self.out.constants.len() - 1;
+            alike.push(index);
+            index
         });
         self.push(Op::Constant(u32::try_from(index).unwrap_or(u32::MAX)))
     }

@@ -7,6 +7,7 @@ use super::budget::FRAME;
 use super::expr::ast::{Action, Expr};
 use super::value::Value;
 use crate::diag::{Diagnostic, Span};
+use std::collections::HashMap;
 
 /// A guideline as read from its file.
 #[derive(Clone, Debug)]
@@ -248,7 +249,29 @@ impl TermBinding {
     }
 }
 
+/// The most bytes of the text of a guide that is uploaded.
+pub const MAX_BYTES: usize = 2_000_000;
+
 impl Guide {
+    /// What exceeds the limits of an upload (`GDL0604`): 2,000 rules, 1,000 bindings, 10,000 variables, 20,000 statements, 20,000 terms of a
+    /// language and 100 languages. Published guides have less than a tenth of that.
+    pub fn excesses(&self) -> Vec<Diagnostic> {
+        let statements = self.rules.iter().map(|r| r.when.len()).sum::<usize>() + self.steps().count() + self.pre_conditions.len();
+        let counts = [
+            ("rules", self.rules.len(), 2_000),
+            ("bindings", self.bindings.len(), 1_000),
+            ("variables", self.bindings.iter().map(|b| b.elements.len()).sum(), 10_000),
+            ("statements", statements, 20_000),
+            ("terms of one language", self.terms.iter().map(|t| t.terms.len()).max().unwrap_or_default(), 20_000),
+            ("languages", self.terms.len(), 100),
+        ];
+        let excess = |(what, found, most): (&str, usize, usize)| {
+            let message = format!("the guide has {found} {what}");
+            Diagnostic::error("GDL0604", Span::default(), message).with_help(format!("at most {most} are allowed: split the guide"))
+        };
+        counts.into_iter().filter(|(_, found, most)| found > most).map(excess).collect()
+    }
+
     /// The terms in a language, or else in the language of the author, or else in any.
     pub fn terms_in(&self, language: &str) -> &[Term] {
         let find = |language: &str| self.terms.iter().find(|t| t.language.eq_ignore_ascii_case(language));
@@ -268,14 +291,17 @@ impl Guide {
 
     /// How many different literals the expressions of the guide have.
     pub fn number_of_constants(&self) -> usize {
-        let mut seen: Vec<Value> = Vec::new();
+        let mut seen: HashMap<u64, Vec<Value>> = HashMap::new();
+        let mut count = 0;
         let mut visit = |v: &Value| {
-            if !seen.contains(v) {
-                seen.push(v.clone());
+            let alike = seen.entry(v.digest()).or_default();
+            if !alike.contains(v) {
+                alike.push(v.clone());
+                count += 1;
             }
         };
         self.each_expr(&mut |e| e.literals(&mut visit));
-        seen.len()
+        count
     }
 
     /// Calls `visit` with every expression that could be read.

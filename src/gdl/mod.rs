@@ -36,7 +36,7 @@
 //! | GDL0201–0204 | a statement that cannot be read, is nested too deep, compares instead of assigning, or has something behind it |
 //! | GDL0301–0304 | a binding without model, an unknown type of binding, a variable without path, a guide without id |
 //! | GDL0310–0316 | a name that leads nowhere: path, binding, template, attribute, `max` in a condition, rule, term |
-//! | GDL0601–0603 | a run that exceeded a limit ([`Limits`]): a text, the bytes of values and results, work |
+//! | GDL0601–0604 | a run that exceeded a limit ([`Limits`]): a text, the bytes of values and results, work; a guide that is too large for an upload ([`Guide::excesses`]) |
 //! | GDL0501–0516 | a fixture that cannot be read, or that does not fit its guide: id, variable, unit, code, output, time |
 //! | GDL0401–0405 | suspicions: unbound variable, result in an INPUT binding, rule defined twice, rule that can never fire, attribute of another class |
 //! | GDL0406–0410 | more of them: equal priorities, label that is not the term, `is_a` without codes, variable taken for two kinds, attribute beside a value of another kind |

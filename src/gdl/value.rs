@@ -2,6 +2,7 @@
 
 use super::time::Moment;
 use crate::rm::number;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// A value of a variable or of an expression. Cloning is cheap: texts are shared.
@@ -132,6 +133,25 @@ impl Value {
     /// The bytes of the texts in the value, as an answer writes them.
     pub fn size(&self) -> usize {
         super::budget::size(self)
+    }
+
+    /// A number that equal values share, so that few are compared.
+    pub(crate) fn digest(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        std::mem::discriminant(self).hash(&mut hasher);
+        // Zero has two signs, which compare as equal.
+        let bits = |n: f64| (n + 0.0).to_bits();
+        match self {
+            Value::Number(n) | Value::Millis(n) | Value::Span(n) => bits(*n).hash(&mut hasher),
+            Value::Quantity(q) => (bits(q.magnitude), &q.unit).hash(&mut hasher),
+            Value::Text(text) | Value::Duration(text) => text.hash(&mut hasher),
+            Value::Count(n) => n.hash(&mut hasher),
+            Value::Coded(code) => (&code.terminology, &code.code).hash(&mut hasher),
+            Value::Ordinal(ordinal) => (ordinal.value, &ordinal.symbol.code).hash(&mut hasher),
+            Value::Moment(moment) => moment.millis.hash(&mut hasher),
+            Value::Null | Value::Boolean(_) | Value::Proportion(_) | Value::Object(_) => {}
+        }
+        hasher.finish()
     }
 
     /// True for two ordinals or coded texts with equal rank and code, whatever their texts.

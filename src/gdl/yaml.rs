@@ -5,6 +5,7 @@
 
 use super::item::{Item, Kind};
 use crate::diag::{Diagnostic, Span};
+use std::collections::HashMap;
 
 const MAX_DEPTH: usize = 32;
 
@@ -117,7 +118,7 @@ impl<'a> Reader<'a> {
 
     fn map(&mut self, indent: usize) -> Result<Item> {
         let start = self.line().map_or(0, |l| l.start);
-        let mut members = Vec::new();
+        let mut members = Members::default();
         while let Some(line) = self.line().filter(|l| l.indent == indent) {
             let body = self.body(line);
             if is_explicit(body) {
@@ -126,17 +127,17 @@ impl<'a> Reader<'a> {
                 let value = self.line().filter(|l| l.indent == indent && self.body(*l).starts_with(':'));
                 let value = value.ok_or_else(|| error(line.start, "expected `:` below the key that starts with `?`"))?;
                 let value = self.nested(value, 1)?;
-                put(&mut members, key, value);
+                members.put(key, value);
             } else if let Some((key, len)) = key_end(body) {
                 let value = self.member(line, len)?;
-                put(&mut members, key, value);
+                members.put(key, value);
             } else {
                 return Err(error(line.start, "not YAML: expected `key: value`"));
             }
         }
         match self.line() {
             Some(line) if line.indent > indent => Err(error(line.start, "not YAML: this line is indented further than those before it")),
-            _ => Ok(Item { span: Span::new(start, self.before()), kind: Kind::Map(members) }),
+            _ => Ok(Item { span: Span::new(start, self.before()), kind: Kind::Map(members.list) }),
         }
     }
 
@@ -218,11 +219,22 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Sets a member; of two with one name the later counts, as YAML readers have it.
-fn put(members: &mut Vec<(String, Item)>, key: String, value: Item) {
-    match members.iter_mut().find(|(name, _)| *name == key) {
-        Some((_, place)) => *place = value,
-        None => members.push((key, value)),
+/// The members of a map, and where each stands.
+#[derive(Default)]
+struct Members {
+    list: Vec<(String, Item)>,
+    places: HashMap<String, usize>,
+}
+
+impl Members {
+    /// Sets a member; of two with one name the later counts, as YAML readers have it.
+    fn put(&mut self, key: String, value: Item) {
+        let next = self.list.len();
+        let place = *self.places.entry(key.clone()).or_insert(next);
+        match self.list.get_mut(place) {
+            Some((_, there)) => *there = value,
+            None => self.list.push((key, value)),
+        }
     }
 }
 

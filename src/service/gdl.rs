@@ -7,6 +7,7 @@ use super::http::Response;
 use super::negotiate::{Return, choose, text_or_json_body};
 use super::time::iso;
 use super::validators::{definition_etag, definition_response};
+use crate::gdl::guide::MAX_BYTES;
 use crate::gdl::{self, CompiledGuide};
 use crate::rm::json::{self, members};
 use crate::store::repository::{Definition, DefinitionKind, Repository};
@@ -22,9 +23,16 @@ impl<R: Repository> Service<R> {
     pub(super) async fn guide_upload(&self, call: &Call<'_>) -> Result<Response, Failure> {
         text_or_json_body(call.request)?;
         let text = guide_text(call.text()?)?;
+        if text.len() > MAX_BYTES {
+            return Err(Failure::too_large("guide", MAX_BYTES));
+        }
         let guide = gdl::parse(&text).map_err(|problems| Failure::in_text(400, "guide", &text, &problems))?;
         if guide.id.is_empty() {
             return Err(Failure::in_text(400, "guide", &text, &guide.problems));
+        }
+        let excesses = guide.excesses();
+        if !excesses.is_empty() {
+            return Err(Failure::in_text(400, "guide", &text, &excesses));
         }
         call.allowed(&guide.id)?;
         let compiled = guide.compile();

@@ -91,7 +91,7 @@ enum Limit {
 const MAX_DEPTH: usize = 100;
 
 /// The most objects of an example, those that were tried and left out counted too.
-const MAX_OBJECTS: usize = 50_000;
+const MAX_OBJECTS: usize = 30_000;
 /// The most bytes of texts of an example.
 const MAX_BYTES: usize = 10_000_000;
 /// The most comparisons of values with constraints.

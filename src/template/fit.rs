@@ -44,15 +44,25 @@ pub(super) fn choose(object: NodeRef<'_>, attribute: &Attribute, template: &Temp
     let (slots, nodes): (Vec<Candidate<'_>>, Vec<Candidate<'_>>) = [first].into_iter().chain(second).chain(fits).partition(Candidate::is_slot);
     let slot = slots.iter().find(|c| c.fit == Fit::Yes).map(|c| c.index);
     let name_decides = nodes.len() > 1 && nodes.iter().any(|c| is_named(c.node));
-    let mut own: Vec<&Candidate<'_>> = nodes.iter().filter(|c| !name_decides || has_name(object, c.node, template)).collect();
     let full = object.text_along(&[Attr::NAME, Attr::VALUE]).unwrap_or_default();
     let count = |c: &Candidate<'_>| counts.get(c.index).map_or(0, |n| u32::try_from(*n).unwrap_or(u32::MAX));
-    order::sort_by_key(&mut own, |c| (!c.node.names().contains(&full), !has_name(object, c.node, template), count(c) >= c.node.occurrences.lower));
-    let has_room = |c: &&&Candidate<'_>| c.node.occurrences.upper.is_none_or(|upper| count(c) < upper);
-    let fitting = || own.iter().filter(|c| c.fit == Fit::Yes);
+    let mut own: Vec<(Rank, &Candidate<'_>)> = Vec::new();
+    for candidate in &nodes {
+        let is_named_so = has_name(object, candidate.node, template);
+        if is_named_so || !name_decides {
+            let lacks_some = count(candidate) < candidate.node.occurrences.lower;
+            own.push(((!candidate.node.names().contains(&full), !is_named_so, !lacks_some), candidate));
+        }
+    }
+    order::sort_by_key(&mut own, |(rank, _)| *rank);
+    let has_room = |c: &&Candidate<'_>| c.node.occurrences.upper.is_none_or(|upper| count(c) < upper);
+    let fitting = || own.iter().map(|(_, c)| *c).filter(|c| c.fit == Fit::Yes);
     let best = fitting().find(has_room).or_else(|| fitting().next()).map(|c| c.index);
-    best.or(slot).or_else(|| own.first().map(|c| c.index))
+    best.or(slot).or_else(|| own.first().map(|(_, c)| c.index))
 }
+
+/// What makes one constraint come before another: another full name, another name, enough objects already.
+type Rank = (bool, bool, bool);
 
 /// How many comparisons it takes to choose a constraint for a member of a list.
 pub(super) struct Costs {
@@ -72,7 +82,7 @@ impl Costs {
             Constraint::Slot { includes, excludes } => includes.iter().chain(excludes).map(Pattern::steps).sum(),
             _ => 0,
         });
-        Costs { every: attribute.children.len() + rivals.saturating_mul(2 + template.languages.len()), steps: slots.sum() }
+        Costs { every: attribute.children.len() + rivals.saturating_mul(8 + template.languages.len()), steps: slots.sum() }
     }
 
     pub fn of_member(&self, object: NodeRef<'_>) -> usize {

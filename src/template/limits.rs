@@ -35,9 +35,9 @@ pub const EXPRESSION: usize = 2_000;
 /// The most steps of a compiled regular expression.
 pub const EXPRESSION_STEPS: usize = 5_000;
 /// The most objects that the smallest document needs.
-pub const REQUIRED: u64 = 10_000;
+pub const REQUIRED: u64 = 5_000;
 /// The most nodes of the web template.
-pub const WEB_NODES: u64 = 100_000;
+pub const WEB_NODES: u64 = 50_000;
 
 /// Excesses that are told; more of them say nothing new.
 const TOLD: usize = 100;

@@ -81,7 +81,7 @@ pub(super) enum Step<'a> {
 }
 
 /// The comparisons that the check of one document may take.
-const MAX_WORK: usize = 50_000_000;
+const MAX_WORK: usize = 20_000_000;
 
 /// The bytes of the findings of one document. Warnings beyond them are left out, an error beyond them ends the check.
 const MAX_FOUND: usize = 5_000_000;

@@ -18,8 +18,7 @@ pub(super) use text::JsonText;
 pub struct WebTemplate {
     /// The root node.
     pub tree: WebNode,
-    /// False where the web template would be larger than any may be: nodes are missing then, and it must not be used. No template
-    /// within the limits of an upload has such a one ([`super::limits`]).
+    /// False where the web template would be larger than any may be: nodes are missing then, and it must not be used.
     pub is_complete: bool,
 }
 

@@ -49,7 +49,7 @@ fn fuzz_targets() -> Command {
 /// Unit tests, the integration binary, documentation examples and the corpus, as the core ships: optimised. Gives the step of the npm packages.
 fn native(report: &mut Report, corpus: Vec<String>) -> Step {
     let checked = |more: &[&str]| cargo(&[&["test", "--quiet", "--profile", "checked"], more].concat());
-    report.step("native tests", checked(&["--workspace", "--exclude", "aqlite-bench", "--lib", "--bins", "--test", "it"]));
+    report.step("native tests", checked(&["--workspace", "--exclude", "aqlite-bench", "--lib", "--bins", "--test", "it", "--test", "work"]));
     report.step("documentation examples", checked(&["--doc"]));
     let packages = report.work("npm packages", &[], npm_packages);
     // The suite of written XML validates with a package from npm.

@@ -54,7 +54,7 @@ pub(super) fn web_template(template: &Template) -> WebTemplate {
 }
 
 /// The bytes of all nodes together. What is below a node with coded names stands there once for each, so nested ones multiply.
-const MOST: usize = 100_000_000;
+const MOST: usize = 40_000_000;
 
 struct Builder<'t> {
     template: &'t Template,
@@ -164,6 +164,7 @@ impl<'t> Builder<'t> {
             Cls::ELEMENT => {
                 let is_open = web.children.is_empty() || web.children.iter().any(|c| c.class == Cls::DATA_VALUE);
                 if is_open {
+                    self.left.set(self.left.get().saturating_sub(ANY_VALUE.len() * (size_of::<WebNode>() + size_of::<Step>())));
                     web.children = ANY_VALUE.into_iter().map(|class| any_value(class, web.name.as_deref())).collect();
                 }
             }

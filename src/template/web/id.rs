@@ -3,7 +3,7 @@
 use super::WebNode;
 use crate::case;
 use crate::rm::class::Cls;
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 /// Gives every node below this one its id.
 pub(super) fn assign(node: &mut WebNode, parent_class: Cls) {
@@ -14,12 +14,12 @@ pub(super) fn assign(node: &mut WebNode, parent_class: Cls) {
         node.id = started(node.id.clone());
     }
     let class = node.class;
-    let mut taken: HashSet<String> = HashSet::new();
+    let mut taken = Taken::default();
     for child in &mut node.children {
         if child.id.is_empty() {
             child.id = started(segment(&text_of(child)));
         }
-        child.id = free(&mut taken, &child.id);
+        child.id = taken.free(&child.id);
         assign(child, class);
     }
 }
@@ -61,12 +61,22 @@ fn started(id: String) -> String {
     }
 }
 
-/// The id, or the first of `id2`, `id3`, … that no sibling has.
-fn free(taken: &mut HashSet<String>, id: &str) -> String {
-    let numbered = (2..).map(|n| format!("{id}{n}"));
-    let found = std::iter::once(id.to_owned()).chain(numbered).find(|candidate| !taken.contains(candidate)).unwrap_or_default();
-    taken.insert(found.clone());
-    found
+/// The ids of siblings, each with the number at which the search for a further one of its kind begins: no lower one is free again.
+#[derive(Default)]
+struct Taken {
+    ids: HashMap<String, usize>,
+}
+
+impl Taken {
+    /// The id, or the first of `id2`, `id3`, … that no sibling has.
+    fn free(&mut self, id: &str) -> String {
+        let first = self.ids.get(id).copied().unwrap_or(1);
+        let candidate = |n: usize| if n < 2 { id.to_owned() } else { format!("{id}{n}") };
+        let (number, found) = (first..).map(|n| (n, candidate(n))).find(|(_, c)| !self.ids.contains_key(c)).unwrap_or_default();
+        self.ids.insert(id.to_owned(), number + 1);
+        self.ids.entry(found.clone()).or_insert(2);
+        found
+    }
 }
 
 #[cfg(test)]
@@ -95,8 +105,8 @@ mod tests {
 
     #[test]
     fn siblings_are_numbered_from_two_and_taken_ids_are_passed_over() {
-        let mut taken = HashSet::new();
-        let ids: Vec<String> = ["x", "x", "x2", "x"].iter().map(|id| free(&mut taken, id)).collect();
+        let mut taken = Taken::default();
+        let ids: Vec<String> = ["x", "x", "x2", "x"].iter().map(|id| taken.free(id)).collect();
         assert_eq!(ids, ["x", "x2", "x22", "x3"]);
     }
 

@@ -1,0 +1,63 @@
+//! Definitions that were stored before there were limits stop nothing: what is made of them is bounded all the same.
+
+use crate::rest::Ticks;
+use aqlite::service::{Auth, Config, Limits, Request, Response, Service};
+use aqlite::store::memory::Memory;
+use aqlite::store::ready::block_on;
+use aqlite::store::repository::{Definition, DefinitionKind, Repository};
+
+const SMALL: &str = include_str!("../cases/template/small.opt");
+const EXAMPLE: &str = "/rest/openehr/v1/definition/template/adl1.4/weight.en.v2/example";
+
+/// A service on whose repository a template stands.
+fn service(template: &str, limits: Limits) -> Service<Memory> {
+    let repository = Memory::new();
+    let definition = Definition {
+        name: String::from("weight.en.v2"),
+        version: String::from("2.0.0"),
+        format: String::from("opt14"),
+        created: String::from("2026-01-01T00:00:00Z"),
+        summary: String::from("{}"),
+        body: template.to_owned(),
+    };
+    block_on(repository.define(DefinitionKind::Template, definition)).unwrap().unwrap();
+    Service::new(repository, Config { auth: Auth::Open, limits, ..Config::default() })
+}
+
+fn get(service: &Service<Memory>, path: &str, accept: &str) -> Response {
+    let request = Request::new("GET", path).with_header("Accept", accept);
+    block_on(service.handle(&request, &mut Ticks::new())).unwrap()
+}
+
+#[test]
+fn a_stored_template_with_bounds_of_billions_has_an_answer() {
+    let bound = "true</upper_unbounded><lower>1</lower>";
+    assert!(SMALL.contains(bound));
+    let service = service(&SMALL.replace(bound, "true</upper_unbounded><lower>2000000000</lower>"), Limits::default());
+    for kind in ["full", "minimal"] {
+        for accept in ["application/json", "application/xml", "application/openehr.wt.flat+json"] {
+            let answer = get(&service, &format!("{EXAMPLE}?kind={kind}"), accept);
+            let body = String::from_utf8_lossy(&answer.body).into_owned();
+            assert!(answer.status < 500 && answer.status >= 400 && body.contains("TPL0603"), "{}: {body}", answer.status);
+        }
+    }
+    let web = get(&service, "/rest/openehr/v1/definition/template/adl1.4/weight.en.v2", "application/openehr.wt+json");
+    assert_eq!(web.status, 200);
+}
+
+#[test]
+fn what_is_made_of_a_template_honours_the_result_limit() {
+    let service = service(SMALL, Limits { result: 1_000, ..Limits::default() });
+    for accept in ["application/json", "application/xml", "application/openehr.wt.flat+json", "application/openehr.wt.structured+json"] {
+        assert_eq!(get(&service, EXAMPLE, accept).status, 422, "{accept}");
+    }
+    assert_eq!(get(&service, "/rest/openehr/v1/definition/template/adl1.4/weight.en.v2", "application/openehr.wt+json").status, 422);
+}
+
+#[test]
+fn a_stored_template_that_cannot_be_read_is_no_fault_of_the_service() {
+    let wide = SMALL.replace("<concept>", &format!("<concept {}>", (0..200).map(|i| format!("a{i}='' ")).collect::<String>()));
+    let answer = get(&service(&wide, Limits::default()), EXAMPLE, "application/json");
+    let body = String::from_utf8_lossy(&answer.body).into_owned();
+    assert!(answer.status == 422 && body.contains("TPL0104") && body.contains("store it again"), "{}: {body}", answer.status);
+}

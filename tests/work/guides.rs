@@ -1,0 +1,183 @@
+//! Guides: read, compiled, run.
+
+use crate::measure::within_bounds;
+use crate::random::Random;
+use aqlite::gdl::{self, CompiledGuide, Exceeded, Limit, Limits, Options, Run, RunInput, fixture, suite::Suite, time::Moment};
+use serde_json::{Value, json};
+
+fn now() -> Moment {
+    Moment::parse("2026-01-01T12:00:00Z", 0).unwrap()
+}
+
+/// A guide with one rule of these actions.
+fn guide(actions: &[String]) -> Value {
+    let element = |id: &str| (id.to_owned(), json!({"path": format!("/data[at0001]/items[{id}]")}));
+    let elements = |ids: &[&str]| ids.iter().map(|id| element(id)).collect::<serde_json::Map<String, Value>>();
+    json!({"id": "bomb.v1", "definition": {
+        "data_bindings": {
+            "gt0002": {"model_id": "openEHR-EHR-OBSERVATION.in.v1", "type": "INPUT", "elements": elements(&["gt0003", "gt0004"])},
+            "gt0005": {"model_id": "openEHR-EHR-OBSERVATION.out.v1", "type": "OUTPUT", "elements": elements(&["gt0006", "gt0007", "gt0008"])}},
+        "templates": {"gt0009": {"name": "n", "model_id": "Task", "template_id": "t", "object": {"text": "{$gt0006} and {$gt0006}", "all": ["{$gt0006.all}", "{$gt0007.all}"]}}},
+        "rules": {"gt0010": {"priority": 1, "when": [], "then": actions,
+            "cards": [{"summary": "{$gt0006}", "detail": "{$gt0006}{$gt0006}{$gt0006}", "indicator": "info", "source": {"label": "s"}}]}}},
+        "ontology": {"term_definitions": {"en": {"terms": {"gt0010": {"text": "Grow"}}}}}})
+}
+
+fn compiled(text: &str) -> CompiledGuide {
+    gdl::parse(text).unwrap_or_else(|p| panic!("{}", p[0].one_line(text))).compile()
+}
+
+fn run(guide: &CompiledGuide, given: usize) -> Result<Run, Exceeded> {
+    let values = [
+        ("/data[at0001]/items[gt0003]".to_owned(), fixture::literal("a text of some length")),
+        ("/data[at0001]/items[gt0004]".to_owned(), fixture::literal("72.5,kg")),
+    ];
+    let instance = gdl::DataInstance { model_id: String::from("openEHR-EHR-OBSERVATION.in.v1"), values: values.to_vec() };
+    let instances = guide.instances_of(&vec![instance; given]);
+    let options = Options { trace: true, ..Options::default() };
+    guide.run(&RunInput { instances: &instances, clock: now().into(), language: "en", options, terminology: None })
+}
+
+fn doubling(times: usize) -> Vec<String> {
+    std::iter::once(String::from("$gt0006='ten bytes.'")).chain((0..times).map(|_| String::from("$gt0006=$gt0006+$gt0006"))).collect()
+}
+
+fn repeated(first: &[&str], again: &str, times: usize) -> Vec<String> {
+    first.iter().map(|s| (*s).to_owned()).chain((0..times).map(|_| again.to_owned())).collect()
+}
+
+/// What ends a run: name, guide, instances, limit.
+fn bombs() -> Vec<(&'static str, Value, usize, Option<Limit>)> {
+    let quantified = format!("$gt0007=any[$gt0003](any[$gt0004]({}))", ["$gt0003=='x'"; 20].join(" || "));
+    vec![
+        ("a text that doubles 26 times", guide(&doubling(26)), 1, Some(Limit::Text)),
+        ("a text that doubles 30 times", guide(&doubling(30)), 1, Some(Limit::Text)),
+        ("a text that grows within its limit", guide(&doubling(12)), 1, None),
+        (
+            "a long text that is kept many times",
+            guide(
+                &repeated(&["$gt0007='x'"], "$gt0006=$gt0006+$gt0007", 0)
+                    .into_iter()
+                    .chain(doubling(16))
+                    .chain(repeated(&[], "$gt0007=$gt0006", 200))
+                    .collect::<Vec<_>>(),
+            ),
+            1,
+            Some(Limit::Bytes),
+        ),
+        (
+            "a template that repeats a list",
+            guide(&doubling(12).into_iter().chain(repeated(&[], "use_template($gt0009, $gt0008=1)", 400)).collect::<Vec<_>>()),
+            1,
+            Some(Limit::Bytes),
+        ),
+        (
+            "instances that are created again and again",
+            guide(&doubling(12).into_iter().chain(repeated(&[], "create($gt0005, $gt0007=$gt0006, $gt0008=$gt0006)", 3_000)).collect::<Vec<_>>()),
+            1,
+            Some(Limit::Bytes),
+        ),
+        ("a quantifier inside of another", guide(&[quantified]), 3_000, Some(Limit::Steps)),
+        ("numbers that grow", guide(&repeated(&["$gt0007.magnitude=10"], "$gt0007.magnitude=$gt0007.magnitude^2", 100)), 1, None),
+        ("durations beyond every calendar", guide(&repeated(&[], "$gt0007=$currentDateTime+999999999999999999,a", 100)), 1, None),
+    ]
+}
+
+fn named_bombs() {
+    for (what, guide, given, limit) in bombs() {
+        let text = guide.to_string();
+        let mut ended = None;
+        within_bounds(what, text.len(), || ended = run(&compiled(&text), given).err());
+        assert_eq!(ended.as_ref().map(|e| e.limit), limit, "{what}: {ended:?}");
+        if let Some(exceeded) = ended {
+            assert!(exceeded.to_string().contains("bomb.v1") && exceeded.code().starts_with("GDL060") && !exceeded.help().is_empty(), "{exceeded}");
+        }
+    }
+    let told = run(&compiled(&guide(&doubling(26)).to_string()), 1).unwrap_err();
+    assert_eq!((told.place.as_str(), told.statement.as_str(), told.code()), ("rule gt0010", "$gt0006=$gt0006+$gt0006", "GDL0601"));
+}
+
+/// The limits are what a caller says, and what one run leaves another has.
+fn limits_are_those_of_the_caller() {
+    let guide = compiled(&guide(&doubling(10)).to_string());
+    let run = |limits: Limits| {
+        let options = Options { limits, ..Options::default() };
+        guide.run(&RunInput { instances: &[], clock: now().into(), language: "en", options, terminology: None })
+    };
+    let spent = run(Limits::default()).unwrap().spent;
+    assert!(run(Limits { text: 10_240, bytes: spent.bytes, steps: spent.steps }).is_ok());
+    assert_eq!(run(Limits { text: 10_239, ..Limits::default() }).unwrap_err().limit, Limit::Text);
+    assert_eq!(run(Limits { bytes: spent.bytes - 1, ..Limits::default() }).unwrap_err().limit, Limit::Bytes);
+    assert_eq!(run(Limits { steps: spent.steps - 1, ..Limits::default() }).unwrap_err().limit, Limit::Steps);
+    let left = Limits::default().without(spent);
+    assert_eq!((left.bytes, left.steps), (Limits::default().bytes - spent.bytes, Limits::default().steps - spent.steps));
+}
+
+/// Texts that are hard to read, not to run.
+fn long_texts() {
+    let rules = |count: usize| -> String {
+        (0..count)
+            .map(|i| format!("\"gt{i:05}\": {{\"priority\": {i}, \"when\": [\"$gt0003=={i}\"], \"then\": [\"$gt0006.magnitude={i}\"]}}"))
+            .collect::<Vec<_>>()
+            .join(",")
+    };
+    let texts = [
+        ("many rules and constants", format!("{{\"id\": \"x\", \"definition\": {{\"rules\": {{{}}}}}}}", rules(20_000))),
+        ("brackets inside one another", guide(&[format!("$gt0006={}1{}", "(".repeat(100_000), ")".repeat(100_000))]).to_string()),
+        ("lists inside one another", "[".repeat(1_000_000)),
+        ("blocks inside one another", "a = <".repeat(200_000)),
+        ("one condition of many", guide(&[format!("$gt0007={}", vec!["$gt0003=='x'"; 50_000].join(" || "))]).to_string()),
+        ("many members with one name", format!("{{\"id\": \"x\", \"definition\": {{{}}}}}", "\"rules\": {},".repeat(50_000).trim_end_matches(','))),
+    ];
+    for (what, text) in texts {
+        within_bounds(what, text.len(), || {
+            if let Ok(guide) = gdl::parse(&text) {
+                let _ = run(&guide.compile(), 1);
+            }
+        });
+    }
+    let yaml = format!(
+        "guidelines:\n  \"1\": bomb.v1\ntest_cases:\n{}",
+        (0..20_000).map(|i| format!("- id: case {i}\n  input:\n    \"1\":\n      gt0003: x\n")).collect::<String>()
+    );
+    within_bounds("a fixture with many cases", yaml.len(), || drop(Suite::read(&yaml)));
+    let keys = format!(
+        "guidelines:\n  \"1\": bomb.v1\ntest_cases:\n- id: x\n  input:\n    \"1\":\n{}",
+        (0..20_000).map(|i| format!("      gt{i}: x\n")).collect::<String>()
+    );
+    within_bounds("a fixture with many keys", keys.len(), || drop(Suite::read(&keys)));
+}
+
+fn random_guides() {
+    const STATEMENTS: [&str; 14] = [
+        "$gt0006=$gt0006+$gt0006",
+        "$gt0006=$gt0006+$gt0007",
+        "$gt0007=$gt0006+$gt0003",
+        "$gt0008=$gt0008+$gt0008+$gt0008+'.'",
+        "$gt0008=$gt0006+'x'",
+        "$gt0007.magnitude=$gt0004.magnitude*$gt0007.magnitude",
+        "$gt0007.unit='a unit'",
+        "$gt0006.code=$gt0008",
+        "$gt0006=$gt0003",
+        "create($gt0005, $gt0006=$gt0008, $gt0007=$gt0006+$gt0006)",
+        "use_template($gt0009, $gt0008=$gt0006)",
+        "$gt0007=any($gt0003=='x')",
+        "$gt0007=$gt0003.count^$gt0003.count^$gt0003.count",
+        "$gt0008=$gt0006.string+$gt0004.string",
+    ];
+    let mut random = Random::new(9);
+    let mut ended = 0;
+    for round in 0..150 {
+        let actions: Vec<String> = (0..random.below(80)).map(|_| random.pick(&STATEMENTS).to_owned()).collect();
+        let (text, given) = (guide(&actions).to_string(), random.below(200));
+        within_bounds(&format!("round {round}"), text.len(), || ended += usize::from(run(&compiled(&text), given).is_err()));
+    }
+    assert!((20..140).contains(&ended), "both kinds of guides are tried: {ended} ended early");
+}
+
+pub fn all() {
+    limits_are_those_of_the_caller();
+    named_bombs();
+    long_texts();
+    random_guides();
+}

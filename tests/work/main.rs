@@ -1,0 +1,25 @@
+//! Work stays linear: whatever a template, a guide, a query or a body says, what is done for it is bounded by its length and by
+//! documented limits. The inputs are those that once, or nearly, took the square of their length or more, and random ones around them.
+//!
+//! A binary of its own with one test: the allocator counts for the whole process.
+
+#[path = "../it/property/random.rs"]
+#[expect(dead_code, reason = "the property tests use more of it")]
+mod random;
+
+mod bodies;
+mod guides;
+mod measure;
+mod queries;
+mod templates;
+
+/// Every part in turn, for nothing else may allocate meanwhile. `AQLITE_WORK` names one of them.
+#[test]
+fn work_is_bounded_by_the_length_of_the_input() {
+    let only = std::env::var("AQLITE_WORK").ok();
+    let parts: [(&str, fn()); 4] = [("templates", templates::all), ("guides", guides::all), ("queries", queries::all), ("bodies", bodies::all)];
+    for (name, part) in parts.into_iter().filter(|(name, _)| only.as_ref().is_none_or(|only| only == name)) {
+        println!("{name}");
+        part();
+    }
+}
