@@ -96,6 +96,11 @@ impl Lines {
         self.out
     }
 
+    /// The bytes of the answers so far.
+    pub fn len(&self) -> usize {
+        self.out.len()
+    }
+
     /// Adds the answer to a line: an object as JSON, to which place and status come.
     pub fn answer(&mut self, line: u64, status: u16, object: &str) {
         let members = object.strip_suffix('}').unwrap_or_default();

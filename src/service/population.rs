@@ -6,7 +6,7 @@
 //!
 //! | member | meaning |
 //! |---|---|
-//! | `line`, `status` | which line is answered, and how it went: 200, or what is wrong with this line alone |
+//! | `line`, `status` | which line is answered, and how it went: 200, what is wrong with this line alone, or 413 once the answers have reached the limit of results |
 //! | `_ehr_id` | its EHR |
 //! | `rules_executed`, `results`, `_cards`, `_notes`, `_trace` | as in the answer of the specification |
 //! | `guides` | of several guides: for each its `guide_id` and the members of the row above |
@@ -39,8 +39,14 @@ impl<R: Repository> Service<R> {
         guides.iter().try_for_each(|guide| call.allowed(guide))?;
         let stages = self.stages(call, &guides).await?;
         let (all, mut lines) = (numbered(call)?.collect::<Vec<_>>(), Lines::default());
+        let most = self.config.limits.result;
         for some in all.chunks(TOGETHER) {
-            self.guide_lines(call, &stages, some, &mut lines).await?;
+            if lines.len() > most {
+                let full = || Failure::new(413, format!("the answers have more than {most} bytes: send this line in another call"));
+                some.iter().for_each(|(number, _)| lines.refuse(*number, &full()));
+            } else {
+                self.guide_lines(call, &stages, some, &mut lines).await?;
+            }
         }
         Ok(Response::new(200).with_body(NDJSON, lines.into_text()))
     }

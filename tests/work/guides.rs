@@ -24,7 +24,10 @@ fn guide(actions: &[String]) -> Value {
 }
 
 fn compiled(text: &str) -> CompiledGuide {
-    gdl::parse(text).unwrap_or_else(|p| panic!("{}", p[0].one_line(text))).compile()
+    let guide = gdl::parse(text).unwrap_or_else(|p| panic!("{}", p[0].one_line(text))).compile();
+    let unread: Vec<String> = guide.problems.iter().filter(|p| p.code.starts_with("GDL02")).map(|p| p.one_line(text)).collect();
+    assert!(unread.is_empty(), "{unread:?}");
+    guide
 }
 
 fn run(guide: &CompiledGuide, given: usize) -> Result<Run, Exceeded> {
@@ -67,13 +70,13 @@ fn bombs() -> Vec<(&'static str, Value, usize, Option<Limit>)> {
         ),
         (
             "a template that repeats a list",
-            guide(&doubling(12).into_iter().chain(repeated(&[], "use_template($gt0009, $gt0008=1)", 400)).collect::<Vec<_>>()),
+            guide(&doubling(12).into_iter().chain(repeated(&[], "use_template($gt0009)", 400)).collect::<Vec<_>>()),
             1,
             Some(Limit::Bytes),
         ),
         (
             "instances that are created again and again",
-            guide(&doubling(12).into_iter().chain(repeated(&[], "create($gt0005, $gt0007=$gt0006, $gt0008=$gt0006)", 3_000)).collect::<Vec<_>>()),
+            guide(&doubling(12).into_iter().chain(repeated(&[], "$gt0005.create($gt0007=$gt0006;$gt0008=$gt0006)", 3_000)).collect::<Vec<_>>()),
             1,
             Some(Limit::Bytes),
         ),
@@ -159,8 +162,8 @@ fn random_guides() {
         "$gt0007.unit='a unit'",
         "$gt0006.code=$gt0008",
         "$gt0006=$gt0003",
-        "create($gt0005, $gt0006=$gt0008, $gt0007=$gt0006+$gt0006)",
-        "use_template($gt0009, $gt0008=$gt0006)",
+        "$gt0005.create($gt0006=$gt0008;$gt0007=$gt0006+$gt0006)",
+        "use_template($gt0009)",
         "$gt0007=any($gt0003=='x')",
         "$gt0007=$gt0003.count^$gt0003.count^$gt0003.count",
         "$gt0008=$gt0006.string+$gt0004.string",
