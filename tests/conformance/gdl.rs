@@ -163,7 +163,7 @@ fn fixture_agrees(corpus: &Corpus, file: &str, cases: Option<&[Value]>) -> Resul
     for (own, case) in suite.cases.iter().zip(cases) {
         let guide = compiled(&corpus.text(&format!("gdl/{}", text_of(case, "guide")))?)?;
         let now = Moment::parse(text_of(case, "now"), 0).ok_or("`now` is no time")?;
-        let found = suite.run(own, &guide, now, Options::default());
+        let found = suite.run(own, &guide, now, Options::default()).map_err(|exceeded| exceeded.to_string())?;
         let (differences, fired) = agreement(&guide, case, Options::default())?;
         let same = found.differences == differences && found.run.fired.iter().map(|r| &**r).eq(fired.iter().map(String::as_str));
         if own.id.trim() != text_of(case, "test").trim() || !same {

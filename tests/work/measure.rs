@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Bytes that may be allocated for any input, and for each byte of it.
-const BYTES: (usize, usize) = (400_000_000, 1_000);
+/// Bytes that may be allocated for any input, and for each byte of it. An example of the greatest size takes some hundred megabytes in
+/// all, most of them freed at once: each value is tried against its constraint.
+const BYTES: (usize, usize) = (2_000_000_000, 1_000);
 
 /// The time that any input may take, and 1,000 bytes of it. It also bounds loops that allocate nothing.
 const TIME: (Duration, Duration) = (Duration::from_secs(20), Duration::from_millis(10));
