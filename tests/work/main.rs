@@ -3,6 +3,8 @@
 //!
 //! A binary of its own with one test: the allocator counts for the whole process.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test says what went wrong by panicking")]
+
 #[path = "../it/property/random.rs"]
 #[expect(dead_code, reason = "the property tests use more of it")]
 mod random;
