@@ -15,7 +15,7 @@ const FORMULA: [char; 12] = ['=', '+', '-', '@', '＝', '＋', '－', '＠', '�
 
 /// The text with an apostrophe before each piece that a spreadsheet would run.
 pub(super) fn guarded(text: &str) -> Cow<'_, str> {
-    if !pieces(text).any(|piece| is_run(piece)) && !begins_with_control(text) {
+    if !pieces(text).any(is_run) && !begins_with_control(text) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 4);
