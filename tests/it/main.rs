@@ -15,6 +15,7 @@ mod loading;
 mod notation;
 mod openapi;
 mod over_http;
+mod privacy;
 mod problems;
 mod property;
 mod push;

@@ -43,6 +43,11 @@ impl Sqlite {
         Sqlite::over(connection)
     }
 
+    /// Does something behind the back of the repositories.
+    pub fn behind(&self, sql: &str) {
+        self.connection.execute_batch(sql).expect("statements");
+    }
+
     fn over(connection: Connection) -> Sqlite {
         for (_, migration) in migrations() {
             connection.execute_batch(&migration).expect("migration");

@@ -1,7 +1,13 @@
 //! Which leaves are slots and where a document is cut: fixed rules by class and attribute, so that packing is deterministic.
+//!
+//! A layout is shared between patients and outlives them, so a text becomes part of one only where somebody other than the sender
+//! has written it before: the Reference Model and the openEHR terminology (closed lists, below), a definition that the caller
+//! knows ([`Known`]), or an archetype (node ids and archetype ids, which the form of the id tells). The length of a text never
+//! decides. The store removes layouts that no document uses, which takes away ids of archetypes that nobody has defined.
 
 use crate::rm::class::{Attr, Cls};
 use crate::rm::id::{is_archetype_id, is_node_code};
+use crate::rm::terminology::{CHARACTER_SETS, COUNTRIES, LANGUAGES};
 use crate::rm::tree::{Kind, NodeRef};
 use hashbrown::HashSet;
 
@@ -121,14 +127,24 @@ const WORDS: [&str; 56] = [
     "666",
 ];
 
+/// Releases of the Reference Model, as documents name theirs.
+const RM_RELEASES: [&str; 12] = ["1.0", "1.0.0", "1.0.1", "1.0.2", "1.0.3", "1.0.4", "1.1", "1.1.0", "1.2", "1.2.0", "1.3.0", "2.0.0"];
+
+/// Values of DV_QUANTITY.precision, DV_PROPORTION.precision and DV_PROPORTION.type that are worth sharing: whatever lies within.
+const SMALL_NUMBERS: [&str; 11] = ["-1", "0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
+
+/// Digits of a node code that no template defines, as in documents that have none. ADL 1.4 writes four; a longer number, or several,
+/// might be those of a person.
+const MOST_DIGITS: usize = 4;
+
 /// True when the leaf belongs to the shape: a structural text that is known, never a patient's own.
 pub(super) fn is_constant(place: Place, kind: Kind, text: &str, known: &dyn Known) -> bool {
     match (kind, place.attr) {
-        (Kind::Number, Attr::PRECISION | Attr::TYPE) => text.len() <= 3 && (text == "-1" || text.bytes().all(|b| b.is_ascii_digit())),
+        (Kind::Number, Attr::PRECISION | Attr::TYPE) => SMALL_NUMBERS.contains(&text),
         (Kind::Number, _) => false,
         (Kind::Boolean, _) => place.class == Cls::DV_INTERVAL,
-        (_, Attr::ARCHETYPE_NODE_ID) => is_node_code(text) || is_archetype_id(text),
-        (_, Attr::RM_VERSION) => text.len() <= 8 && text.bytes().all(|b| b.is_ascii_digit() || b == b'.'),
+        (_, Attr::ARCHETYPE_NODE_ID) => is_short_code(text) || is_archetype_id(text) || (is_node_code(text) && known.knows(text)),
+        (_, Attr::RM_VERSION) => RM_RELEASES.contains(&text),
         (_, Attr::VALUE) if place.class == Cls::ARCHETYPE_ID => is_archetype_id(text),
         (_, Attr::VALUE) if place.class.is_a(Cls::OBJECT_ID) => {
             matches!(place.class, Cls::TERMINOLOGY_ID | Cls::TEMPLATE_ID) && (known.knows(text) || is_word(text))
@@ -137,7 +153,7 @@ pub(super) fn is_constant(place: Place, kind: Kind, text: &str, known: &dyn Know
         (_, Attr::TYPE) => Cls::parse(text).is_some() || matches!(text, "PARTY" | "ACTOR" | "ANY"),
         (_, Attr::NAMESPACE) => text == "local",
         (_, Attr::VALUE | Attr::CODE_STRING | Attr::PREFERRED_TERM) => {
-            place.role.is_some_and(|r| STRUCTURAL.contains(&r)) && (is_short_code(text) || is_word(text) || known.knows(text))
+            place.role.is_some_and(|role| STRUCTURAL.contains(&role) && (is_word(text) || is_code_of(role, place.attr, text) || known.knows(text)))
         }
         _ => false,
     }
@@ -147,10 +163,20 @@ fn is_word(text: &str) -> bool {
     WORDS.contains(&text)
 }
 
-/// Language and territory codes: `de`, `pt-BR`, `UY`.
+/// True for a code of the code set of languages, territories or character sets where one of that set is told.
+fn is_code_of(role: Attr, attr: Attr, text: &str) -> bool {
+    let set = match role {
+        Attr::LANGUAGE => &LANGUAGES,
+        Attr::TERRITORY => &COUNTRIES,
+        Attr::ENCODING => &CHARACTER_SETS,
+        _ => return false,
+    };
+    attr == Attr::CODE_STRING && set.contains(text)
+}
+
+/// True for a node code of one short number.
 fn is_short_code(text: &str) -> bool {
-    matches!(text.as_bytes(), [a, b] if a.is_ascii_alphabetic() && b.is_ascii_alphabetic())
-        || matches!(text.as_bytes(), [a, b, b'-', c, d] if [a, b, c, d].iter().all(|x| x.is_ascii_alphabetic()))
+    is_node_code(text) && text.len() <= 2 + MOST_DIGITS && !text.contains('.')
 }
 
 /// True for an attribute whose one value is always a fragment of its own.
@@ -163,4 +189,67 @@ pub(super) fn cut_elements(list: NodeRef<'_>) -> Vec<bool> {
     let keys: Vec<(Kind, Cls, Option<&str>)> = list.children().map(|e| (e.kind(), e.class(), e.text_at(Attr::ARCHETYPE_NODE_ID))).collect();
     let repeats = |key| keys.len() > 1 && keys.iter().filter(|other| *other == key).nth(1).is_some();
     keys.iter().map(|key| key.0 == Kind::Object && (key.1.is_a(Cls::CONTENT_ITEM) || repeats(key))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::{Shapes, pack};
+    use crate::rm::json;
+
+    /// What the shapes of a document tell; `known` are the texts of a template.
+    fn shared(json: &str, class: Cls, known: &[&str]) -> String {
+        let (tree, known) = (json::read(json, class).unwrap(), known.iter().map(|text| (*text).to_owned()).collect::<Texts>());
+        pack(tree.root().unwrap(), &known, &Shapes::new()).shapes().iter().map(|shape| shape.to_text()).collect()
+    }
+
+    fn composition(name: &str) -> String {
+        let code =
+            |set: &str| format!(r#"{{"_type":"CODE_PHRASE","terminology_id":{{"_type":"TERMINOLOGY_ID","value":"{name}"}},"code_string":"{set}"}}"#);
+        let coded = format!(r#"{{"_type":"DV_CODED_TEXT","value":"{name}","defining_code":{}}}"#, code(name));
+        format!(
+            r#"{{"_type":"COMPOSITION","name":{{"_type":"DV_TEXT","value":"{name}","language":{0}}},"archetype_node_id":"openEHR-EHR-COMPOSITION.report.v1",
+              "archetype_details":{{"_type":"ARCHETYPED","archetype_id":{{"_type":"ARCHETYPE_ID","value":"openEHR-EHR-COMPOSITION.report.v1"}},
+              "template_id":{{"_type":"TEMPLATE_ID","value":"{name}"}},"rm_version":"{name}"}},"language":{0},"territory":{0},"category":{1},
+              "composer":{{"_type":"PARTY_IDENTIFIED","name":"{name}","external_ref":{{"_type":"PARTY_REF","id":{{"_type":"GENERIC_ID","value":"{name}","scheme":"{name}"}},
+              "namespace":"{name}","type":"{name}"}}}},"content":[{{"_type":"EVALUATION","name":{{"_type":"DV_TEXT","value":"{name}"}},"archetype_node_id":"{name}",
+              "language":{0},"encoding":{0},"subject":{{"_type":"PARTY_SELF"}},"data":{{"_type":"ITEM_TREE","name":{{"_type":"DV_TEXT","value":"{name}"}},"archetype_node_id":"at0001",
+              "items":[{{"_type":"ELEMENT","name":{{"_type":"DV_TEXT","value":"{name}"}},"archetype_node_id":"at{name}","null_flavour":{1},
+              "value":{{"_type":"DV_QUANTITY","magnitude":1,"units":"{name}"}}}}]}}}}]}}"#,
+            code(name),
+            coded
+        )
+    }
+
+    #[test]
+    fn text_of_any_length_that_nobody_has_defined_is_never_shared() {
+        for name in ["J", "JD", "QX", "Qx-Zy", "Xy-Zz", "Bob", "Qwyz Q", "1.9", "19850412", "1985.04.12", "Zebulon Quarrington"] {
+            let json = composition(name);
+            assert!(json::read(&json, Cls::COMPOSITION).is_ok(), "{json}");
+            assert!(!shared(&json, Cls::COMPOSITION, &[]).contains(name), "{name} is shared");
+        }
+    }
+
+    #[test]
+    fn what_definitions_know_is_shared() {
+        let json = composition("Blood pressure");
+        assert!(shared(&json, Cls::COMPOSITION, &["Blood pressure"]).matches("Blood pressure").count() > 8);
+        let language = r#"{"_type":"DV_TEXT","value":"x","language":{"_type":"CODE_PHRASE","terminology_id":{"_type":"TERMINOLOGY_ID","value":"ISO_639-1"},"code_string":"pt-br"}}"#;
+        let entry = format!(r#"{{"_type":"EVALUATION","language":{}}}"#, language.split_once("\"language\":").unwrap().1.strip_suffix('}').unwrap());
+        assert!(shared(&entry, Cls::EVALUATION, &[]).contains("pt-br"));
+    }
+
+    #[test]
+    fn a_number_that_may_be_a_persons_is_never_shared() {
+        let element = |id: &str, precision: &str| {
+            format!(
+                r#"{{"_type":"ELEMENT","archetype_node_id":"{id}","value":{{"_type":"DV_QUANTITY","magnitude":1,"units":"x","precision":{precision}}}}}"#
+            )
+        };
+        let known = shared(&element("at0004", "2"), Cls::ELEMENT, &[]);
+        assert!(known.contains("at0004") && known.contains("\"precision\":2"));
+        let own = shared(&element("at19850412", "198"), Cls::ELEMENT, &[]);
+        assert!(!own.contains("1985") && !own.contains("198"), "{own}");
+        assert!(shared(&element("at19850412", "2"), Cls::ELEMENT, &["at19850412"]).contains("at19850412"));
+    }
 }

@@ -1,4 +1,7 @@
 //! What is known of a database's shapes and profiles: filled only from committed rows, which never change.
+//!
+//! Rows that no document uses are removed by a physical deletion. What an id was the id of stays right for readers; writers may use ids
+//! of the present *generation* of shapes only, and a commit names the one that it knows.
 
 use super::SqlRepository;
 use super::large::{Large, rests};
@@ -26,6 +29,7 @@ const SHAPES: &str = "SELECT id, digest, skeleton FROM shape WHERE id IN (SELECT
 const SHAPE_RESTS: &str = "SELECT owner, body FROM chunk
     WHERE owner IN (SELECT 's/' || digest FROM shape WHERE id IN (SELECT value FROM json_each(?1))) ORDER BY owner, part";
 const SHAPE_IDS: &str = "SELECT id, digest FROM shape WHERE digest IN (SELECT value FROM json_each(?1))";
+const GENERATION: &str = "SELECT value FROM meta WHERE name = 'shape_generation'";
 const ADD_SHAPE: &str = "INSERT INTO shape (digest, skeleton) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
 
 /// The shapes and profiles of one database that have been read so far.
@@ -52,6 +56,8 @@ struct Known {
     bytes: usize,
     profiles: BTreeMap<u64, Profile>,
     profile_ids: HashMap<Profile, u64>,
+    /// The generation that `ids` and `profile_ids` are of.
+    generation: Option<u64>,
     /// Every profile up to this id has been read.
     complete_to: u64,
 }
@@ -152,7 +158,7 @@ impl Catalogue {
     pub(super) fn take_news(&self, rows: Vec<Row>) -> Result<(), StoreError> {
         let mut known = self.read.borrow_mut();
         for row in rows {
-            let id = known.add_profile(row)?;
+            let (id, _) = known.add_profile(row)?;
             known.complete_to = known.complete_to.max(id);
         }
         Ok(())
@@ -181,6 +187,19 @@ impl Catalogue {
         Some(packed)
     }
 
+    /// The generation of the ids that are known for writing.
+    pub(super) fn generation(&self) -> Option<u64> {
+        self.read.borrow().generation
+    }
+
+    /// Forgets the ids that documents are written with; those that they are read with stay.
+    pub(super) fn forget_ids(&self) {
+        let mut known = self.read.borrow_mut();
+        known.ids.clear();
+        known.profile_ids.clear();
+        known.generation = None;
+    }
+
     fn ids_of(&self, profiles: &[Profile]) -> Option<Vec<u64>> {
         let known = self.read.borrow();
         profiles.iter().map(|profile| known.profile_ids.get(profile).copied()).collect()
@@ -196,22 +215,39 @@ impl Catalogue {
     }
 }
 
+/// Reads the generation of shapes.
+pub(super) fn generation_of() -> Statement {
+    Statement::new(GENERATION)
+}
+
 impl Known {
-    fn add_shape(&mut self, id: u64, shape: Arc<Shape>, bytes: usize) {
-        self.ids.insert(shape.digest().to_owned(), id);
+    /// Takes in what [`generation_of`] gave. True when ids of the same batch may be written with; those of another generation are forgotten.
+    fn learn(&mut self, rows: Vec<Row>) -> Result<bool, StoreError> {
+        let read = Some(Fields::of(rows.into_iter().next().unwrap_or_default()).number()?);
+        if self.generation < read {
+            self.ids.clear();
+            self.profile_ids.clear();
+            self.generation = read;
+        }
+        Ok(self.generation == read)
+    }
+
+    fn add_shape(&mut self, id: u64, shape: Arc<Shape>, bytes: usize, current: bool) {
+        if current {
+            self.ids.insert(shape.digest().to_owned(), id);
+        }
         if self.by_id.insert(id, shape).is_none() {
             self.bytes += bytes;
         }
     }
 
-    fn add_profile(&mut self, row: Row) -> Result<u64, StoreError> {
+    fn add_profile(&mut self, row: Row) -> Result<(u64, Profile), StoreError> {
         let mut fields = Fields::of(row);
         let (id, kind) = (fields.number()?, kind_of(fields.number()?)?);
         let archetypes = serde_json::from_str(&fields.text()?).map_err(|_| unexpected())?;
         let profile = Profile { kind, archetypes };
-        self.profile_ids.insert(profile.clone(), id);
-        self.profiles.insert(id, profile);
-        Ok(id)
+        self.profiles.insert(id, profile.clone());
+        Ok((id, profile))
     }
 
     fn forget_shapes(&mut self) {
@@ -232,17 +268,19 @@ impl<S: Sql> SqlRepository<S> {
             return Ok(Loaded(loaded));
         }
         let list = json_list(&missing);
-        let batch = [SHAPES, SHAPE_RESTS].map(|query| Statement::new(query).bind(list.as_str()));
-        let mut answers = self.batch(batch.to_vec()).await?.into_iter();
+        let mut batch = [SHAPES, SHAPE_RESTS].map(|query| Statement::new(query).bind(list.as_str())).to_vec();
+        batch.push(generation_of());
+        let mut answers = self.batch(batch).await?.into_iter();
         let (rows, rest) = (answers.next().unwrap_or_default(), rests(answers.next().unwrap_or_default())?);
         let mut known = self.catalogue.read.borrow_mut();
+        let current = known.learn(answers.next().unwrap_or_default())?;
         for row in rows {
             let mut fields = Fields::of(row);
             let (id, digest) = (fields.number()?, fields.text()?);
             let skeleton = fields.text()? + rest.get(&format!("s/{digest}")).map_or("", String::as_str);
             let Some(shape) = known.shapes.read(&skeleton).ok().filter(|shape| shape.digest() == digest) else { continue };
             loaded.insert(id, Arc::clone(&shape));
-            known.add_shape(id, shape, skeleton.len());
+            known.add_shape(id, shape, skeleton.len(), current);
         }
         Ok(Loaded(loaded))
     }
@@ -278,13 +316,16 @@ impl<S: Sql> SqlRepository<S> {
             batch.extend(skeleton.write_rest(&format!("s/{digest}")));
         }
         batch.push(Statement::new(SHAPE_IDS).bind(json_list(&new.keys().collect::<Vec<_>>())));
-        let rows = self.batch(batch).await?.pop().unwrap_or_default();
+        batch.push(generation_of());
+        let mut answers = self.batch(batch).await?;
+        let (generation, rows) = (answers.pop().unwrap_or_default(), answers.pop().unwrap_or_default());
         let mut known = self.catalogue.read.borrow_mut();
+        let current = known.learn(generation)?;
         for row in rows {
             let mut fields = Fields::of(row);
             let (id, digest) = (fields.number()?, fields.text()?);
             if let Some(shape) = new.get(digest.as_str()) {
-                known.add_shape(id, Arc::clone(shape), sizes.get(digest.as_str()).copied().unwrap_or_default());
+                known.add_shape(id, Arc::clone(shape), sizes.get(digest.as_str()).copied().unwrap_or_default(), current);
             }
             ids.insert(digest, id);
         }
@@ -300,8 +341,19 @@ impl<S: Sql> SqlRepository<S> {
         let new = order::distinct(profiles.iter().filter(is_new).map(|profile| (profile.archetypes_text(), profile.kind.number())));
         let mut batch: Vec<Statement> = new.iter().map(|(text, kind)| Statement::new(ADD_PROFILE).bind(*kind).bind(text.as_str())).collect();
         batch.push(Statement::new(PROFILES).bind(json_list(&new.iter().map(|(text, _)| text).collect::<Vec<_>>())));
-        let rows = self.batch(batch).await?.pop().unwrap_or_default();
-        rows.into_iter().try_for_each(|row| self.catalogue.read.borrow_mut().add_profile(row).map(drop))?;
-        self.catalogue.ids_of(profiles).ok_or_else(unexpected)
+        batch.push(generation_of());
+        let mut answers = self.batch(batch).await?;
+        let (generation, rows) = (answers.pop().unwrap_or_default(), answers.pop().unwrap_or_default());
+        let mut written = self.catalogue.read.borrow().profile_ids.clone();
+        let mut known = self.catalogue.read.borrow_mut();
+        let current = known.learn(generation)?;
+        for row in rows {
+            let (id, profile) = known.add_profile(row)?;
+            if current {
+                known.profile_ids.insert(profile.clone(), id);
+            }
+            written.insert(profile, id);
+        }
+        profiles.iter().map(|profile| written.get(profile).copied()).collect::<Option<_>>().ok_or_else(unexpected)
     }
 }

@@ -1,12 +1,12 @@
 //! Writing: a change set is one batch under guards of the database.
 
+use super::SqlRepository;
 use super::catalogue::{Profile, Profiler, Sealed};
 use super::large::Large;
 use super::read::{EHR, known_texts};
 use super::rows::{Cell, Rows};
 use super::tag::replace;
 use super::value::{Fields, Sql, SqlError, Statement, json_list, unexpected};
-use super::{SqlRepository, next_revision};
 use crate::document::{Packed, Shape};
 use crate::store::conflict::{self, Head};
 use crate::store::repository::{Commit, Ehr, EhrFlags, StoreError, Version};
@@ -44,14 +44,20 @@ const ADD_VERSION: &str = "INSERT INTO version (id, ehr, object, preceding, kind
       j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5, (SELECT id FROM contribution WHERE uid = j.value ->> 6),
       j.value ->> 7, j.value ->> 8, j.value ->> 9, j.value ->> 10, j.value ->> 11, j.value ->> 12, j.value ->> 13, j.value ->> 14
     FROM j";
+/// The next revision; fails where the shapes are of another generation than `?1`.
+const NEXT_REVISION_OF: &str = "UPDATE meta SET value =
+    CASE WHEN (SELECT value FROM meta WHERE name = 'shape_generation') = ?1 THEN value + 1 END WHERE name = 'revision'";
+/// How that failure is told.
+const SHAPES_WERE_REMOVED: &str = "NULL meta.value";
+/// How often a commit is tried when shapes are removed meanwhile.
+const MOST_TRIES: usize = 4;
 const HEADS: &str = "SELECT v.object, e.ehr_id, v.object || '::' || v.system || '::' || v.number AS uid
     FROM json_each(?1) j CROSS JOIN version v ON v.object = j.value AND v.successor IS NULL CROSS JOIN ehr e ON e.id = v.ehr";
 
 impl<S: Sql> SqlRepository<S> {
     pub(super) async fn write_commit(&self, commit: &Commit) -> Result<(), StoreError> {
-        let batch = self.statements(std::slice::from_ref(commit)).await?;
-        match self.sql.batch(batch).await {
-            Ok(_) => Ok(()),
+        match self.send_commits(std::slice::from_ref(commit)).await? {
+            Ok(()) => Ok(()),
             Err(SqlError::Constraint(what)) => Err(self.reason(commit, &what).await),
             Err(error) => Err(error.into()),
         }
@@ -79,10 +85,27 @@ impl<S: Sql> SqlRepository<S> {
     }
 
     async fn write_together(&self, commits: &[Commit]) -> bool {
-        match self.statements(commits).await {
-            Ok(batch) => self.sql.batch(batch).await.is_ok(),
-            Err(_) => false,
+        self.send_commits(commits).await.is_ok_and(|outcome| outcome.is_ok())
+    }
+
+    /// Writes change sets in one transaction. Ids of shapes that were removed meanwhile are learned anew.
+    async fn send_commits(&self, commits: &[Commit]) -> Result<Result<(), SqlError>, StoreError> {
+        for _ in 0..MOST_TRIES {
+            let generation = self.catalogue.generation();
+            let mut batch = self.statements(commits).await?;
+            let known = self.catalogue.generation();
+            if generation.is_none() || generation != known {
+                // Some of the ids may be of one generation and some of another; by now they are known, so this is done once.
+                continue;
+            }
+            // Ids that are no longer right are told before a constraint of the tables finds them.
+            batch.insert(0, next_revision_of(known));
+            match self.sql.batch(batch).await {
+                Err(SqlError::Constraint(what)) if what == SHAPES_WERE_REMOVED => self.catalogue.forget_ids(),
+                outcome => return Ok(outcome.map(drop)),
+            }
         }
+        Err(StoreError::Away("documents are being removed meanwhile".into()))
     }
 
     /// The statements of change sets, in order.
@@ -173,63 +196,6 @@ impl<S: Sql> SqlRepository<S> {
         };
         rows.into_iter().map(head).collect()
     }
-
-    /// Removes an EHR with everything in it. Shapes stay: nothing of a patient is in them.
-    pub(super) async fn remove_ehr(&self, ehr_id: &str) -> Result<bool, StoreError> {
-        if ehr_id.is_empty() {
-            return Ok(false);
-        }
-        const OF_EHR: [&str; 6] = [
-            "DELETE FROM item_tag WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1)",
-            "DELETE FROM chunk WHERE owner IN (SELECT 'v/' || object || '::' || system || '::' || number FROM version
-              WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1))",
-            "DELETE FROM chunk WHERE owner IN (SELECT 'c/' || uid FROM contribution WHERE id IN
-              (SELECT contribution FROM version WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1)))",
-            "DELETE FROM contribution WHERE id IN (SELECT contribution FROM version WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1))",
-            "DELETE FROM version WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1)",
-            "DELETE FROM ehr WHERE ehr_id = ?1 RETURNING id",
-        ];
-        let mut batch: Vec<Statement> = OF_EHR.iter().map(|sql| Statement::new(*sql).bind(ehr_id)).collect();
-        batch.push(next_revision());
-        let answers = self.batch(batch).await?;
-        Ok(answers.get(OF_EHR.len() - 1).is_some_and(|rows| !rows.is_empty()))
-    }
-
-    /// Removes objects, and contributions that have no version left.
-    pub(super) async fn remove_objects(&self, ehr_id: &str, objects: &[String]) -> Result<(), StoreError> {
-        const OF_OBJECTS: [&str; 5] = [
-            "DELETE FROM item_tag WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) AND target IN (
-               SELECT value FROM json_each(?2) UNION ALL
-               SELECT object || '::' || system || '::' || number FROM version WHERE object IN (SELECT value FROM json_each(?2)))",
-            "DELETE FROM chunk WHERE owner IN (SELECT 'v/' || object || '::' || system || '::' || number FROM version
-              WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) AND object IN (SELECT value FROM json_each(?2)))",
-            "DELETE FROM chunk WHERE owner IN (SELECT 'c/' || c.uid FROM contribution c JOIN ehr e ON e.id = c.ehr WHERE e.ehr_id = ?1
-              AND NOT EXISTS (SELECT 1 FROM version v WHERE v.ehr = e.id AND v.contribution = c.id
-                AND v.object NOT IN (SELECT value FROM json_each(?2))))",
-            "DELETE FROM version WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) AND object IN (SELECT value FROM json_each(?2))",
-            "DELETE FROM contribution WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) AND ?2 IS NOT NULL
-              AND id NOT IN (SELECT contribution FROM version WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1))",
-        ];
-        let objects = json_list(objects);
-        let mut batch: Vec<Statement> = OF_OBJECTS.iter().map(|sql| Statement::new(*sql).bind(ehr_id).bind(objects.as_str())).collect();
-        batch.push(next_revision());
-        self.batch(batch).await.map(drop)
-    }
-
-    /// Removes everything but shapes and profiles, whose ids other readers of the database may still hold.
-    pub(super) async fn remove_all(&self) -> Result<(), StoreError> {
-        const ALL: [&str; 6] = [
-            "DELETE FROM item_tag",
-            "DELETE FROM chunk WHERE substr(owner, 1, 2) <> 's/'",
-            "DELETE FROM version",
-            "DELETE FROM contribution",
-            "DELETE FROM definition",
-            "DELETE FROM ehr WHERE id > 0",
-        ];
-        let mut batch: Vec<Statement> = ALL.iter().map(|sql| Statement::new(*sql)).collect();
-        batch.push(next_revision());
-        self.batch(batch).await.map(drop)
-    }
 }
 
 /// The statements of change sets. Rows of one table are written together as long as no statement between them may see or
@@ -260,7 +226,6 @@ impl Writing {
 
     fn whole(mut self) -> Vec<Statement> {
         self.flush();
-        self.batch.push(next_revision());
         self.batch
     }
 
@@ -328,4 +293,8 @@ impl Writing {
 fn flags(flags: &EhrFlags) -> [Cell<'_>; 4] {
     let (id, namespace) = flags.subject.as_ref().map(|(id, namespace)| (id, namespace)).unzip();
     [id.into(), namespace.into(), flags.is_queryable.into(), flags.is_modifiable.into()]
+}
+
+fn next_revision_of(generation: Option<u64>) -> Statement {
+    Statement::new(NEXT_REVISION_OF).bind(generation)
 }

@@ -9,6 +9,7 @@ mod commit;
 mod definition;
 mod large;
 mod read;
+mod remove;
 mod rows;
 mod scan;
 mod seal;

@@ -1,0 +1,267 @@
+//! Physical deletion: rows are removed, and with them the shapes and profiles that no document uses any more.
+//!
+//! A SQLite file keeps the bytes of a removed row until something else takes their place, unless `secure_delete` is on: a host that opens
+//! the file itself switches it on. Overwriting rows by an UPDATE beforehand is no substitute: SQLite does not write out a page that the same
+//! transaction frees, and in two transactions a deletion that fails would have destroyed what it did not remove.
+
+use super::catalogue::generation_of;
+use super::value::{Fields, Sql, Statement, json_list};
+use super::{SqlRepository, next_revision};
+use crate::store::repository::StoreError;
+use std::collections::BTreeSet;
+
+/// Most versions whose shapes are looked through within the transaction of a deletion; with more, it is done behind it in steps.
+const AT_ONCE: u64 = 50_000;
+/// Versions, or contributions, whose shapes are looked through in one step, and most steps.
+const STEP: u64 = 50_000;
+const MOST_STEPS: u64 = 200;
+
+/// `?1` an ehr_id.
+macro_rules! own {
+    () => {
+        "(SELECT id FROM ehr WHERE ehr_id = ?1)"
+    };
+}
+
+macro_rules! versions_of_ehr {
+    () => {
+        concat!("ehr = ", own!())
+    };
+}
+
+macro_rules! contributions_of_ehr {
+    () => {
+        concat!("id IN (SELECT contribution FROM version WHERE ehr = ", own!(), ")")
+    };
+}
+
+macro_rules! chunks_of_ehr {
+    () => {
+        concat!(
+            "owner IN (SELECT 'v/' || object || '::' || system || '::' || number FROM version WHERE ehr = ",
+            own!(),
+            " UNION ALL SELECT 'c/' || uid FROM contribution WHERE ",
+            contributions_of_ehr!(),
+            ")"
+        )
+    };
+}
+
+/// `?2` a list of object ids.
+macro_rules! versions_of_objects {
+    () => {
+        concat!("ehr = ", own!(), " AND object IN (SELECT value FROM json_each(?2))")
+    };
+}
+
+macro_rules! chunks_of_objects {
+    () => {
+        concat!(
+            "owner IN (SELECT 'v/' || object || '::' || system || '::' || number FROM version WHERE ",
+            versions_of_objects!(),
+            " UNION ALL SELECT 'c/' || uid FROM contribution WHERE ",
+            contributions_of_objects!(),
+            ")"
+        )
+    };
+}
+
+/// Contributions to these objects and to no others.
+macro_rules! contributions_of_objects {
+    () => {
+        concat!(
+            "id IN (SELECT contribution FROM version WHERE ",
+            versions_of_objects!(),
+            ") AND id NOT IN (SELECT contribution FROM version WHERE ehr = ",
+            own!(),
+            " AND object NOT IN (SELECT value FROM json_each(?2)))"
+        )
+    };
+}
+
+macro_rules! tags_of_objects {
+    () => {
+        concat!(
+            "ehr = ",
+            own!(),
+            " AND target IN (SELECT value FROM json_each(?2) UNION ALL
+               SELECT object || '::' || system || '::' || number FROM version WHERE object IN (SELECT value FROM json_each(?2)))"
+        )
+    };
+}
+
+macro_rules! delete {
+    ($table:literal, $condition:expr) => {
+        concat!("DELETE FROM ", $table, " WHERE ", $condition)
+    };
+}
+
+const OF_EHR: [&str; 6] = [
+    delete!("item_tag", versions_of_ehr!()),
+    delete!("chunk", chunks_of_ehr!()),
+    delete!("contribution", contributions_of_ehr!()),
+    delete!("version", versions_of_ehr!()),
+    "UPDATE meta SET value = value + 1 WHERE name = 'revision' AND ?1 IS NOT NULL",
+    "DELETE FROM ehr WHERE ehr_id = ?1 RETURNING id",
+];
+
+const OF_OBJECTS: [&str; 4] = [
+    delete!("item_tag", tags_of_objects!()),
+    delete!("chunk", chunks_of_objects!()),
+    delete!("contribution", contributions_of_objects!()),
+    delete!("version", versions_of_objects!()),
+];
+
+const ALL: [&str; 6] = [
+    "DELETE FROM item_tag",
+    "DELETE FROM chunk WHERE substr(owner, 1, 2) <> 's/'",
+    "DELETE FROM version",
+    "DELETE FROM contribution",
+    "DELETE FROM definition",
+    "DELETE FROM ehr WHERE id > 0",
+];
+
+/// Shapes that nobody uses: of the ids `?1` (of all, where that is NULL) those that no version above `?2` and no contribution above `?3`
+/// names; none unless the generation of shapes is `?4`, and there are at most `?5` versions.
+macro_rules! unused {
+    () => {
+        "(?1 IS NULL OR id IN (SELECT value FROM json_each(?1)))
+           AND id NOT IN (SELECT j.value FROM version v, json_each(v.shapes) j WHERE v.id > ?2)
+           AND id NOT IN (SELECT j.value FROM contribution c, json_each(c.shapes) j WHERE c.id > ?3 AND c.shapes IS NOT NULL)
+           AND (?4 IS NULL OR ?4 = (SELECT value FROM meta WHERE name = 'shape_generation'))
+           AND (?5 IS NULL OR (SELECT count(*) FROM (SELECT 1 FROM version LIMIT ?5 + 1)) <= ?5)"
+    };
+}
+
+macro_rules! chunks_of_unused {
+    () => {
+        concat!("owner IN (SELECT 's/' || digest FROM shape WHERE ", unused!(), ")")
+    };
+}
+
+/// As [`unused`], of profiles, which an index finds; the parameters are the same.
+macro_rules! unused_profile {
+    () => {
+        "NOT EXISTS (SELECT 1 FROM version v WHERE v.profile = profile.id) AND (?1 IS NULL OR ?1 IS NOT NULL) AND ?2 >= 0 AND ?3 >= 0
+           AND (?4 IS NULL OR ?4 = (SELECT value FROM meta WHERE name = 'shape_generation')) AND (?5 IS NULL OR ?5 > 0)"
+    };
+}
+
+/// The newest shape and the newest profile keep their rows, so that their ids are not given again.
+const PURGE: [&str; 5] = [
+    delete!("chunk", chunks_of_unused!()),
+    delete!("shape", concat!("id < (SELECT max(id) FROM shape) AND ", unused!())),
+    concat!("UPDATE shape SET digest = 'removed ' || id, skeleton = '' WHERE id = (SELECT max(id) FROM shape) AND ", unused!()),
+    delete!("profile", concat!("id < (SELECT max(id) FROM profile) AND ", unused_profile!())),
+    concat!("UPDATE profile SET archetypes = json_array('removed ' || id) WHERE id = (SELECT max(id) FROM profile) AND ", unused_profile!()),
+];
+
+const NEXT_GENERATION: &str = "UPDATE meta SET value = value + 1 WHERE name = 'shape_generation' AND (?1 IS NULL OR value = ?1)";
+const IS_LARGE: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM version LIMIT ?1 + 1)) > ?1 AS large";
+const EVERY_SHAPE: &str = "SELECT id FROM shape";
+const LAST: &str = "SELECT (SELECT coalesce(max(id), 0) FROM version) AS version, (SELECT coalesce(max(id), 0) FROM contribution) AS contribution";
+/// Which of the shapes `?1` versions and contributions behind `?2` and up to `?3` use.
+const USED: [&str; 2] = [
+    "SELECT DISTINCT j.value AS id FROM version v, json_each(v.shapes) j
+     WHERE v.id > ?2 AND v.id <= ?3 AND j.value IN (SELECT value FROM json_each(?1))",
+    "SELECT DISTINCT j.value AS id FROM contribution c, json_each(c.shapes) j
+     WHERE c.id > ?2 AND c.id <= ?3 AND c.shapes IS NOT NULL AND j.value IN (SELECT value FROM json_each(?1))",
+];
+
+/// Which shapes are looked at, and which documents have not been looked through.
+struct Purge {
+    /// A list of ids; all, where there is none.
+    shapes: Option<String>,
+    after_version: u64,
+    after_contribution: u64,
+    generation: Option<u64>,
+    most: Option<u64>,
+}
+
+impl Purge {
+    /// Everything in one transaction, where there are not too many versions.
+    const AT_ONCE: Purge = Purge { shapes: None, after_version: 0, after_contribution: 0, generation: None, most: Some(AT_ONCE) };
+
+    fn statements(&self) -> impl Iterator<Item = Statement> {
+        PURGE.iter().map(|sql| {
+            let statement = Statement::new(*sql).bind(self.shapes.as_deref()).bind(self.after_version).bind(self.after_contribution);
+            statement.bind(self.generation).bind(self.most)
+        })
+    }
+}
+
+impl<S: Sql> SqlRepository<S> {
+    /// Removes an EHR with everything in it.
+    pub(super) async fn remove_ehr(&self, ehr_id: &str) -> Result<bool, StoreError> {
+        if ehr_id.is_empty() {
+            return Ok(false);
+        }
+        let batch = OF_EHR.iter().map(|sql| Statement::new(*sql).bind(ehr_id)).collect();
+        self.remove(batch).await
+    }
+
+    /// Removes objects, and contributions that have no version left.
+    pub(super) async fn remove_objects(&self, ehr_id: &str, objects: &[String]) -> Result<(), StoreError> {
+        let objects = json_list(objects);
+        let mut batch: Vec<Statement> = OF_OBJECTS.iter().map(|sql| Statement::new(*sql).bind(ehr_id).bind(objects.as_str())).collect();
+        batch.push(next_revision());
+        self.remove(batch).await.map(drop)
+    }
+
+    /// Removes everything.
+    pub(super) async fn remove_all(&self) -> Result<(), StoreError> {
+        let mut batch: Vec<Statement> = ALL.iter().map(|sql| Statement::new(*sql)).collect();
+        batch.push(next_revision());
+        self.remove(batch).await.map(drop)
+    }
+
+    /// Does what removes documents, then removes the shapes that they leave behind. True when the last statement gave a row.
+    async fn remove(&self, mut batch: Vec<Statement>) -> Result<bool, StoreError> {
+        let last = batch.len().saturating_sub(1);
+        batch.extend(Purge::AT_ONCE.statements());
+        let none: Option<u64> = None;
+        batch.extend([Statement::new(NEXT_GENERATION).bind(none), Statement::new(IS_LARGE).bind(AT_ONCE)]);
+        let mut answers = self.batch(batch).await?;
+        let large = answers.pop().and_then(|rows| Fields::of(rows.into_iter().next()?).flag().ok()).unwrap_or_default();
+        self.catalogue.forget_ids();
+        if large {
+            // The documents are gone. Shapes that a failure leaves here are removed by the maintenance of the next night.
+            let _ = self.sweep().await;
+        }
+        Ok(answers.get(last).is_some_and(|rows| !rows.is_empty()))
+    }
+
+    /// Removes the shapes and profiles that no document uses, in steps; nothing when a deletion comes between.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn sweep(&self) -> Result<(), StoreError> {
+        let batch = [generation_of(), Statement::new(LAST), Statement::new(EVERY_SHAPE)];
+        let mut answers = self.batch(batch.to_vec()).await?.into_iter();
+        let mut next = || answers.next().unwrap_or_default();
+        let generation = Fields::of(next().into_iter().next().unwrap_or_default()).number()?;
+        let mut ends = Fields::of(next().into_iter().next().unwrap_or_default());
+        let ends = [ends.number()?, ends.number()?];
+        let mut shapes = next().into_iter().map(|row| Fields::of(row).number()).collect::<Result<BTreeSet<u64>, StoreError>>()?;
+        for (query, end) in USED.into_iter().zip(ends) {
+            if end.div_ceil(STEP) > MOST_STEPS {
+                return Ok(());
+            }
+            for start in (0..end).step_by(STEP as usize) {
+                let list = json_list(&shapes.iter().copied().collect::<Vec<u64>>());
+                let used = self.rows(Statement::new(query).bind(list).bind(start).bind((start + STEP).min(end))).await?;
+                for row in used {
+                    shapes.remove(&Fields::of(row).number()?);
+                }
+            }
+        }
+        let list = json_list(&shapes.into_iter().collect::<Vec<u64>>());
+        let [after_version, after_contribution] = ends;
+        let purge = Purge { shapes: Some(list), after_version, after_contribution, generation: Some(generation), most: None };
+        let mut batch: Vec<Statement> = purge.statements().collect();
+        batch.push(Statement::new(NEXT_GENERATION).bind(generation));
+        self.batch(batch).await?;
+        self.catalogue.forget_ids();
+        Ok(())
+    }
+}
