@@ -41,6 +41,7 @@ impl<R: Repository> Service<R> {
             version: VERSION.to_owned(),
             format: String::from(if guide.gdl_version.starts_with('2') { "gdl2" } else { "gdl" }),
             created: iso(call.now),
+            storing_id: String::new(),
             summary: summary(&guide),
             body: text.clone(),
         };

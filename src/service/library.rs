@@ -13,7 +13,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Compiled definitions by name, version and time of storing: one that was deleted and stored anew is another one.
+/// Compiled definitions by name, version, time and id of storing: one that was deleted and stored anew is another one.
 #[derive(Default)]
 pub(crate) struct Library {
     templates: RefCell<HashMap<Key, Rc<Compiled>>>,
@@ -22,10 +22,10 @@ pub(crate) struct Library {
     latest: RefCell<ByText<(Grounds, Rc<Compiled>)>>,
 }
 
-type Key = (String, String, String);
+type Key = (String, String, String, String);
 
 fn key(definition: &Definition) -> Key {
-    (definition.name.clone(), definition.version.clone(), definition.created.clone())
+    (definition.name.clone(), definition.version.clone(), definition.created.clone(), definition.storing_id.clone())
 }
 
 /// A template, ready to check documents.

@@ -39,6 +39,7 @@ impl<R: Repository> Service<R> {
             version,
             format: String::from("aql"),
             created: iso(call.now),
+            storing_id: String::new(),
             summary: String::from("{}"),
             body: text,
         };

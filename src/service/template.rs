@@ -58,6 +58,7 @@ impl<R: Repository> Service<R> {
             name: template.template_id,
             format: format.to_owned(),
             created: iso(call.now),
+            storing_id: String::new(),
             summary: json!({ "concept": template.concept, "archetype_id": template.archetype_id, "opaque": template.is_opaque }).to_string(),
             body: String::from_utf8_lossy(&call.request.body).into_owned(),
         };

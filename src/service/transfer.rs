@@ -137,6 +137,7 @@ impl<R: Repository> Service<R> {
             version: text("version")?,
             format: text("format")?,
             created: text("created")?,
+            storing_id: String::new(),
             summary: text("summary")?,
             body: text("body")?,
         };

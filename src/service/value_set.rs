@@ -42,6 +42,7 @@ impl<R: Repository> Service<R> {
             version: format!("{revision}.0.0"),
             format: String::from("fhir-valueset"),
             created: iso(call.now),
+            storing_id: String::new(),
             summary: json!({ "title": set.title }).to_string(),
             body: text.to_owned(),
         };

@@ -255,6 +255,7 @@ fn read_definition(fields: &mut Fields<'_>) -> Result<Definition, String> {
         version: fields.string()?,
         format: fields.string()?,
         created: fields.string()?,
+        storing_id: String::new(),
         summary: fields.string()?,
         body: fields.string()?,
     })

@@ -331,6 +331,7 @@ impl State {
             Change::RemoveObjects(ehr_id, objects) => self.remove_objects(&ehr_id, &objects),
             Change::RemoveEhr(ehr_id) => return self.remove(&ehr_id),
             Change::Define(kind, definition) => {
+                let definition = Definition { storing_id: (self.revision + 1).to_string(), ..definition };
                 self.definitions.insert((kind, definition.name.clone(), definition.version.clone()), definition);
             }
             Change::Undefine(kind, name, version) => {

@@ -137,14 +137,14 @@ pub struct Commit {
 pub struct Grounds {
     /// COMPOSITION.archetype_details.template_id.value.
     pub template: String,
-    /// Version and time of storing of each definition of this name, in the order of these texts.
+    /// Version, time and id of storing of each definition of this name, in the order of these texts.
     pub stored: Vec<String>,
 }
 
 impl Grounds {
     /// The grounds that these definitions of a template are.
     pub fn of<'d>(template: &str, stored: impl IntoIterator<Item = &'d Definition>) -> Grounds {
-        let mut stored: Vec<String> = stored.into_iter().map(|d| format!("{} {}", d.version, d.created)).collect();
+        let mut stored: Vec<String> = stored.into_iter().map(|d| format!("{} {} {}", d.version, d.created, d.storing_id)).collect();
         order::sort(&mut stored);
         Grounds { template: template.to_owned(), stored }
     }
@@ -223,6 +223,9 @@ pub struct Definition {
     pub format: String,
     /// When it was stored.
     pub created: String,
+    /// Names this storing of it: the repository makes another one whenever a definition is stored, also of the same name, version and
+    /// time, so that what is kept elsewhere under it never serves for another definition. Ignored where a definition is stored.
+    pub storing_id: String,
     /// Small JSON object with what lists show (concept, archetype_id, …).
     pub summary: String,
     /// The text as sent, byte for byte.

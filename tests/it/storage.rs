@@ -3,6 +3,7 @@
 
 use crate::rest::Ticks;
 use crate::sqlite::Sqlite;
+use crate::upgrade;
 use aqlite::samples::{self, CompositionSample, Generator};
 use aqlite::service::{Auth, Config, Moment, Request, Response, Service};
 use aqlite::store::ready::block_on;
@@ -121,6 +122,45 @@ fn what_another_instance_has_changed_is_seen() {
     let nobody = EHR.replace('1', "3");
     let foreign = Request::new("POST", &format!("/rest/openehr/v1/ehr/{nobody}/composition"));
     assert_eq!(house.send(foreign.with_body("application/json", &*sample.json)).status, 404);
+}
+
+#[test]
+fn a_template_that_is_imported_anew_is_another_one_for_every_instance() {
+    let database = Sqlite::in_memory();
+    let (mut one, mut two) = (upgrade::House::over(&database), upgrade::House::over(&database));
+    (0..1_000).for_each(|_| drop(two.new_uuid()));
+    let (json, weight, template) = ("application/json", upgrade::text("rest/weight.json"), upgrade::text("template/small.opt"));
+    one.made("POST", "definition/template/adl1.4", "application/xml", &template, "");
+    one.made("PUT", &format!("ehr/{EHR}"), json, "", "");
+    let path = format!("ehr/{EHR}/composition");
+    // Both keep it compiled from now on.
+    one.made("POST", &path, json, &weight, "");
+    two.made("POST", &path, json, &weight, "");
+    let exported = one.send(Request::new("GET", "/v1/admin/export")).body;
+    let exported = String::from_utf8(exported).expect("text");
+    let record = exported
+        .lines()
+        .find(|line| line.contains(r#""definition":"template""#))
+        .and_then(|line| line.split_once(r#""record":"#))
+        .expect("a record")
+        .1;
+    assert!(template.contains(">kg<"));
+    let other = record.strip_suffix('}').expect("an object").replace(">kg<", ">lb<");
+    let line = format!(r#"{{"digest":"{}","record":{other}}}"#, aqlite::document::digest_of_text(&other));
+    assert_eq!(one.send(Request::new("POST", "/v1/admin/reset")).status, 204);
+    let imported = one.send(Request::new("POST", "/v1/admin/import").with_body("application/x-ndjson", line));
+    assert!(String::from_utf8_lossy(&imported.body).contains(r#""status":201"#), "{imported:?}");
+    one.made("PUT", &format!("ehr/{EHR}"), json, "", "");
+    for house in [&mut two, &mut one] {
+        let bulk = format!(r#"{{"ehr_id":"{EHR}","composition":{}}}"#, weight.replace('\n', " "));
+        let answer = house.send(Request::new("POST", "/v1/ehr/bulk").with_body("application/x-ndjson", bulk));
+        assert!(String::from_utf8_lossy(&answer.body).contains("kg"), "{answer:?}");
+        let answer = house.send(Request::new("POST", &format!("/rest/openehr/v1/{path}")).with_body(json, &*weight));
+        assert_eq!(answer.status, 422, "kilograms are not what the template allows now: {answer:?}");
+        let shown =
+            house.send(Request::new("GET", "/rest/openehr/v1/definition/template/adl1.4/weight.en.v2").with_header("Accept", "application/xml"));
+        assert!(String::from_utf8_lossy(&shown.body).contains(">lb<"));
+    }
 }
 
 /// Bytes of the pages of all tables and indexes, but for those of the access log.

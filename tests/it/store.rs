@@ -10,6 +10,8 @@ use aqlite::store::repository::{
     Access, AccessFilter, Commit, Definition, DefinitionKind, Ehr, EhrFlags, Grounds, Repository, StoreError, Version, Which,
 };
 use aqlite::store::scan::Scan;
+use std::cell::RefCell;
+use std::collections::HashMap;
 
 macro_rules! suite {
     ($($test:ident)*) => {
@@ -39,6 +41,7 @@ suite! {
     a_status_changes_the_flags_of_its_ehr
     parties_need_no_ehr
     definitions_are_immutable
+    a_definition_that_is_stored_anew_is_another_one
     a_template_stays_as_long_as_it_is_named
     large_bodies_come_back_byte_for_byte
     a_deleted_ehr_leaves_nothing
@@ -313,22 +316,30 @@ fn a_contribution_is_all_or_nothing<R: Repository>(store: &R) {
 
 fn what_a_commit_takes_for_granted_must_be_so<R: Repository>(store: &R) {
     let small = |version: &str| definition("small", version);
+    let seen: RefCell<HashMap<String, Definition>> = RefCell::default();
+    let look = || seen.borrow_mut().extend(done(store.grounds(EHR, "small")).1.into_iter().map(|found| (found.version.clone(), found)));
     let on = |stored: &[&str], object: &'static str| {
-        let definitions: Vec<Definition> = stored.iter().map(|version| small(version)).collect();
+        let definitions: Vec<Definition> = stored.iter().map(|version| seen.borrow().get(*version).cloned().expect("seen")).collect();
         Commit { grounds: Some(Grounds::of("small", &definitions)), ..Draft::composition(object, 1).commit() }
     };
     done(store.define(DefinitionKind::Template, small("1.0.0")));
     done(store.define(DefinitionKind::Template, definition("smaller", "1.0.0")));
     done(store.define(DefinitionKind::Query, small("3.0.0")));
+    look();
     assert_eq!(refused(store.commit(on(&["1.0.0"], "a"))), StoreError::NoSuchEhr);
     done(store.commit(creation(EHR, None)));
     done(store.commit(on(&["1.0.0"], "a")));
     done(store.define(DefinitionKind::Template, small("1.1.0")));
+    look();
     assert_eq!(refused(store.commit(on(&["1.0.0"], "b"))), StoreError::TemplateChanged);
     done(store.commit(on(&["1.1.0", "1.0.0"], "b")));
     done(store.undefine(DefinitionKind::Template, "small", "1.0.0"));
     let many = block_on(store.commit_all(vec![on(&["1.1.0"], "c"), on(&["1.0.0"], "d"), on(&["1.1.0"], "e")])).expect("ready");
     assert_eq!(many, [Ok(()), Err(StoreError::TemplateChanged), Ok(())]);
+    done(store.undefine(DefinitionKind::Template, "small", "1.1.0"));
+    done(store.define(DefinitionKind::Template, small("1.1.0")));
+    assert_eq!(refused(store.commit(on(&["1.1.0"], "f"))), StoreError::TemplateChanged, "of the same version and time, but stored anew");
+    look();
     let flags = EhrFlags { subject: None, is_queryable: true, is_modifiable: false };
     done(store.commit(Commit { status: Some(flags), ..Draft::of(ObjectKind::EhrStatus, &format!("status-{EHR}"), 2).commit() }));
     assert_eq!(refused(store.commit(on(&["1.1.0"], "f"))), StoreError::NotModifiable);
@@ -391,8 +402,36 @@ fn definition(name: &str, version: &str) -> Definition {
         version: version.into(),
         format: "opt14".into(),
         created: time(0),
+        storing_id: String::new(),
         summary: r#"{"concept":"x"}"#.into(),
         body: format!("body of {name}"),
+    }
+}
+
+/// A definition as it is stored, without what the repository gives it.
+fn definition_in<R: Repository>(store: &R, kind: DefinitionKind, name: &str, version: &str) -> Option<Definition> {
+    let found = done(store.definition(kind, name, version))?;
+    assert_ne!(found.storing_id, "");
+    Some(Definition { storing_id: String::new(), ..found })
+}
+
+fn a_definition_that_is_stored_anew_is_another_one<R: Repository>(store: &R) {
+    let kind = DefinitionKind::Template;
+    let ids = |store: &R| {
+        let listed = done(store.definitions(kind, "x")).pop().expect("listed").storing_id;
+        assert_eq!(done(store.grounds(EHR, "x")).1.pop().expect("listed").storing_id, listed);
+        assert_eq!(done(store.definition(kind, "x", "1.0.0")).expect("stored").storing_id, listed);
+        listed
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    for again in 0..6 {
+        done(store.define(kind, definition("x", "1.0.0")));
+        assert!(seen.insert(ids(store)), "{again}");
+        if again % 2 == 0 {
+            assert!(done(store.undefine(kind, "x", "1.0.0")));
+        } else {
+            done(store.reset());
+        }
     }
 }
 
@@ -404,7 +443,7 @@ fn definitions_are_immutable<R: Repository>(store: &R) {
     done(store.define(DefinitionKind::Guide, definition("org::a", "1.9.0")));
     let changed = Definition { body: "changed".into(), ..definition("org::a", "1.9.0") };
     assert_eq!(refused(store.define(kind, changed)), StoreError::DefinitionExists);
-    assert_eq!(done(store.definition(kind, "org::a", "1.9.0")), Some(definition("org::a", "1.9.0")));
+    assert_eq!(definition_in(store, kind, "org::a", "1.9.0"), Some(definition("org::a", "1.9.0")));
     let names = |prefix| done(store.definitions(kind, prefix)).into_iter().map(|d| format!("{}/{}{}", d.name, d.version, d.body)).collect::<Vec<_>>();
     assert_eq!(names("org::"), ["org::a/1.9.0body of org::a", "org::a/1.10.0body of org::a", "org::b/1.0.0body of org::b"]);
     let guides = done(store.definitions(DefinitionKind::Guide, ""));
@@ -424,7 +463,7 @@ fn a_template_stays_as_long_as_it_is_named<R: Repository>(store: &R) {
     let versions = commit.versions.into_iter().map(|v| Version { template_id: Some("used".into()), ..v }).collect();
     done(store.commit(Commit { versions, ..Draft::composition("a", 1).commit() }));
     assert_eq!(refused(store.undefine(DefinitionKind::Template, "used", "1.0.0")), StoreError::TemplateInUse);
-    assert_eq!(done(store.definition(DefinitionKind::Template, "used", "1.0.0")), Some(definition("used", "1.0.0")));
+    assert_eq!(definition_in(store, DefinitionKind::Template, "used", "1.0.0"), Some(definition("used", "1.0.0")));
     assert!(done(store.delete_ehr(EHR)));
     assert!(done(store.undefine(DefinitionKind::Template, "used", "1.0.0")));
 }
@@ -434,7 +473,7 @@ fn large_bodies_come_back_byte_for_byte<R: Repository>(store: &R) {
     assert!(body.len() > 1_500_000);
     let template = Definition { body: body.repeat(3), ..definition("large", "1.0.0") };
     done(store.define(DefinitionKind::Template, template.clone()));
-    assert!(done(store.definition(DefinitionKind::Template, "large", "1.0.0")) == Some(template));
+    assert!(definition_in(store, DefinitionKind::Template, "large", "1.0.0") == Some(template));
     assert_eq!(done(store.definitions(DefinitionKind::Template, "l")).first().map(|d| d.body.len()), Some(0));
     done(store.commit(creation(EHR, None)));
     let text = "é\u{1F600}x".repeat(400_000);
@@ -444,7 +483,7 @@ fn large_bodies_come_back_byte_for_byte<R: Repository>(store: &R) {
     assert_eq!(found(store, &Scan { kinds: vec![ObjectKind::Composition], ..Scan::default() }), ["a::1"]);
     done(store.undefine(DefinitionKind::Template, "large", "1.0.0"));
     done(store.define(DefinitionKind::Template, definition("large", "1.0.0")));
-    assert_eq!(done(store.definition(DefinitionKind::Template, "large", "1.0.0")), Some(definition("large", "1.0.0")));
+    assert_eq!(definition_in(store, DefinitionKind::Template, "large", "1.0.0"), Some(definition("large", "1.0.0")));
 }
 
 fn a_deleted_ehr_leaves_nothing<R: Repository>(store: &R) {

@@ -36,6 +36,11 @@ impl House {
         House(Service::new(database.repository(), config), Ticks::new())
     }
 
+    /// An identifier that it will not give again.
+    pub fn new_uuid(&mut self) -> String {
+        self.1.new_uuid()
+    }
+
     /// The answer to a request.
     pub fn send(&mut self, request: Request) -> Response {
         block_on(self.0.handle(&request, &mut self.1)).expect("a synchronous repository")

@@ -1,7 +1,8 @@
 //! A repository whose definitions are kept in KV as well, near the reader: bodies of templates are large and never change.
 //!
-//! The key names the moment of storing, so that a definition which was removed and stored anew has another one: what KV
-//! still holds of the old one is never asked for. KV may be late or fail; the database then answers as ever.
+//! The key names the storing of the definition, which the database tells with every list: one that was removed and stored anew, by a reset
+//! and an import too, has another one, and what KV still holds of the old one is never asked for. It is deleted where this instance knows
+//! of it, and expires in any case. KV may be late or fail; the database then answers as ever.
 
 use crate::log::complain;
 use aqlite::document::ObjectKind;
@@ -15,6 +16,10 @@ use worker::KvStore;
 
 /// Bodies below this are read from the database as fast.
 const WORTH_IT: usize = 20_000;
+/// Seconds after which KV forgets a definition; it is then put there again by the next reader.
+const KEPT: u64 = 7 * 24 * 3600;
+/// Most keys that a reset deletes; the others expire.
+const MOST_DELETED: usize = 50;
 /// The longest key of KV.
 const LONGEST_KEY: usize = 512;
 
@@ -36,10 +41,27 @@ impl<R> Cached<R> {
         let named = found.iter().map(|d| ((kind, d.name.clone(), d.version.clone()), d.clone()));
         self.listed.borrow_mut().extend(named);
     }
+
+    /// Deletes keys from KV, as far as it lets us: nobody asks for them any more.
+    async fn forget(&self, keys: impl IntoIterator<Item = String>) {
+        for key in keys {
+            if let Err(error) = self.kv.delete(&key).await {
+                complain("KV", &error);
+            }
+        }
+    }
 }
 
+/// The key of a definition; none where the database does not tell its storing, as for one that an earlier release has just stored.
 fn key(kind: DefinitionKind, listed: &Definition) -> Option<String> {
-    short(format!("definition/{kind:?}/{}/{}/{}", listed.name, listed.version, listed.created))
+    let word = match kind {
+        DefinitionKind::Template => "template",
+        DefinitionKind::Query => "query",
+        DefinitionKind::Guide => "guide",
+        DefinitionKind::ValueSet => "value_set",
+    };
+    let key = format!("definition/{word}/{}/{}/{}", listed.name, listed.version, listed.storing_id);
+    short(key).filter(|_| !listed.storing_id.is_empty())
 }
 
 /// A key, unless it is too long for KV.
@@ -52,9 +74,9 @@ pub async fn kept(kv: &KvStore, key: &str) -> Option<String> {
     kv.get(key).text().await.inspect_err(|error| complain("KV", &error)).ok().flatten()
 }
 
-/// Puts a text into KV, where it stays for so many seconds, or for good.
-pub async fn keep(kv: &KvStore, key: &str, text: &str, seconds: Option<u64>) {
-    let put = kv.put(key, text).map(|put| seconds.into_iter().fold(put, |put, seconds| put.expiration_ttl(seconds)));
+/// Puts a text into KV, where it stays for so many seconds.
+pub async fn keep(kv: &KvStore, key: &str, text: &str, seconds: u64) {
+    let put = kv.put(key, text).map(|put| put.expiration_ttl(seconds));
     let stored = async { put?.execute().await };
     if let Err(error) = stored.await {
         complain("KV", &error);
@@ -82,25 +104,24 @@ impl<R: Repository> Repository for Cached<R> {
             return Ok(Some(Definition { body, ..listed }));
         }
         let found = self.inner.definition(kind, name, version).await?;
-        if let Some(found) = found.as_ref().filter(|found| found.created == listed.created && found.body.len() >= WORTH_IT) {
-            keep(&self.kv, &key, &found.body, None).await;
+        if let Some(found) = found.as_ref().filter(|found| found.storing_id == listed.storing_id && found.body.len() >= WORTH_IT) {
+            keep(&self.kv, &key, &found.body, KEPT).await;
         }
         Ok(found)
     }
 
     async fn undefine(&self, kind: DefinitionKind, name: &str, version: &str) -> Result<bool, StoreError> {
+        let removed = self.inner.undefine(kind, name, version).await?;
         let listed = self.listed.borrow_mut().remove(&(kind, name.to_owned(), version.to_owned()));
-        if let Some(key) = listed.and_then(|listed| key(kind, &listed))
-            && let Err(error) = self.kv.delete(&key).await
-        {
-            complain("KV", &error);
-        }
-        self.inner.undefine(kind, name, version).await
+        self.forget(listed.and_then(|listed| key(kind, &listed))).await;
+        Ok(removed)
     }
 
     async fn reset(&self) -> Result<(), StoreError> {
-        self.listed.borrow_mut().clear();
-        self.inner.reset().await
+        self.inner.reset().await?;
+        let listed = self.listed.take();
+        self.forget(listed.iter().filter_map(|((kind, ..), listed)| key(*kind, listed)).take(MOST_DELETED)).await;
+        Ok(())
     }
 
     async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
@@ -160,6 +181,8 @@ impl<R: Repository> Repository for Cached<R> {
     }
 
     async fn define(&self, kind: DefinitionKind, definition: Definition) -> Result<(), StoreError> {
+        // What was listed under its name is not what is there from now on, or was not what is there.
+        self.listed.borrow_mut().remove(&(kind, definition.name.clone(), definition.version.clone()));
         self.inner.define(kind, definition).await
     }
 

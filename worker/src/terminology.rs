@@ -64,7 +64,7 @@ impl Fhir {
     async fn keep(&self, url: &str, body: &str) {
         self.keep_near(url, body);
         if let Some(key) = key(url) {
-            cached::keep(&self.kv, &key, body, Some(KEPT)).await;
+            cached::keep(&self.kv, &key, body, KEPT).await;
         }
     }
 

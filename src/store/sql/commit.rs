@@ -24,7 +24,7 @@ const CONTRIBUTE: &str = "INSERT INTO contribution (uid, ehr, shapes, digest, do
     WITH j AS MATERIALIZED (SELECT value FROM json_each(?1))
     SELECT j.value ->> 0, (SELECT id FROM ehr WHERE ehr_id = j.value ->> 1 AND (j.value ->> 5 IS NULL OR (is_modifiable AND j.value ->> 6 =
       (SELECT group_concat(stored, '/') FROM
-        (SELECT version || ' ' || created AS stored FROM definition WHERE kind = 1 AND name = j.value ->> 5 ORDER BY 1))))),
+        (SELECT version || ' ' || created || ' ' || storing_id AS stored FROM definition WHERE kind = 1 AND name = j.value ->> 5 ORDER BY 1))))),
       j.value ->> 2, j.value ->> 3, j.value ->> 4
     FROM j";
 /// The version that is about to be written gets the next id; it becomes the successor of the latest one.

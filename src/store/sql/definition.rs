@@ -8,13 +8,14 @@ use crate::order;
 use crate::store::by_name;
 use crate::store::repository::{Definition, DefinitionKind, Ehr, StoreError};
 
-const LIST: &str = "SELECT name, version, format, created, summary FROM definition WHERE kind = ?1 AND substr(name, 1, length(?2)) = ?2";
-const LIST_WITH_BODIES: &str = "SELECT name, version, format, created, summary, body || coalesce((SELECT group_concat(c.body, '') FROM
+const LIST: &str = "SELECT name, version, format, created, summary, storing_id FROM definition WHERE kind = ?1 AND substr(name, 1, length(?2)) = ?2";
+const LIST_WITH_BODIES: &str = "SELECT name, version, format, created, summary, storing_id, body || coalesce((SELECT group_concat(c.body, '') FROM
       (SELECT body FROM chunk WHERE owner = 'd/' || ?1 || '/' || name || '/' || version ORDER BY part) c), '')
     FROM definition WHERE kind = ?1 AND substr(name, 1, length(?2)) = ?2";
-const VERSIONS: &str = "SELECT name, version, format, created, summary FROM definition WHERE kind = ?1 AND name = ?2";
-const READ: &str = "SELECT name, version, format, created, summary, body FROM definition WHERE kind = ?1 AND name = ?2 AND version = ?3";
-const INSERT: &str = "INSERT INTO definition (kind, name, version, format, created, summary, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+const VERSIONS: &str = "SELECT name, version, format, created, summary, storing_id FROM definition WHERE kind = ?1 AND name = ?2";
+const READ: &str = "SELECT name, version, format, created, summary, storing_id, body FROM definition WHERE kind = ?1 AND name = ?2 AND version = ?3";
+const INSERT: &str = "INSERT INTO definition (kind, name, version, format, created, summary, body, storing_id)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, lower(hex(randomblob(16))))";
 const DELETE: &str = "DELETE FROM definition WHERE kind = ?1 AND name = ?2 AND version = ?3
     AND (?1 <> 1 OR NOT EXISTS (SELECT 1 FROM version v WHERE v.template = ?2)) RETURNING id";
 const DELETE_CHUNKS: &str = "DELETE FROM chunk WHERE owner = ?4
@@ -99,6 +100,7 @@ fn head(fields: &mut Fields) -> Result<Definition, StoreError> {
         format: fields.text()?,
         created: fields.text()?,
         summary: fields.text()?,
+        storing_id: fields.text()?,
         body: String::new(),
     })
 }

@@ -140,8 +140,8 @@ INSERT OR REPLACE INTO definition VALUES (1, 1, 'weight.en.v2', '2.0.0', 'opt14'
     </term_definitions>
   </component_ontologies>
 </template>
-');
-INSERT OR REPLACE INTO definition VALUES (2, 2, 'ids', '1.0.0', 'aql', '2026-11-30T00:53:20.002000+00:00', '{}', 'SELECT e/ehr_id/value FROM EHR e');
+', 'c5bd349f0e5aa522d0f4df0651a8b67f');
+INSERT OR REPLACE INTO definition VALUES (2, 2, 'ids', '1.0.0', 'aql', '2026-11-30T00:53:20.002000+00:00', '{}', 'SELECT e/ehr_id/value FROM EHR e', '7a5987997e37a7cf31a4cf94b521d913');
 INSERT OR REPLACE INTO definition VALUES (3, 3, 'weight_class.v1', '1.0.0', 'gdl2', '2026-11-30T00:53:20.003000+00:00', '{"concept":"Weight class","language":"en","purpose":null}', '{
   "id": "weight_class.v1",
   "gdl_version": "2.0",
@@ -163,7 +163,7 @@ INSERT OR REPLACE INTO definition VALUES (3, 3, 'weight_class.v1', '1.0.0', 'gdl
     "gt0001": {"text": "Weight class"}, "gt0003": {"text": "Weight"}, "gt0005": {"text": "Class"},
     "gt0011": {"text": "Heavy"}, "gt0012": {"text": "Not heavy"}}}}}
 }
-');
+', '79f0c87d1fe0a589280fbb23dfc456ac');
 INSERT OR REPLACE INTO meta VALUES ('revision', 10);
 INSERT OR REPLACE INTO meta VALUES ('shape_generation', 0);
 INSERT OR REPLACE INTO access_log VALUES (1, '2026-11-30T00:53:20.001000+00:00', 'anonymous', '', 'POST definition/template/adl1.4', NULL, NULL, NULL, 201, '');
