@@ -91,11 +91,12 @@ pub use pieces::{AHEAD, Pieces};
 pub use replayed::Replayed;
 pub use route::{needs_leave, operation};
 pub use terminology::{Answers, Reply, TerminologyServer, Unreachable};
+pub use time::days_before;
 
 use crate::document::Shapes;
 use crate::store::repository::Repository;
 use crate::template::flat::Maker;
-use auth::{Caller, Denied, Trail};
+use auth::{Caller, Denied, Refusals, Trail};
 use call::{Arrived, Call};
 use error::Failure;
 use library::Library;
@@ -223,6 +224,7 @@ pub struct Service<R> {
     shapes: Shapes,
     library: Library,
     terminology: Option<Box<dyn TerminologyServer>>,
+    refusals: Refusals,
     /// The caller of a service that is open.
     everyone: Caller,
 }
@@ -230,7 +232,8 @@ pub struct Service<R> {
 impl<R: Repository> Service<R> {
     /// A service over a repository.
     pub fn new(repository: R, config: Config) -> Service<R> {
-        Service { repository, config, shapes: Shapes::new(), library: Library::default(), terminology: None, everyone: Caller::everyone() }
+        let (library, refusals) = (Library::default(), Refusals::default());
+        Service { repository, config, shapes: Shapes::new(), library, terminology: None, refusals, everyone: Caller::everyone() }
     }
 
     /// The same repository and caches under another configuration.
@@ -272,7 +275,11 @@ impl<R: Repository> Service<R> {
 
     /// Answers a request that is not served at all.
     pub fn refuse(&self, request: &Request, denied: &Denied) -> Response {
-        self.finish(request, denied.failure().into_response(request))
+        let response = denied.failure().into_response(request);
+        if self.keeps_log() {
+            self.refusals.count(&operation(request).unwrap_or_default(), response.status);
+        }
+        self.finish(request, response)
     }
 
     /// Answers a request whose body cannot be read to its end.

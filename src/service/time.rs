@@ -11,6 +11,12 @@ pub(crate) fn iso(micros: i64) -> String {
     written(from_unix_millis(0).saturating_add(micros))
 }
 
+/// The time so many days before a count of microseconds since 1970, as the access log writes times.
+#[must_use]
+pub fn days_before(micros: i64, days: u32) -> String {
+    iso(micros.saturating_sub(i64::from(days) * 86_400_000_000))
+}
+
 /// The same of a count of microseconds since 0001-01-01.
 fn written(micros: i64) -> String {
     let text = format_utc(micros);

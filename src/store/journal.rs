@@ -79,9 +79,12 @@ impl Journal {
 
     fn access(&mut self, access: &Access) {
         self.line.push_str("access");
-        let Access { time, who, issuer, operation, object, ehr_id, query, status, request_id } = access;
+        let Access { time, who, issuer, operation, object, ehr_id, query, status, request_id, refused } = access;
         [time, who, issuer, operation, &status.to_string(), request_id].into_iter().for_each(|field| put(&mut self.line, Some(field)));
         [object, ehr_id, query].into_iter().for_each(|field| put(&mut self.line, field.as_deref()));
+        if let Some(refused) = refused {
+            put(&mut self.line, Some(&refused.to_string()));
+        }
         self.line.push(RECORD);
     }
 
@@ -246,6 +249,7 @@ fn read_access(fields: &mut Fields<'_>) -> Result<Access, String> {
         object: fields.optional()?,
         ehr_id: fields.optional()?,
         query: fields.optional()?,
+        refused: fields.next()?.flatten().map(|text| text.parse()).transpose().map_err(|_| broken("a count is no number"))?,
     })
 }
 

@@ -3,6 +3,7 @@
 use super::by_name;
 use super::conflict::{self, Head};
 use super::journal::{Change, Journal};
+use super::log::MemoryLog;
 use super::repository::{
     Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, EhrFlags, Grounds, ItemTag, Repository, Sink, StoreError, TagList,
     Version, Which,
@@ -47,8 +48,7 @@ struct State {
     batch: Batch,
     ordinal: u64,
     revision: u64,
-    /// The access log; the number of a line is its place from 1.
-    accesses: Vec<Access>,
+    log: MemoryLog,
 }
 
 /// An EHR, and its number in the batch. Demographic parties belong to one without `ehr`.
@@ -340,10 +340,10 @@ impl State {
                 return found;
             }
             Change::Note(accesses) => {
-                self.accesses.extend(accesses);
+                self.log.push(accesses);
                 return true;
             }
-            Change::Reset => *self = State { revision: self.revision, accesses: std::mem::take(&mut self.accesses), ..State::default() },
+            Change::Reset => *self = State { revision: self.revision, log: std::mem::take(&mut self.log), ..State::default() },
         }
         self.revision += 1;
         true
@@ -357,7 +357,7 @@ impl State {
             self.flag(&commit.ehr_id, flags);
         }
         let owner = self.owner(&commit.ehr_id);
-        self.accesses.extend(commit.access);
+        self.log.push(commit.access);
         let first = self.batch.len() as u32;
         for mut version in commit.versions {
             std::mem::take(&mut version.tags).into_iter().for_each(|list| self.tag(&commit.ehr_id, list));
@@ -723,19 +723,15 @@ impl Repository for Memory {
         })
     }
 
-    fn accesses(&self, filter: &AccessFilter<'_>) -> impl Future<Output = Result<Vec<(u64, Access)>, StoreError>> {
+    fn note_refused(&self, accesses: &[Access], day: &str, most: u64) -> impl Future<Output = Result<bool, StoreError>> {
         at_once(|| {
-            let state = self.state.borrow();
-            let wanted = |(number, access): &(u64, &Access)| {
-                *number > filter.after
-                    && filter.from.is_none_or(|from| access.time.as_str() >= from)
-                    && filter.to.is_none_or(|to| access.time.as_str() < to)
-                    && filter.ehr_id.is_none_or(|id| access.ehr_id.as_deref() == Some(id))
-                    && filter.who.is_none_or(|who| access.who == who)
-            };
-            let limit = usize::try_from(filter.limit).unwrap_or(usize::MAX);
-            Ok((1..).zip(&state.accesses).filter(wanted).take(limit).map(|(number, access)| (number, access.clone())).collect())
+            let has_room = self.state.borrow().log.has_room(day, most);
+            Ok(has_room && self.change(Change::Note(accesses.to_vec())))
         })
+    }
+
+    fn accesses(&self, filter: &AccessFilter<'_>) -> impl Future<Output = Result<Vec<(u64, Access)>, StoreError>> {
+        at_once(|| Ok(self.state.borrow().log.select(filter)))
     }
 
     fn revision(&self) -> impl Future<Output = Result<u64, StoreError>> {

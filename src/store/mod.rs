@@ -2,6 +2,7 @@
 
 mod conflict;
 mod journal;
+pub mod log;
 pub mod memory;
 mod prune;
 pub mod ready;

@@ -171,6 +171,8 @@ pub struct Access {
     pub status: u16,
     /// The id of the request, as the answer carries it.
     pub request_id: String,
+    /// How many requests of callers that were not recognised this line stands for; absent in a line about one of anybody else.
+    pub refused: Option<u64>,
 }
 
 /// Which lines of the access log are wanted.
@@ -417,6 +419,10 @@ pub trait Repository {
 
     /// Adds lines to the access log: all of them, or none.
     async fn note(&self, accesses: Vec<Access>) -> Result<(), StoreError>;
+
+    /// Adds lines about refused requests to the access log, unless it has `most` of them from this day on (a date, as in
+    /// [`Access::time`]); true when they were added.
+    async fn note_refused(&self, accesses: &[Access], day: &str, most: u64) -> Result<bool, StoreError>;
 
     /// Lines of the access log with their numbers, which grow with time.
     async fn accesses(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError>;

@@ -28,15 +28,17 @@ export function freshState(name) {
   const state = join(root, "target/e2e", name);
   rmSync(state, { recursive: true, force: true });
   mkdirSync(state, { recursive: true });
-  const args = ["d1", "migrations", "apply", "DB", "--local", "--persist-to", state];
-  const applied = spawnSync(wrangler, args, { cwd: root, env: housed(state), encoding: "utf8" });
-  if (applied.status !== 0) throw new Error(`migrations failed:\n${applied.stdout}\n${applied.stderr}`);
+  for (const database of ["DB", "LOG"]) {
+    const args = ["d1", "migrations", "apply", database, "--local", "--persist-to", state];
+    const applied = spawnSync(wrangler, args, { cwd: root, env: housed(state), encoding: "utf8" });
+    if (applied.status !== 0) throw new Error(`migrations failed:\n${applied.stdout}\n${applied.stderr}`);
+  }
   return state;
 }
 
 /** Does something to a database behind the back of the worker, which must not run meanwhile. */
-export function execute(state, sql) {
-  const args = ["d1", "execute", "DB", "--local", "--persist-to", state, "--yes", "--command", sql];
+export function execute(state, sql, database = "DB") {
+  const args = ["d1", "execute", database, "--local", "--persist-to", state, "--yes", "--command", sql];
   const done = spawnSync(wrangler, args, { cwd: root, env: housed(state), encoding: "utf8" });
   if (done.status !== 0) throw new Error(`${sql}:\n${done.stdout}\n${done.stderr}`);
 }
@@ -124,7 +126,7 @@ export function startWith(name, change, vars) {
   const file = join(root, "target/e2e", `${name}.toml`);
   const state = freshState(name);
   const config = readFileSync(join(root, "wrangler.toml"), "utf8");
-  writeFileSync(file, change(config).replaceAll('"dist/', '"../../dist/').replace('"migrations"', '"../../migrations"'));
+  writeFileSync(file, change(config).replaceAll('"dist/', '"../../dist/').replaceAll('"migrations', '"../../migrations'));
   return start(state, vars, ["--config", file]);
 }
 

@@ -194,6 +194,10 @@ impl<R: Repository> Repository for Cached<R> {
         self.inner.note(accesses).await
     }
 
+    async fn note_refused(&self, accesses: &[Access], day: &str, most: u64) -> Result<bool, StoreError> {
+        self.inner.note_refused(accesses, day, most).await
+    }
+
     async fn accesses(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError> {
         self.inner.accesses(filter).await
     }

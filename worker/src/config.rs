@@ -76,6 +76,17 @@ pub fn read(env: &Env) -> Setup {
     Setup { config, gate }
 }
 
+/// Days that entries of the access log are kept where the variable LOG_RETENTION_DAYS does not say.
+const RETENTION: u32 = 3650;
+
+/// How many days entries of the access log are kept.
+pub fn retention(env: &Env) -> Result<u32, String> {
+    match Variables(env).number("LOG_RETENTION_DAYS", RETENTION)? {
+        0 => Err(String::from("the variable LOG_RETENTION_DAYS is 0, expected a number of days from 1")),
+        days => Ok(days),
+    }
+}
+
 fn access(variables: &Variables<'_>) -> Result<(Auth, Gate), String> {
     let mut gate = Gate::default();
     let ways = variables.list("AUTH");

@@ -14,7 +14,7 @@ mod zone;
 
 use aqlite::service::auth::{Denied, Gate, KeyRing};
 use aqlite::service::{self, Auth, Moment, Service};
-use aqlite::store::sql::{Catalogue, Sql, SqlRepository, Statement};
+use aqlite::store::sql::{Catalogue, SqlRepository};
 use cached::Cached;
 use d1::D1;
 use std::cell::RefCell;
@@ -25,6 +25,8 @@ use worker::{Context, Date, Delay, Env, Result, ScheduleContext, ScheduledEvent,
 
 /// The binding of the database in wrangler.toml.
 const DATABASE: &str = "DB";
+/// The binding of the database of the access log.
+const LOG: &str = "LOG";
 /// The binding of the KV namespace.
 const BLOBS: &str = "BLOBS";
 /// The binding of a rate limit, which a deployment may have.
@@ -106,17 +108,32 @@ async fn limited(env: &Env, key: &str) -> bool {
     }
 }
 
-/// Lets the database refresh the statistics that its query planner uses.
+/// Steps in which a night removes old entries of the access log, of some thousands each.
+const NIGHTLY_STEPS: usize = 50;
+
+/// What is done every night.
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
-    let outcome = match env.d1(DATABASE) {
-        Ok(database) => D1::new(database).batch(vec![Statement::new("PRAGMA optimize")]).await.map_err(|e| e.to_string()),
-        Err(error) => Err(error.to_string()),
-    };
-    match outcome {
-        Ok(_) => log::note("maintenance"),
+    match maintain(&env).await {
+        Ok(()) => log::note("maintenance"),
         Err(message) => log::complain("maintenance", &message),
     }
+}
+
+async fn maintain(env: &Env) -> std::result::Result<(), String> {
+    let days = config::retention(env)?;
+    let database = database(env).map_err(|error| error.to_string())?;
+    let before = service::days_before(Runtime.now(), days);
+    database.maintain(&before, days, NIGHTLY_STEPS).await.map_err(|error| error.to_string())
+}
+
+/// The database of the documents, with that of the access log where one is bound. Without it nothing is answered that must be logged.
+fn database(env: &Env) -> Result<SqlRepository<D1>> {
+    let database = SqlRepository::new(D1::new(env.d1(DATABASE)?), Rc::new(Catalogue::default()));
+    Ok(match env.d1(LOG) {
+        Ok(log) => database.with_log(D1::new(log)),
+        Err(_) => database,
+    })
 }
 
 /// The house for an address: the one that stands, if it has the same.
@@ -126,8 +143,7 @@ fn house(env: &Env, base_url: String) -> Result<Rc<House>> {
         return Ok(house);
     }
     let config::Setup { config, gate } = config::read(env);
-    let database = SqlRepository::new(D1::new(env.d1(DATABASE)?), Rc::new(Catalogue::default()));
-    let service = Service::new(Cached::new(database, env.kv(BLOBS)?), service::Config { base_url, ..config });
+    let service = Service::new(Cached::new(database(env)?, env.kv(BLOBS)?), service::Config { base_url, ..config });
     let service = match env.var("TERMINOLOGY_URL") {
         Ok(base) => service.with_terminology(Box::new(Fhir::new(&base.to_string(), env.kv(BLOBS)?))),
         Err(_) => service,

@@ -50,8 +50,8 @@ fn wrangler(args: &[&str]) -> Command {
 fn migrate(state: &Path) -> Result<(), String> {
     let to = state.to_string_lossy();
     let name = format!("migrations-{:x}", to.bytes().fold(5381_u64, |h, b| h.wrapping_mul(33) ^ u64::from(b)));
-    unless_fresh(&name, &["migrations"], &state.join("v3/d1"), || {
-        run(&mut wrangler(&["d1", "migrations", "apply", "DB", "--local", "--persist-to", &to]))
+    unless_fresh(&name, &["migrations", "migrations-log"], &state.join("v3/d1"), || {
+        ["DB", "LOG"].iter().try_for_each(|database| run(&mut wrangler(&["d1", "migrations", "apply", database, "--local", "--persist-to", &to])))
     })
 }
 

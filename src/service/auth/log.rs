@@ -1,7 +1,8 @@
 //! The access log: a line for every request about something that needs leave, refused ones too.
 //!
 //! No answer leaves before its line is written: when the log fails, the answer is 503, and of the data nothing is told. The
-//! line of a change set is part of its transaction. What an administrator does is noted before it begins, too.
+//! line of a change set is part of its transaction. What an administrator does is noted before it begins, too. Requests that are refused
+//! before anybody is recognised are counted ([`super::refusals`]).
 
 use super::super::call::Call;
 use super::super::error::Failure;
@@ -27,6 +28,9 @@ pub(crate) struct Trail {
     line: RefCell<Access>,
     ehrs: RefCell<Vec<String>>,
     is_administrative: Cell<bool>,
+    /// Somebody was recognised, or everybody may call.
+    is_recognised: Cell<bool>,
+    now: Cell<i64>,
     /// A change set carried its line along.
     noted: Cell<bool>,
 }
@@ -35,6 +39,7 @@ impl Trail {
     /// A request leads to an operation.
     pub fn found(&self, request: &Request, found: &Found, now: i64) {
         self.is_administrative.set(found.route.need.resource == Resource::Admin);
+        self.now.set(now);
         let names = found.others().join("/").chars().take(LONGEST_NAME).collect::<String>();
         self.line.replace(Access {
             time: iso(now),
@@ -50,6 +55,7 @@ impl Trail {
 
     /// It comes from this caller.
     pub fn comes_from(&self, caller: &Caller) {
+        self.is_recognised.set(true);
         let mut line = self.line.borrow_mut();
         line.who.clone_from(&caller.name);
         line.issuer.clone_from(&caller.issuer);
@@ -88,7 +94,7 @@ impl Trail {
 }
 
 impl<R: Repository> Service<R> {
-    fn keeps_log(&self) -> bool {
+    pub(crate) fn keeps_log(&self) -> bool {
         self.config.log && self.config.auth != Auth::Refuse
     }
 
@@ -106,6 +112,14 @@ impl<R: Repository> Service<R> {
         if !self.keeps_log() || told || trail.line.borrow().operation.is_empty() {
             return response;
         }
+        let now = trail.now.get();
+        if response.status >= 400 && !trail.is_recognised.get() {
+            for line in trail.lines(response.status).into_iter().take(1) {
+                self.note_refusal(line, now).await;
+            }
+            return response;
+        }
+        self.flush_refusals(now, false).await;
         match self.repository.note(trail.lines(response.status)).await {
             Ok(()) => response,
             Err(_) => unwritten().into_response(request),
@@ -125,6 +139,7 @@ impl<R: Repository> Service<R> {
         let ehr_id = text("ehr_id").map(str::to_ascii_lowercase);
         let filter =
             AccessFilter { from: from.as_deref(), to: to.as_deref(), ehr_id: ehr_id.as_deref(), who: text("who"), after: number("after", 0)?, limit };
+        self.flush_refusals(call.now, true).await;
         let found = self.repository.accesses(&filter).await.map_err(Failure::of_store)?;
         let full = u64::try_from(found.len()).is_ok_and(|n| n == limit);
         let next = found.last().map(|(number, _)| *number).filter(|_| full);
@@ -149,5 +164,6 @@ fn shown(number: u64, access: &Access) -> Value {
         "query": access.query,
         "status": access.status,
         "request_id": access.request_id,
+        "requests": access.refused.unwrap_or(1),
     })
 }

@@ -5,7 +5,7 @@
 //! | credentials of a request → caller | `gate`; `token` for JSON Web Tokens, `users` for passwords |
 //! | what must hold before anything is read | `admit` |
 //! | what is needed for an operation; scopes and roles, which grant it | `scope` |
-//! | who did what, when, to which EHR | `log` |
+//! | who did what, when, to which EHR | `log`; requests of strangers, counted: `refusals` |
 //! | someone who was recognised, and what they have leave for | `caller` |
 //!
 //! A host recognises the caller and hands it to [`Service::serve`](super::Service::serve). Every line of the route table says
@@ -15,6 +15,7 @@ mod admit;
 mod caller;
 mod gate;
 mod log;
+mod refusals;
 mod scope;
 mod token;
 mod users;
@@ -23,6 +24,7 @@ pub use caller::{Caller, Denied};
 pub(crate) use caller::{Reach, Subject, refused};
 pub use gate::{Gate, Issuer, KeyRing, Keys};
 pub(crate) use log::Trail;
+pub(crate) use refusals::Refusals;
 pub(crate) use scope::{Act, Need, Resource};
 pub use token::Algorithm;
 pub use users::Users;

@@ -102,7 +102,11 @@ impl<S: Sql> SqlRepository<S> {
             batch.insert(0, next_revision_of(known));
             match self.sql.batch(batch).await {
                 Err(SqlError::Constraint(what)) if what == SHAPES_WERE_REMOVED => self.catalogue.forget_ids(),
-                outcome => return Ok(outcome.map(drop)),
+                Ok(_) => {
+                    self.noted(commits.iter().filter(|commit| commit.access.is_some()).count()).await;
+                    return Ok(Ok(()));
+                }
+                Err(error) => return Ok(Err(error)),
             }
         }
         Err(StoreError::Away("documents are being removed meanwhile".into()))

@@ -16,12 +16,15 @@ mod seal;
 mod tag;
 mod value;
 
+use super::log::{LogEntry, LogStore};
 use super::repository::{
     Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, ItemTag, Repository, Sink, StoreError, TagList, Version, Which,
 };
 use super::scan::Scan;
 use crate::document::ObjectKind;
+pub use access::SqlLog;
 pub use catalogue::Catalogue;
+use std::cell::Cell;
 use std::rc::Rc;
 use value::Fields;
 pub use value::{Row, Sql, SqlError, SqlValue, Statement, crossing};
@@ -32,12 +35,15 @@ pub use value::{Row, Sql, SqlError, SqlValue, Statement, crossing};
 pub struct SqlRepository<S> {
     sql: S,
     catalogue: Rc<Catalogue>,
+    log: Option<SqlLog<S>>,
+    /// Entries of change sets that were written since the last time that they were moved to the log.
+    waiting: Cell<u64>,
 }
 
 impl<S: Sql> SqlRepository<S> {
     /// A repository over `sql`, with what is already known of its database.
     pub fn new(sql: S, catalogue: Rc<Catalogue>) -> SqlRepository<S> {
-        SqlRepository { sql, catalogue }
+        SqlRepository { sql, catalogue, log: None, waiting: Cell::new(0) }
     }
 
     /// The executor.
@@ -147,7 +153,12 @@ impl<S: Sql> Repository for SqlRepository<S> {
     }
 
     async fn note(&self, accesses: Vec<Access>) -> Result<(), StoreError> {
-        self.batch(access::notes(&accesses)).await.map(|_| ())
+        let entries: Vec<LogEntry> = accesses.into_iter().map(|access| LogEntry { key: None, access }).collect();
+        self.log()?.append(&entries).await
+    }
+
+    async fn note_refused(&self, accesses: &[Access], day: &str, most: u64) -> Result<bool, StoreError> {
+        self.log()?.append_refused(accesses, day, most).await
     }
 
     async fn accesses(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError> {

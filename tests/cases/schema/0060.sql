@@ -140,8 +140,8 @@ INSERT OR REPLACE INTO definition VALUES (1, 1, 'weight.en.v2', '2.0.0', 'opt14'
     </term_definitions>
   </component_ontologies>
 </template>
-', 'c5bd349f0e5aa522d0f4df0651a8b67f');
-INSERT OR REPLACE INTO definition VALUES (2, 2, 'ids', '1.0.0', 'aql', '2026-11-30T00:53:20.002000+00:00', '{}', 'SELECT e/ehr_id/value FROM EHR e', '7a5987997e37a7cf31a4cf94b521d913');
+', '7b564bf74ca803dc4ba139f7e1b807cc');
+INSERT OR REPLACE INTO definition VALUES (2, 2, 'ids', '1.0.0', 'aql', '2026-11-30T00:53:20.002000+00:00', '{}', 'SELECT e/ehr_id/value FROM EHR e', '49bb8ec0737275103df64a50715becb1');
 INSERT OR REPLACE INTO definition VALUES (3, 3, 'weight_class.v1', '1.0.0', 'gdl2', '2026-11-30T00:53:20.003000+00:00', '{"concept":"Weight class","language":"en","purpose":null}', '{
   "id": "weight_class.v1",
   "gdl_version": "2.0",
@@ -163,16 +163,14 @@ INSERT OR REPLACE INTO definition VALUES (3, 3, 'weight_class.v1', '1.0.0', 'gdl
     "gt0001": {"text": "Weight class"}, "gt0003": {"text": "Weight"}, "gt0005": {"text": "Class"},
     "gt0011": {"text": "Heavy"}, "gt0012": {"text": "Not heavy"}}}}}
 }
-', '79f0c87d1fe0a589280fbb23dfc456ac');
+', '70bcea7c4eb411015a27618c65832458');
+INSERT OR REPLACE INTO meta VALUES ('log_moved', 0);
 INSERT OR REPLACE INTO meta VALUES ('revision', 10);
 INSERT OR REPLACE INTO meta VALUES ('shape_generation', 0);
-INSERT OR REPLACE INTO access_log VALUES (1, '2026-11-30T00:53:20.001000+00:00', 'anonymous', '', 'POST definition/template/adl1.4', NULL, NULL, NULL, 201, '');
-INSERT OR REPLACE INTO access_log VALUES (10, '2026-11-30T00:53:20.010000+00:00', 'anonymous', '', 'POST demographic/person', '00000000-0000-4000-8000-00000000000b::test.example::1', NULL, NULL, 201, '');
-INSERT OR REPLACE INTO access_log VALUES (2, '2026-11-30T00:53:20.002000+00:00', 'anonymous', '', 'PUT definition/query/{name}/{version}', 'ids/1.0.0', NULL, NULL, 200, '');
-INSERT OR REPLACE INTO access_log VALUES (3, '2026-11-30T00:53:20.003000+00:00', 'anonymous', '', 'POST definition/gdl', NULL, NULL, NULL, 201, '');
-INSERT OR REPLACE INTO access_log VALUES (4, '2026-11-30T00:53:20.004000+00:00', 'anonymous', '', 'PUT ehr/{ehr_id}', '00000000-0000-4000-8000-000000000001::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '');
-INSERT OR REPLACE INTO access_log VALUES (5, '2026-11-30T00:53:20.005000+00:00', 'anonymous', '', 'POST ehr/{ehr_id}/composition', '00000000-0000-4000-8000-000000000003::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '');
-INSERT OR REPLACE INTO access_log VALUES (6, '2026-11-30T00:53:20.006000+00:00', 'anonymous', '', 'PUT ehr/{ehr_id}/composition/{uid}', '00000000-0000-4000-8000-000000000003::test.example::2', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 204, '');
-INSERT OR REPLACE INTO access_log VALUES (7, '2026-11-30T00:53:20.007000+00:00', 'anonymous', '', 'POST ehr/{ehr_id}/composition', '00000000-0000-4000-8000-000000000006::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '');
-INSERT OR REPLACE INTO access_log VALUES (8, '2026-11-30T00:53:20.008000+00:00', 'anonymous', '', 'DELETE ehr/{ehr_id}/composition/{uid}', '00000000-0000-4000-8000-000000000006::test.example::2', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 204, '');
-INSERT OR REPLACE INTO access_log VALUES (9, '2026-11-30T00:53:20.009000+00:00', 'anonymous', '', 'POST ehr/{ehr_id}/directory', '00000000-0000-4000-8000-000000000009::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '');
+INSERT OR REPLACE INTO access_log VALUES (1, '2026-11-30T00:53:20.004000+00:00', 'anonymous', '', 'PUT ehr/{ehr_id}', '00000000-0000-4000-8000-000000000001::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', '2ec9b00fb80cd8d86bbba28b8fee9bd6');
+INSERT OR REPLACE INTO access_log VALUES (2, '2026-11-30T00:53:20.005000+00:00', 'anonymous', '', 'POST ehr/{ehr_id}/composition', '00000000-0000-4000-8000-000000000003::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', '641be2b666f89736384bc99c248839e2');
+INSERT OR REPLACE INTO access_log VALUES (3, '2026-11-30T00:53:20.006000+00:00', 'anonymous', '', 'PUT ehr/{ehr_id}/composition/{uid}', '00000000-0000-4000-8000-000000000003::test.example::2', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 204, '', '71f1beae0ac7bdb946c58671fc369e09');
+INSERT OR REPLACE INTO access_log VALUES (4, '2026-11-30T00:53:20.007000+00:00', 'anonymous', '', 'POST ehr/{ehr_id}/composition', '00000000-0000-4000-8000-000000000006::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', '62f996ad8025ddd0b9325f2f6e4fe313');
+INSERT OR REPLACE INTO access_log VALUES (5, '2026-11-30T00:53:20.008000+00:00', 'anonymous', '', 'DELETE ehr/{ehr_id}/composition/{uid}', '00000000-0000-4000-8000-000000000006::test.example::2', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 204, '', '58873b60c2c66b823467047445d43804');
+INSERT OR REPLACE INTO access_log VALUES (6, '2026-11-30T00:53:20.009000+00:00', 'anonymous', '', 'POST ehr/{ehr_id}/directory', '00000000-0000-4000-8000-000000000009::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', 'df8ee5a7e0d66f4ae274a622b36ad932');
+INSERT OR REPLACE INTO access_log VALUES (7, '2026-11-30T00:53:20.010000+00:00', 'anonymous', '', 'POST demographic/person', '00000000-0000-4000-8000-00000000000b::test.example::1', NULL, NULL, 201, '', '1eb908045f94f4a8e7db3f1a837d252c');

@@ -1,0 +1,204 @@
+//! Requests that were refused before anybody was recognised: counted, and a few of a minute kept whole.
+//!
+//! Anybody can send such requests, as many as they like, so they must not fill the access log. What is counted is written as one entry
+//! for each operation and status at most once a minute, and the store takes so many entries a day: see [`MOST_OF_A_DAY`].
+
+use super::super::Service;
+use super::super::time::iso;
+use crate::store::repository::{Access, Repository};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+/// Microseconds between two times at which counts are written, and within which [`SAMPLES`] requests are kept whole.
+const WINDOW: i64 = 60_000_000;
+/// Requests of a window that get an entry of their own.
+const SAMPLES: u32 = 5;
+/// Pairs of operation and status that are counted apart.
+const KINDS: usize = 20;
+/// Entries about refused requests that the log takes in a day, of all instances together.
+const MOST_OF_A_DAY: u64 = 5_000;
+/// What the operations behind [`KINDS`] are counted as.
+const OTHERS: &str = "others";
+
+/// What is not written yet.
+#[derive(Default)]
+pub(crate) struct Refusals(RefCell<State>);
+
+#[derive(Default)]
+struct State {
+    counts: BTreeMap<(String, u16), u64>,
+    /// When counts were written last.
+    written: i64,
+    /// The window of the samples, and how many it has.
+    window: i64,
+    samples: u32,
+}
+
+impl Refusals {
+    /// Counts a request that gets no entry of its own.
+    pub fn count(&self, operation: &str, status: u16) {
+        self.add(operation, status, 1);
+    }
+
+    fn add(&self, operation: &str, status: u16, requests: u64) {
+        let mut state = self.0.borrow_mut();
+        let known = state.counts.contains_key(&(operation.to_owned(), status));
+        let operation = if known || state.counts.len() < KINDS { operation } else { OTHERS };
+        let count = state.counts.entry((operation.to_owned(), status)).or_default();
+        *count = count.saturating_add(requests);
+    }
+
+    /// True when a request of this time gets an entry of its own.
+    fn is_sample(&self, now: i64) -> bool {
+        let mut state = self.0.borrow_mut();
+        let window = now.div_euclid(WINDOW);
+        if state.window != window {
+            (state.window, state.samples) = (window, 0);
+        }
+        state.samples = state.samples.saturating_add(1);
+        state.samples <= SAMPLES
+    }
+
+    /// The entries of what was counted, when it is time to write them, or where they are wanted `now` whatever the time.
+    fn due(&self, now: i64, at_once: bool) -> Vec<Access> {
+        let mut state = self.0.borrow_mut();
+        if state.counts.is_empty() || !(at_once || now.saturating_sub(state.written) >= WINDOW) {
+            return Vec::new();
+        }
+        state.written = now;
+        let entry = |((operation, status), requests)| Access { time: iso(now), operation, status, refused: Some(requests), ..Access::default() };
+        std::mem::take(&mut state.counts).into_iter().map(entry).collect()
+    }
+}
+
+impl<R: Repository> Service<R> {
+    /// Notes a request that was refused before anybody was recognised. Nothing is told to its sender, so a log that cannot be written is no
+    /// reason to answer otherwise: the request is counted, and the count written later.
+    pub(super) async fn note_refusal(&self, access: Access, now: i64) {
+        let mut entries = self.refusals.due(now, false);
+        if self.refusals.is_sample(now) {
+            entries.push(Access { refused: Some(1), ..access });
+        } else {
+            self.refusals.count(&access.operation, access.status);
+        }
+        self.write_refusals(entries, now).await;
+    }
+
+    /// Writes what was counted, when it is time to, or at once.
+    pub(super) async fn flush_refusals(&self, now: i64, at_once: bool) {
+        self.write_refusals(self.refusals.due(now, at_once), now).await;
+    }
+
+    async fn write_refusals(&self, entries: Vec<Access>, now: i64) {
+        let today = iso(now);
+        let day = today.get(..10).unwrap_or_default();
+        if !entries.is_empty() && self.repository.note_refused(&entries, day, MOST_OF_A_DAY).await != Ok(true) {
+            entries.iter().for_each(|entry| self.refusals.add(&entry.operation, entry.status, entry.refused.unwrap_or(1)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::{Auth, Config, Moment, Request};
+    use super::super::{Caller, Denied};
+    use super::*;
+    use crate::store::memory::Memory;
+    use crate::store::ready::block_on;
+    use crate::store::repository::AccessFilter;
+
+    /// A clock that is set.
+    struct Clock(i64);
+
+    impl Moment for Clock {
+        fn now(&mut self) -> i64 {
+            self.0
+        }
+
+        fn new_uuid(&mut self) -> String {
+            String::from("00000000-0000-4000-8000-000000000001")
+        }
+    }
+
+    struct House(Service<Memory>, Clock);
+
+    impl House {
+        fn new() -> House {
+            House(Service::new(Memory::new(), Config { auth: Auth::Known, ..Config::default() }), Clock(1_796_000_040_000_000))
+        }
+
+        fn send(&mut self, caller: Result<&Caller, &Denied>, target: &str) -> u16 {
+            block_on(self.0.serve(&Request::new("GET", target), caller, &mut self.1)).unwrap().status
+        }
+
+        fn log(&self) -> Vec<Access> {
+            let filter = AccessFilter { limit: 1_000_000, ..AccessFilter::default() };
+            block_on(self.0.repository().accesses(&filter)).unwrap().unwrap().into_iter().map(|(_, access)| access).collect()
+        }
+    }
+
+    const PATHS: [&str; 4] = ["/v1/ehr", "/v1/definition/template", "/v1/query/aql?q=x", "/v1/admin/access-log"];
+
+    #[test]
+    fn requests_of_strangers_are_counted_and_few_are_kept() {
+        let (mut house, nobody) = (House::new(), Denied::nobody("Bearer"));
+        for second in 0..600 {
+            house.1.0 += 1_000_000;
+            for path in PATHS.iter().cycle().take(20) {
+                assert_eq!(house.send(Err(&nobody), path), 401, "{second}");
+            }
+        }
+        let (minutes, log) = (10, house.log());
+        let most = (SAMPLES as usize + PATHS.len()) * (minutes + 1);
+        assert!(log.len() <= most, "{} entries of {most}", log.len());
+        let auditor = Caller::with_roles("aud", "", &["audit"]);
+        assert_eq!(house.send(Ok(&auditor), "/v1/admin/access-log"), 200);
+        let counted: u64 = house.log().iter().filter_map(|access| access.refused).sum();
+        assert_eq!(counted, 12_000, "reading the log writes what was counted first");
+        let own = house.log().into_iter().filter(|access| access.refused.is_none()).collect::<Vec<_>>();
+        assert_eq!(own.iter().map(|access| access.who.as_str()).collect::<Vec<_>>(), ["aud"]);
+    }
+
+    #[test]
+    fn a_day_has_a_bounded_number_of_entries_and_loses_no_count() {
+        let (mut house, nobody) = (House::new(), Denied::nobody("Bearer"));
+        house.1.0 -= house.1.0.rem_euclid(86_400_000_000);
+        for _ in 0..1_439 {
+            house.1.0 += 60_000_000;
+            for path in PATHS.iter().cycle().take(20) {
+                house.send(Err(&nobody), path);
+            }
+        }
+        let of_a_day = house.log().len() as u64;
+        assert!((MOST_OF_A_DAY..MOST_OF_A_DAY + 10).contains(&of_a_day), "{of_a_day}");
+        house.1.0 += 120_000_000;
+        house.send(Err(&nobody), PATHS[0]);
+        let counted: u64 = house.log().iter().filter_map(|access| access.refused).sum();
+        assert_eq!(counted, 1_439 * 20 + 1);
+    }
+
+    #[test]
+    fn what_is_refused_before_it_is_served_is_counted_and_kinds_are_few() {
+        let mut house = House::new();
+        for number in 0..100 {
+            house.0.refusals.add(&format!("GET {number}"), 429, 1);
+        }
+        for _ in 0..50 {
+            assert_eq!(house.0.refuse(&Request::new("GET", "/v1/ehr"), &Denied::too_many()).status, 429);
+        }
+        let auditor = Caller::with_roles("aud", "", &["audit"]);
+        assert_eq!(house.send(Ok(&auditor), "/v1/admin/access-log"), 200);
+        let log: Vec<Access> = house.log().into_iter().filter(|access| access.refused.is_some()).collect();
+        assert_eq!((log.len(), log.iter().filter_map(|access| access.refused).sum::<u64>()), (KINDS + 1, 150));
+    }
+
+    #[test]
+    fn somebody_who_is_recognised_is_never_only_counted() {
+        let mut house = House::new();
+        let reader = Caller::with_roles("ann", "", &["read"]);
+        for _ in 0..30 {
+            assert_eq!(house.send(Ok(&reader), "/v1/admin/access-log"), 403);
+        }
+        assert_eq!(house.log().iter().filter(|access| access.who == "ann" && access.status == 403 && access.refused.is_none()).count(), 30);
+    }
+}

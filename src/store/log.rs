@@ -1,0 +1,122 @@
+//! The store of the access log, beside [`Repository`](super::repository::Repository): entries are only added, read, and removed by age.
+//!
+//! Implementations: [`MemoryLog`], and [`SqlLog`](super::sql::SqlLog) in a database of its own, so that no number of entries takes room or
+//! time from the documents. The entry of a change set is written with it, into the database of the documents, and moved from there: an
+//! entry that waits has a key, by which it is added once however often it is moved.
+
+use super::repository::{Access, AccessFilter, StoreError};
+use std::cell::RefCell;
+use std::collections::HashSet;
+
+/// An entry on its way into the log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogEntry {
+    /// Names the entry where it may be sent more than once.
+    pub key: Option<String>,
+    /// What it says.
+    pub access: Access,
+}
+
+/// Stores the access log.
+#[allow(async_fn_in_trait, reason = "futures of a worker are not Send, and nothing spawns them")]
+pub trait LogStore {
+    /// Adds entries: all of them, or none. One whose key has been added before is passed over.
+    async fn append(&self, entries: &[LogEntry]) -> Result<(), StoreError>;
+
+    /// Adds entries about refused requests, unless that day has `most` of them already; true when they were added. `day` is the date in
+    /// the text form of [`Access::time`].
+    async fn append_refused(&self, entries: &[Access], day: &str, most: u64) -> Result<bool, StoreError>;
+
+    /// The entries of a filter with their numbers, which grow in the order in which entries were added.
+    async fn read(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError>;
+
+    /// Sets how many days entries are kept; younger ones cannot be removed.
+    async fn keep_for(&self, days: u32) -> Result<(), StoreError>;
+
+    /// Removes at most `most` of the oldest entries, as far as they are from before this time and older than [`LogStore::keep_for`] says;
+    /// how many were removed.
+    async fn expire(&self, before: &str, most: u64) -> Result<u64, StoreError>;
+}
+
+/// An access log in memory.
+#[derive(Debug, Default)]
+pub struct MemoryLog(RefCell<Entries>);
+
+#[derive(Debug, Default)]
+struct Entries {
+    entries: Vec<(u64, Access)>,
+    keys: HashSet<String>,
+    last: u64,
+}
+
+impl Entries {
+    fn push(&mut self, access: Access) {
+        self.last += 1;
+        self.entries.push((self.last, access));
+    }
+}
+
+impl MemoryLog {
+    /// Adds entries.
+    pub(super) fn push(&self, accesses: impl IntoIterator<Item = Access>) {
+        accesses.into_iter().for_each(|access| self.0.borrow_mut().push(access));
+    }
+
+    /// True while a day has fewer than `most` entries about refused requests.
+    pub(super) fn has_room(&self, day: &str, most: u64) -> bool {
+        let log = self.0.borrow();
+        (log.entries.iter().filter(|(_, access)| access.refused.is_some() && access.time.as_str() >= day).count() as u64) < most
+    }
+
+    /// The entries of a filter.
+    pub(super) fn select(&self, filter: &AccessFilter<'_>) -> Vec<(u64, Access)> {
+        let wanted = |(number, access): &&(u64, Access)| {
+            *number > filter.after
+                && filter.from.is_none_or(|from| access.time.as_str() >= from)
+                && filter.to.is_none_or(|to| access.time.as_str() < to)
+                && filter.ehr_id.is_none_or(|id| access.ehr_id.as_deref() == Some(id))
+                && filter.who.is_none_or(|who| access.who == who)
+        };
+        let limit = usize::try_from(filter.limit).unwrap_or(usize::MAX);
+        self.0.borrow().entries.iter().filter(wanted).take(limit).cloned().collect()
+    }
+}
+
+impl LogStore for MemoryLog {
+    async fn append(&self, entries: &[LogEntry]) -> Result<(), StoreError> {
+        let mut log = self.0.borrow_mut();
+        for entry in entries {
+            if entry.key.as_ref().is_none_or(|key| log.keys.insert(key.clone())) {
+                log.push(entry.access.clone());
+            }
+        }
+        Ok(())
+    }
+
+    async fn append_refused(&self, entries: &[Access], day: &str, most: u64) -> Result<bool, StoreError> {
+        let has_room = self.has_room(day, most);
+        if has_room {
+            self.push(entries.iter().cloned());
+        }
+        Ok(has_room)
+    }
+
+    async fn read(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError> {
+        Ok(self.select(filter))
+    }
+
+    /// Nothing else removes entries here, so [`LogStore::expire`] goes by its own time.
+    async fn keep_for(&self, _days: u32) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn expire(&self, before: &str, most: u64) -> Result<u64, StoreError> {
+        let (mut log, mut left) = (self.0.borrow_mut(), most);
+        log.entries.retain(|(_, access)| {
+            let goes = left > 0 && access.time.as_str() < before;
+            left -= u64::from(goes);
+            !goes
+        });
+        Ok(most - left)
+    }
+}
