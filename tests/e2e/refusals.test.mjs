@@ -1,0 +1,90 @@
+// The access log in workerd: a database of its own, which strangers do not fill.
+import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { Issuer } from "./issuer.mjs";
+import { ITS, V1, execute, freshState, start, startWith } from "./server.mjs";
+
+const EHR = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
+let issuer;
+let state;
+let server;
+const as = (...roles) => issuer.as(...roles);
+const get = (path, headers = {}) => server.send("GET", path, { headers });
+const entries = async (query = "") => (await get(`${V1}/admin/access-log?fetch=1000${query}`, as("audit"))).json.entries;
+
+before(async () => {
+  issuer = await Issuer.start();
+  state = freshState("refusals");
+  server = await start(state, { ...issuer.variables, AUTH: "jwt" });
+});
+after(async () => {
+  await server?.stop();
+  issuer.stop();
+});
+
+test("a flood of requests without credentials makes a few entries, which tell how many there were", async () => {
+  const flood = 1_500;
+  for (let sent = 0; sent < flood; sent += 50) {
+    const paths = Array.from({ length: 50 }, (_, n) => (n % 2 ? `${V1}/ehr/${EHR}` : `${ITS}/definition/template/adl1.4`));
+    const statuses = (await Promise.all(paths.map((path) => get(path)))).map(({ status }) => status);
+    assert.ok(statuses.every((status) => status === 401), String(statuses));
+  }
+  const refused = (await entries()).filter((entry) => entry.who === "" && entry.status === 401);
+  assert.equal(refused.reduce((sum, entry) => sum + entry.requests, 0), flood);
+  assert.ok(refused.length <= 40, `${refused.length} entries`);
+  assert.ok(refused.some((entry) => entry.requests === 1 && entry.request_id !== "" && entry.ehr_id === EHR), "some are kept whole");
+});
+
+test("whoever is recognised is noted one by one, and change sets with what they changed", async () => {
+  for (let i = 0; i < 8; i += 1) assert.equal((await get(`${V1}/admin/access-log`, as("read"))).status, 403);
+  assert.equal((await server.send("PUT", `${ITS}/ehr/${EHR}`, { headers: as("write") })).status, 201);
+  assert.equal((await get(`${ITS}/ehr/${EHR}`, as("read"))).status, 200);
+  const own = await entries("&who=ann");
+  assert.equal(own.filter((entry) => entry.status === 403).length, 8);
+  for (const operation of ["PUT ehr/{ehr_id}", "GET ehr/{ehr_id}"]) assert.ok(own.some((entry) => entry.operation === operation && entry.ehr_id === EHR), operation);
+  const again = await entries("&who=ann");
+  assert.equal(again.filter((entry) => entry.operation === "PUT ehr/{ehr_id}").length, 1, "it is moved once");
+});
+
+test("the database refuses to change entries and to remove young ones", async () => {
+  await server.stop();
+  assert.throws(() => execute(state, "DELETE FROM access_log", "LOG"), /kept for the days/);
+  assert.throws(() => execute(state, "UPDATE access_log SET who = 'x'", "LOG"), /never changed/);
+  execute(state, "INSERT INTO access_log (time, who, issuer, operation, status, request_id) VALUES ('2001-01-01T00:00:00.000Z', 'old', '', '', 200, '')", "LOG");
+  execute(state, "DELETE FROM access_log WHERE who = 'old'", "LOG");
+  server = await start(state, { ...issuer.variables, AUTH: "jwt" });
+  assert.ok((await entries("&who=ann")).length > 8);
+});
+
+test("the nightly event removes what is older than LOG_RETENTION_DAYS", async () => {
+  await server.stop();
+  execute(state, "INSERT INTO access_log (time, who, issuer, operation, status, request_id) VALUES ('2026-01-01T00:00:00.000Z', 'older', '', '', 200, '')", "LOG");
+  // The oldest entries stand first.
+  server = await start(state, { ...issuer.variables, AUTH: "jwt", LOG_RETENTION_DAYS: "30" }, ["--test-scheduled"]);
+  const answer = await get("/__scheduled?cron=17+3+*+*+*");
+  assert.equal(answer.status, 200, answer.text);
+  await server.says(/"about":"maintenance"/);
+  assert.doesNotMatch(server.log, /"level":"error","about":"maintenance"/);
+  assert.deepEqual(await entries("&who=older"), []);
+  assert.ok((await entries("&who=ann")).length > 8);
+});
+
+test("without a database for the log nothing is answered that must be noted", async () => {
+  const without = (config) => config.replace(/# The access log\.\n\[\[d1_databases\]\]\nbinding = "LOG"\n(?:\w.*\n)*/, "");
+  assert.notEqual(without(readFileSync(new URL("../../wrangler.toml", import.meta.url), "utf8")), readFileSync(new URL("../../wrangler.toml", import.meta.url), "utf8"));
+  const unlogged = await startWith("unlogged", without, { ...issuer.variables, AUTH: "jwt" });
+  try {
+    const answer = await unlogged.send("GET", `${V1}/definition/query`, { headers: as("read", "query") });
+    assert.equal(answer.status, 503, answer.text);
+    assert.equal((await unlogged.send("GET", "/health")).status, 200);
+  } finally {
+    await unlogged.stop();
+  }
+});
+
+test("KV holds nothing of the log", () => {
+  const blobs = readdirSync(join(state, "v3/kv"), { recursive: true }).filter((name) => name.includes("blobs/"));
+  assert.deepEqual(blobs, []);
+});
