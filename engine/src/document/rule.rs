@@ -153,7 +153,7 @@ pub(super) fn is_constant(place: Place, kind: Kind, text: &str, known: &dyn Know
         (_, Attr::TYPE) => Cls::parse(text).is_some() || matches!(text, "PARTY" | "ACTOR" | "ANY"),
         (_, Attr::NAMESPACE) => text == "local",
         (_, Attr::VALUE | Attr::CODE_STRING | Attr::PREFERRED_TERM) => {
-            place.role.is_some_and(|role| STRUCTURAL.contains(&role) && (is_word(text) || is_code_of(role, place.attr, text) || known.knows(text)))
+            place.role.is_some_and(|role| STRUCTURAL.contains(&role) && (known.knows(text) || is_word(text) || is_code_of(role, place.attr, text)))
         }
         _ => false,
     }
