@@ -10,7 +10,7 @@ use crate::store::repository::{Definition, DefinitionKind, Ehr, StoreError};
 
 const LIST: &str = "SELECT name, version, format, created, summary, storing_id FROM definition WHERE kind = ?1 AND substr(name, 1, length(?2)) = ?2";
 const LIST_WITH_BODIES: &str = "SELECT name, version, format, created, summary, storing_id, body || coalesce((SELECT group_concat(c.body, '') FROM
-      (SELECT body FROM chunk WHERE owner = 'd/' || ?1 || '/' || name || '/' || version ORDER BY part) c), '')
+      (SELECT body FROM chunk WHERE owner = 'd/' || CAST(?1 AS INTEGER) || '/' || name || '/' || version ORDER BY part) c), '')
     FROM definition WHERE kind = ?1 AND substr(name, 1, length(?2)) = ?2";
 const VERSIONS: &str = "SELECT name, version, format, created, summary, storing_id FROM definition WHERE kind = ?1 AND name = ?2";
 const READ: &str = "SELECT name, version, format, created, summary, storing_id, body FROM definition WHERE kind = ?1 AND name = ?2 AND version = ?3";
@@ -91,7 +91,7 @@ fn listed(rows: Vec<Row>) -> Result<Vec<Definition>, StoreError> {
 }
 
 /// Columns that [`head`] reads.
-const HEAD: usize = 5;
+const HEAD: usize = 6;
 
 fn head(fields: &mut Fields) -> Result<Definition, StoreError> {
     Ok(Definition {
