@@ -4,7 +4,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { Issuer } from "./issuer.mjs";
-import { ITS, V1, execute, freshState, start, startWith } from "./server.mjs";
+import { ITS, V1, execute, freshState, root, start, startWith } from "./server.mjs";
 
 const EHR = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 let issuer;
@@ -59,16 +59,26 @@ test("the database refuses to change entries and to remove young ones", async ()
 });
 
 test("the nightly event removes what is older than LOG_RETENTION_DAYS", async () => {
-  await server.stop();
-  execute(state, "INSERT INTO access_log (time, who, issuer, operation, status, request_id) VALUES ('2026-01-01T00:00:00.000Z', 'older', '', '', 200, '')", "LOG");
-  // The oldest entries stand first.
-  server = await start(state, { ...issuer.variables, AUTH: "jwt", LOG_RETENTION_DAYS: "30" }, ["--test-scheduled"]);
-  const answer = await get("/__scheduled?cron=17+3+*+*+*");
-  assert.equal(answer.status, 200, answer.text);
-  await server.says(/"about":"maintenance"/);
-  assert.doesNotMatch(server.log, /"level":"error","about":"maintenance"/);
-  assert.deepEqual(await entries("&who=older"), []);
-  assert.ok((await entries("&who=ann")).length > 8);
+  // The development server hands the event to the assets where there are some (cloudflare/workers-sdk#14177).
+  const bare = (config) => config.replace(/\[assets\][\s\S]*?\n\n/, "");
+  const vars = { ...issuer.variables, AUTH: "jwt", LOG_RETENTION_DAYS: "30" };
+  const folder = join(root, "target/e2e/retained");
+  let retained = await startWith("retained", bare, vars);
+  const listed = async (who) => (await retained.send("GET", `${V1}/admin/access-log?fetch=1000&who=${who}`, { headers: as("audit") })).json.entries;
+  try {
+    assert.equal((await retained.send("PUT", `${ITS}/ehr/${EHR}`, { headers: as("write") })).status, 201);
+    await retained.stop();
+    execute(folder, "INSERT INTO access_log (time, who, issuer, operation, status, request_id) VALUES ('2026-01-01T00:00:00.000Z', 'older', '', '', 200, '')", "LOG");
+    retained = await start(folder, vars, ["--config", `${folder}.toml`]);
+    assert.equal((await listed("older")).length, 1);
+    const answer = await retained.send("GET", "/cdn-cgi/handler/scheduled?cron=17+3+*+*+*");
+    assert.equal(answer.status, 200, answer.text);
+    await retained.says(/\{"level":"info","about":"maintenance"\}/);
+    assert.deepEqual(await listed("older"), []);
+    assert.ok((await listed("ann")).some((entry) => entry.operation === "PUT ehr/{ehr_id}"));
+  } finally {
+    await retained.stop();
+  }
 });
 
 test("without a database for the log nothing is answered that must be noted", async () => {
