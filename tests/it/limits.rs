@@ -17,6 +17,7 @@ fn service(template: &str, limits: Limits) -> Service<Memory> {
         version: String::from("2.0.0"),
         format: String::from("opt14"),
         created: String::from("2026-01-01T00:00:00Z"),
+        storing_id: String::new(),
         summary: String::from("{}"),
         body: template.to_owned(),
     };
