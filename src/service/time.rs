@@ -46,6 +46,17 @@ pub(crate) fn time_of(key: &str, text: &str) -> Result<String, Failure> {
         .ok_or_else(|| Failure::bad(format!("`{key}` is not a time: expected ISO 8601 such as `2026-01-31T08:15:00.000+01:00`")))
 }
 
+/// A point in time of a document that is stored as it is, in the form of [`iso`]: ISO 8601 with a whole date, clock and all that it has
+/// within the calendar; without a zone it is UTC.
+pub(crate) fn instant(what: &str, text: &str) -> Result<String, Failure> {
+    let whole = Parts::parse(TemporalKind::DateTime, text).filter(|parts| parts.day.is_some());
+    let time = whole.and_then(|_| Temporal::parse(TemporalKind::DateTime, text));
+    time.map(|time| written(time.earliest)).ok_or_else(|| {
+        let shown: String = text.chars().take(40).collect();
+        Failure::bad(format!("{what} is `{shown}`, which is no time of the calendar: expected ISO 8601 such as `2026-01-31T08:15:00.000+01:00`"))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
