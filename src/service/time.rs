@@ -76,4 +76,13 @@ mod tests {
         assert_eq!(http_date("2027-03-01T00:15:00.000000+01:00").unwrap(), "Sun, 28 Feb 2027 23:15:00 GMT");
         assert_eq!(http_date("2024-02-01T00:00:00.000000+00:00").unwrap(), "Thu, 01 Feb 2024 00:00:00 GMT");
     }
+
+    #[test]
+    fn an_instant_is_in_the_calendar_and_in_utc() {
+        assert_eq!(instant("t", "2026-11-20T22:15:00.123456+00:00").unwrap(), "2026-11-20T22:15:00.123456+00:00");
+        assert_eq!(instant("t", "2026-11-20T22:15:00.5-01:00").unwrap(), "2026-11-20T23:15:00.500000+00:00");
+        for text in ["9999-99-99", "2026-02-29T00:00:00Z", "2026-11", "2026-11-20T25:00:00Z", "", "now", " 2026-11-20T22:15:00Z"] {
+            assert_eq!(instant("t", text).map_err(|f| f.status), Err(400), "{text}");
+        }
+    }
 }

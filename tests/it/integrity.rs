@@ -30,7 +30,7 @@ fn on_sqlite() -> House<impl Repository> {
 impl<R: Repository> House<R> {
     /// With a template and two EHRs.
     fn over(repository: R) -> House<R> {
-        let config = Config { auth: Auth::Refuse, admin: true, system_id: String::from("test.example"), ..Config::default() };
+        let config = Config { auth: Auth::Known, admin: true, system_id: String::from("test.example"), ..Config::default() };
         let mut house = House(Service::new(repository, config), Ticks::new());
         house.made("POST", "definition/template/adl1.4", "application/xml", &text("template/small.opt"));
         for ehr in [EHR, OTHER] {

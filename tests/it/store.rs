@@ -735,3 +735,44 @@ fn documents_come_back_digit_for_digit<R: Repository>(store: &R) {
     assert!(stored.packed.to_json().contains("120.50"));
     assert_eq!((stored.version_uid, stored.time_committed, stored.lifecycle), (sent.version_uid, sent.time_committed, sent.lifecycle));
 }
+
+/// The lines of a journal that commits write, one after another.
+fn journal(commits: Vec<Commit>) -> Vec<String> {
+    let memory = Memory::journaled();
+    let written = |commit| {
+        done(memory.commit(commit));
+        memory.written().expect("a line")
+    };
+    commits.into_iter().map(written).collect()
+}
+
+#[test]
+fn what_an_earlier_release_has_written_is_read_as_it_is() {
+    let lines = journal(vec![creation(EHR, None), Draft::composition("a", 1).commit(), lock(2, true), Draft::composition("a", 2).commit()]);
+    let altered = |place: usize, from: &str, to: &str| {
+        assert!(lines[place].contains(from), "{from:?} is not in {:?}", lines[place]);
+        let lines = lines.iter().enumerate().map(|(i, line)| if i == place { line.replace(from, to) } else { line.clone() });
+        lines.collect::<String>()
+    };
+    for lines in [
+        // Content behind a lock, a FOLDER behind a COMPOSITION, another template: no longer written, and read all the same.
+        altered(2, "\t11\t", "\t10\t"),
+        altered(3, "\t1\ta::test.example::2", "\t3\ta::test.example::2"),
+        altered(3, "\tVital signs\t", "\tother\t"),
+    ] {
+        let memory = Memory::journaled();
+        memory.repeat(&lines).expect("a journal");
+        assert_eq!(done(memory.versions(EHR, "a")).len(), 2);
+    }
+    assert!(Memory::journaled().repeat(&altered(3, "a::test.example::2", "a::test.example::4")).is_ok());
+    assert!(Memory::journaled().repeat(&altered(3, "\ta::test.example::1\t", "\ta::test.example::3\t")).is_err(), "what does not fit is not read");
+}
+
+#[test]
+fn a_journal_keeps_what_identifies_a_line() {
+    let lines = journal(vec![creation(EHR, None), Commit { idempotency: Some("line 1".into()), ..Draft::composition("a", 1).commit() }]);
+    let memory = Memory::journaled();
+    memory.repeat(&lines.concat()).expect("a journal");
+    assert_eq!(done(memory.idempotency(EHR, "c-a-1")).as_deref(), Some("line 1"));
+    assert_eq!(memory.written(), None, "what is repeated is not written again");
+}
