@@ -264,6 +264,9 @@ impl<R: Repository> Service<R> {
 
     /// The versions that a line has made when it was sent before, to the letter.
     async fn written_before(&self, sent: &Sending<'_>) -> Option<Vec<String>> {
+        if sent.identity == Identity::None {
+            return None;
+        }
         let stored = self.repository.contribution(&sent.ehr_id, &sent.uid).await.ok().flatten()?;
         let is_same = match &sent.identity {
             Identity::None => false,
