@@ -1,7 +1,7 @@
 // Everything of a repository into a file, and a file into a repository, over HTTP: what `cargo xtask export` and `import` run.
 //
 //   node xtask/transfer.mjs export BASE FILE [EHR_ID]
-//   node xtask/transfer.mjs import BASE FILE
+//   node xtask/transfer.mjs import BASE FILE [FINDINGS]
 //
 // BASE is a mount, such as https://cdr.example.org/v1; AQLITE_AUTHORIZATION is sent as Authorization. Both go on where they
 // stopped: an export behind the last whole line of the file, an import by passing over what is there.
@@ -68,8 +68,8 @@ export async function exportTo(base, file, ehrId) {
   return count;
 }
 
-/** Imports a file; gives what was new and what was there. */
-export async function importFrom(base, file) {
+/** Imports a file; gives what was new and what was there. `findings`: `refuse` or `keep`, what becomes of compositions with errors. */
+export async function importFrom(base, file, findings = "refuse") {
   const counts = { new: 0, there: 0 };
   let held = "";
   let first = 1;
@@ -77,7 +77,7 @@ export async function importFrom(base, file) {
   const send = async () => {
     if (held === "") return;
     const options = { method: "POST", headers: { ...headers(), "content-type": "application/x-ndjson" }, body: held };
-    const answer = await need(await fetch(`${base}/admin/import?first=${first}`, options));
+    const answer = await need(await fetch(`${base}/admin/import?first=${first}&findings=${findings}`, options));
     for (const line of (await answer.text()).trim().split("\n").filter(Boolean)) {
       const outcome = JSON.parse(line);
       if (outcome.status >= 300 || outcome.code) throw new Error(`line ${outcome.line}: ${outcome.status ?? outcome.code} ${outcome.message}`);
@@ -96,10 +96,10 @@ export async function importFrom(base, file) {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const [, , what, base, file, ehrId] = process.argv;
-  if (what === "export") console.log(`${await exportTo(base, file, ehrId)} records exported to ${file}`);
+  const [, , what, base, file, more] = process.argv;
+  if (what === "export") console.log(`${await exportTo(base, file, more)} records exported to ${file}`);
   else {
-    const counts = await importFrom(base, file);
+    const counts = await importFrom(base, file, more);
     console.log(`${counts.new} records imported, ${counts.there} were there`);
   }
 }

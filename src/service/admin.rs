@@ -197,7 +197,14 @@ impl<R: Repository> Service<R> {
         if !is_uuid(&record.ehr_id) {
             return Err(Failure::bad("`ehr_id` is not a UUID"));
         }
+        record.preceding.iter().try_for_each(|preceding| uid.must_follow(preceding))?;
+        if record.contribution_uid.as_ref().is_some_and(|uid| !is_uuid(uid)) {
+            return Err(Failure::bad("`contribution_uid` is not a UUID"));
+        }
         let kind = record.kind()?;
+        if record.data.is_none() && (record.preceding.is_none() || kind == ObjectKind::EhrStatus) {
+            return Err(Failure::bad("the version has no data: a first version and an EHR_STATUS have"));
+        }
         if kind == ObjectKind::Party {
             return Err(Failure::bad("a party does not stand in an EHR"));
         }
@@ -211,7 +218,8 @@ impl<R: Repository> Service<R> {
         };
         let audit = audit_of(record.change.as_deref(), record.audit.as_ref(), record.preceding.is_some(), data.as_ref())?;
         let creates_ehr = kind == ObjectKind::EhrStatus && uid.number == 1;
-        let change = Change { kind, uid, preceding: record.preceding, audit, content: data, extra: None, tags: Vec::new() };
+        let preceding = record.preceding.map(|uid| uid.to_string());
+        let change = Change { kind, uid, preceding, audit, content: data, extra: None, tags: Vec::new() };
         let set = ChangeSet { creates_ehr, contribution_uid: record.contribution_uid, ..ChangeSet::of(&record.ehr_id.to_ascii_lowercase(), change) };
         Ok((set, findings))
     }
@@ -246,7 +254,7 @@ struct Record {
     version_uid: String,
     kind: Option<String>,
     change: Option<String>,
-    preceding: Option<String>,
+    preceding: Option<VersionUid>,
     contribution_uid: Option<String>,
     audit: Option<Tree>,
     data: Option<Tree>,
@@ -269,7 +277,7 @@ impl Record {
                 "version_uid" => record.version_uid = text()?,
                 "kind" => record.kind = Some(text()?),
                 "change" => record.change = Some(text()?),
-                "preceding" => record.preceding = Some(VersionUid::read(&text()?, "preceding")?.to_string()),
+                "preceding" => record.preceding = Some(VersionUid::read(&text()?, "preceding")?),
                 "contribution_uid" => record.contribution_uid = Some(text()?.to_ascii_lowercase()),
                 "audit" => record.audit = Some(read_text(value, Format::Json, Cls::AUDIT_DETAILS, "audit")?),
                 "data" => record.data = Some(read_text(value, Format::Json, Cls::LOCATABLE, "data")?),

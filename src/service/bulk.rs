@@ -9,8 +9,9 @@
 //! | `ehr_status` | the EHR_STATUS of an EHR to create under this id; `null` for the default one |
 //!
 //! Each line is a contribution of its own: what is wrong with one does not touch the others. With the header
-//! `Idempotency-Key` a line has the same contribution uid whenever it is sent with this key at this place, so a load that
-//! broke off can be sent again; `first` says at which place its first line stands.
+//! `Idempotency-Key` key, place and text of a line identify it, so a load that broke off can be sent again: a line that was
+//! written is answered 200, and nothing is written. A line with any other text that would write what exists is refused with 409.
+//! `first` says at which place the first line stands.
 //!
 //! A host may cut a long body between lines and hand over the pieces one after another ([`piece`]), with `first` moved on.
 
@@ -73,15 +74,26 @@ pub(crate) struct Ready {
     pub commit: Commit,
     /// The uid of the version that is answered when it is written.
     pub created: Option<String>,
-    /// What stands there already under this uid must be the same to the letter; else the same number of versions.
-    pub exact: bool,
+    /// What tells that the same line was written before.
+    pub identity: Identity,
+}
+
+/// What tells that a line was written before.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Identity {
+    /// Nothing: a line that would write what exists is refused.
+    None,
+    /// A UUID of key, place and text of the line.
+    Key(String),
+    /// The text of the line, which must be what is stored.
+    Text,
 }
 
 /// Lines on their way, and the answers to those before them.
 #[derive(Default)]
-pub(crate) struct Lines {
+pub(crate) struct Lines<'a> {
     commits: Vec<Commit>,
-    sent: Vec<Sending>,
+    sent: Vec<Sending<'a>>,
     bytes: usize,
     out: String,
     /// What is known of templates from before is taken for granted.
@@ -90,7 +102,7 @@ pub(crate) struct Lines {
     again: Vec<u64>,
 }
 
-impl Lines {
+impl<'a> Lines<'a> {
     /// The answers.
     pub fn into_text(self) -> String {
         self.out
@@ -114,7 +126,7 @@ impl Lines {
     }
 
     /// Adds the answer to a line that is written.
-    fn written(&mut self, sent: &Sending, status: u16, created: Option<&String>) {
+    fn written(&mut self, sent: &Sending<'_>, status: u16, created: Option<&String>) {
         let contribution = ("contribution", sent.uid.as_str());
         let told = created.map_or_else(|| object(&[contribution]), |uid| object(&[("uid", uid), contribution]));
         self.answer(sent.line, status, &told);
@@ -123,8 +135,8 @@ impl Lines {
 
 /// A load on its way.
 #[derive(Default)]
-struct Load {
-    lines: Lines,
+struct Load<'a> {
+    lines: Lines<'a>,
     /// The EHRs that lines have named.
     ehrs: HashMap<String, Rc<Ehr>>,
     /// The templates that lines have named, as compositions are checked against them.
@@ -132,13 +144,21 @@ struct Load {
 }
 
 /// What is remembered of a line while it is committed.
-struct Sending {
+struct Sending<'a> {
     line: u64,
+    text: &'a str,
     ehr_id: String,
     uid: String,
-    document: String,
     created: Option<String>,
-    exact: bool,
+    identity: Identity,
+}
+
+/// EHR and contribution uid that a line gives.
+type Named = (String, Option<String>);
+
+/// True where a commit may have been refused because it was made before.
+fn says_conflict(error: &StoreError) -> bool {
+    !matches!(error, StoreError::Away(_) | StoreError::Altered { .. } | StoreError::Failed(_) | StoreError::NoSuchEhr)
 }
 
 /// The uids of the versions that a CONTRIBUTION lists.
@@ -167,25 +187,39 @@ impl<R: Repository> Service<R> {
         Ok(Response::new(200).with_body(NDJSON, load.lines.out))
     }
 
-    async fn add_sent(&self, call: &Call<'_>, load: &mut Load, number: u64, text: &str) {
+    async fn add_sent<'a>(&self, call: &Call<'a>, load: &mut Load<'a>, number: u64, text: &'a str) {
         let key = call.request.header("Idempotency-Key").filter(|key| !key.is_empty());
-        let uid = key.map(|key| uuid_of(&format!("{key}\n{number}\n{text}")));
-        let mut ready = self.bulk_line(call, text, uid.clone(), load).await;
+        let key = key.map(|key| uuid_of(&format!("{key}\n{number}\n{text}")));
+        let mut named = None;
+        let mut ready = self.bulk_line(call, text, key.clone(), load, &mut named).await;
         if ready.is_err() && load.lines.trusting {
             self.doubt(call, load).await;
-            ready = self.bulk_line(call, text, uid, load).await;
+            ready = self.bulk_line(call, text, key.clone(), load, &mut named).await;
         }
         match ready {
-            Ok(ready) => self.add_line(&mut load.lines, number, ready, text.len()).await,
+            Ok(ready) => self.add_line(&mut load.lines, number, ready, text).await,
             Err(failure) => {
                 self.flush(&mut load.lines).await;
-                load.lines.refuse(number, &failure);
+                // What a line asks of an object may not be so any more because the line itself was carried out.
+                let before = match (key, named) {
+                    (Some(key), Some((ehr_id, uid))) if failure.status == 409 => {
+                        let created = None;
+                        let sent =
+                            Sending { line: number, text, ehr_id, uid: uid.unwrap_or_else(|| key.clone()), created, identity: Identity::Key(key) };
+                        self.written_before(&sent).await.map(|before| (sent, before))
+                    }
+                    _ => None,
+                };
+                match before {
+                    Some((sent, before)) => load.lines.written(&sent, 200, before.first()),
+                    None => load.lines.refuse(number, &failure),
+                }
             }
         }
     }
 
     /// Commits what took something for granted; from now on nothing does.
-    async fn doubt(&self, call: &Call<'_>, load: &mut Load) {
+    async fn doubt(&self, call: &Call<'_>, load: &mut Load<'_>) {
         if load.lines.trusting {
             self.flush(&mut load.lines).await;
             load.lines.trusting = false;
@@ -195,19 +229,19 @@ impl<R: Repository> Service<R> {
     }
 
     /// Takes a line in; commits when there are enough.
-    pub(crate) async fn add_line(&self, lines: &mut Lines, line: u64, ready: Ready, bytes: usize) {
-        let Ready { commit, created, exact } = ready;
-        let (ehr_id, uid, document) = (commit.ehr_id.clone(), commit.contribution_uid.clone(), commit.contribution.clone());
-        lines.sent.push(Sending { line, ehr_id, uid, document, created, exact });
+    pub(crate) async fn add_line<'a>(&self, lines: &mut Lines<'a>, line: u64, ready: Ready, text: &'a str) {
+        let Ready { commit, created, identity } = ready;
+        let (ehr_id, uid) = (commit.ehr_id.clone(), commit.contribution_uid.clone());
+        lines.sent.push(Sending { line, text, ehr_id, uid, created, identity });
         lines.commits.push(commit);
-        lines.bytes += bytes;
+        lines.bytes += text.len();
         if lines.commits.len() >= TOGETHER || lines.bytes >= BYTES {
             self.flush(lines).await;
         }
     }
 
     /// Commits what is pending and answers its lines.
-    pub(crate) async fn flush(&self, lines: &mut Lines) {
+    pub(crate) async fn flush(&self, lines: &mut Lines<'_>) {
         if lines.commits.is_empty() {
             return;
         }
@@ -217,26 +251,42 @@ impl<R: Repository> Service<R> {
             match outcome {
                 Ok(()) => lines.written(&sent, 201, sent.created.as_ref()),
                 Err(StoreError::TemplateChanged) if lines.trusting => lines.again.push(sent.line),
-                Err(error) => match self.written_before(&sent, &error).await {
-                    Some(before) => lines.written(&sent, 200, before.first()),
-                    None => lines.refuse(sent.line, &Failure::of_store(error)),
-                },
+                Err(error) => {
+                    let before = if says_conflict(&error) { self.written_before(&sent).await } else { None };
+                    match before {
+                        Some(before) => lines.written(&sent, 200, before.first()),
+                        None => lines.refuse(sent.line, &Failure::of_store(error)),
+                    }
+                }
             }
         }
     }
 
-    /// The versions that a line has made when it was sent before.
-    async fn written_before(&self, sent: &Sending, error: &StoreError) -> Option<Vec<String>> {
-        if !matches!(error, StoreError::UidExists(_) | StoreError::EhrExists | StoreError::Stale { .. } | StoreError::DirectoryExists) {
+    /// The versions that a line has made when it was sent before, to the letter.
+    async fn written_before(&self, sent: &Sending<'_>) -> Option<Vec<String>> {
+        if sent.identity == Identity::None {
             return None;
         }
         let stored = self.repository.contribution(&sent.ehr_id, &sent.uid).await.ok().flatten()?;
-        let (before, now) = (uids(&stored)?, uids(&sent.document)?);
-        let same = if sent.exact { stored == sent.document } else { before.len() == now.len() };
-        same.then_some(before)
+        let is_same = match &sent.identity {
+            Identity::None => false,
+            Identity::Key(key) if sent.uid == *key => true,
+            Identity::Key(key) => self.repository.idempotency(&sent.ehr_id, &sent.uid).await.ok().flatten().as_ref() == Some(key),
+            Identity::Text => self.is_stored(&sent.ehr_id, &stored, sent.text).await,
+        };
+        is_same.then(|| uids(&stored)).flatten()
     }
 
-    async fn bulk_line(&self, call: &Call<'_>, text: &str, uid: Option<String>, load: &mut Load) -> Result<Ready, Failure> {
+    /// A line, read and checked; `key` identifies it. As soon as they are known, `named` has its EHR and the uid that it gives to its
+    /// contribution.
+    async fn bulk_line(
+        &self,
+        call: &Call<'_>,
+        text: &str,
+        key: Option<String>,
+        load: &mut Load<'_>,
+        named: &mut Option<Named>,
+    ) -> Result<Ready, Failure> {
         let (mut ehr_id, mut content, mut composition) = (None, None, None);
         // A sound composition is read as it is met; what is wrong with another is told when all of the line is known.
         let mut take = |key: &str, scan: &mut Scanner<'_>| {
@@ -259,8 +309,9 @@ impl<R: Repository> Service<R> {
         }
         let ehr_id = ehr_id.ok_or_else(|| Failure::bad("`ehr_id` is missing, or is not a UUID"))?;
         call.caller.within(call.need, Subject::Some, &ehr_id)?;
+        *named = Some((ehr_id.clone(), None));
         let (kind, value) = content.ok_or_else(|| Failure::bad("the line has none of composition, contribution, ehr_status"))?;
-        let object = uid.as_ref().map_or_else(|| call.new_uuid(), |uid| uuid_of(uid));
+        let object = key.as_ref().map_or_else(|| call.new_uuid(), |key| uuid_of(key));
         let mut set = match &*kind {
             "ehr_status" => self.bulk_ehr(call, &ehr_id, object, value)?,
             "composition" => {
@@ -269,17 +320,20 @@ impl<R: Repository> Service<R> {
             }
             _ => {
                 self.doubt(call, load).await;
+                let sent = Sent::read(value, Format::Json)?;
+                *named = Some((ehr_id.clone(), sent.uid.clone()));
                 let owner = self.bulk_owner(ehr_id, load).await?;
-                self.change_set(call, &owner, Sent::read(value, Format::Json)?).await?
+                self.change_set(call, &owner, sent).await?
             }
         };
-        set.contribution_uid = set.contribution_uid.or(uid);
+        set.idempotency = key.clone().filter(|_| set.contribution_uid.is_some());
+        set.contribution_uid = set.contribution_uid.or_else(|| key.clone());
         let created = set.changes.first().map(|change| change.uid.to_string());
         let (commit, _) = self.ready(call, set).await?;
         if let Some(ehr) = &commit.new_ehr {
             load.ehrs.insert(ehr.ehr_id.clone(), Rc::new(ehr.clone()));
         }
-        Ok(Ready { commit, created, exact: false })
+        Ok(Ready { commit, created, identity: key.map_or(Identity::None, Identity::Key) })
     }
 
     fn bulk_ehr(&self, call: &Call<'_>, ehr_id: &str, object_id: String, value: &str) -> Result<ChangeSet, Failure> {
@@ -290,7 +344,14 @@ impl<R: Repository> Service<R> {
     }
 
     /// The EHR is not asked for: the database refuses the commit where there is none, or where it allows no modification.
-    async fn bulk_composition(&self, call: &Call<'_>, ehr_id: &str, object_id: String, tree: Tree, load: &mut Load) -> Result<ChangeSet, Failure> {
+    async fn bulk_composition(
+        &self,
+        call: &Call<'_>,
+        ehr_id: &str,
+        object_id: String,
+        tree: Tree,
+        load: &mut Load<'_>,
+    ) -> Result<ChangeSet, Failure> {
         let grounds = match named_template(&tree) {
             Some(template) => self.bulk_grounds(call, template, load).await?,
             None => None,
@@ -301,7 +362,7 @@ impl<R: Repository> Service<R> {
     }
 
     /// What the check of a composition against its template stands on; the template is then what the call goes by.
-    async fn bulk_grounds(&self, call: &Call<'_>, template: &str, load: &mut Load) -> Result<Option<Grounds>, Failure> {
+    async fn bulk_grounds(&self, call: &Call<'_>, template: &str, load: &mut Load<'_>) -> Result<Option<Grounds>, Failure> {
         if let Some(known) = load.grounds.get(template) {
             return Ok(Some(known.clone()));
         }
@@ -314,14 +375,15 @@ impl<R: Repository> Service<R> {
         Ok(Some(grounds))
     }
 
-    /// The EHR of a line, which may be made by a line before it.
-    async fn bulk_owner(&self, ehr_id: String, load: &mut Load) -> Result<Owner, Failure> {
-        if let Some(known) = load.ehrs.get(&ehr_id) {
-            return Ok(Owner::Ehr(Ehr::clone(known)));
-        }
-        let ehr = self.ehr_with_id(&ehr_id).await?;
-        load.ehrs.insert(ehr_id, Rc::new(ehr.clone()));
-        Ok(Owner::Ehr(ehr))
+    /// The EHR of a line, which may be made by a line before it. Lines before it may also lock or unlock it, so whether it takes content is
+    /// decided when the line is committed, and not here.
+    async fn bulk_owner(&self, ehr_id: String, load: &mut Load<'_>) -> Result<Owner, Failure> {
+        let known = match load.ehrs.get(&ehr_id) {
+            Some(known) => Rc::clone(known),
+            None => Rc::new(self.ehr_with_id(&ehr_id).await?),
+        };
+        load.ehrs.insert(ehr_id, Rc::clone(&known));
+        Ok(Owner::Ehr(Ehr { is_modifiable: true, ..Ehr::clone(&known) }))
     }
 }
 

@@ -52,6 +52,8 @@ pub(crate) struct ChangeSet {
     pub changes: Vec<Change>,
     /// What is taken for granted about EHR and template.
     pub grounds: Option<Grounds>,
+    /// See [`Commit::idempotency`].
+    pub idempotency: Option<String>,
 }
 
 /// What a commit made.
@@ -84,7 +86,14 @@ impl ChangeSet {
             conditional: false,
             changes: vec![change],
             grounds: None,
+            idempotency: None,
         }
+    }
+
+    /// The place of a refused version among several.
+    fn place_of(members: &[String], error: &StoreError) -> Option<String> {
+        let (StoreError::OtherKind { version_uid: uid, .. } | StoreError::OtherTemplate { version_uid: uid, .. }) = error else { return None };
+        members.iter().position(|member| member == uid).map(|index| format!("versions[{index}]"))
     }
 }
 
@@ -92,12 +101,20 @@ impl<R: Repository> Service<R> {
     /// Packs, verifies and commits a change set.
     pub(crate) async fn commit(&self, call: &Call<'_>, set: ChangeSet) -> Result<Committed, Failure> {
         let conditional = set.conditional;
+        let members: Vec<String> = if set.changes.len() > 1 { set.changes.iter().map(|c| c.uid.to_string()).collect() } else { Vec::new() };
         let (commit, versions) = self.ready(call, set).await?;
         let (time, contribution_uid, contribution) = (commit.time_committed.clone(), commit.contribution_uid.clone(), commit.contribution.clone());
         match self.repository.commit(commit).await {
             Ok(()) => Ok(Committed { time, contribution_uid, contribution, versions }),
             Err(StoreError::Stale { latest }) if conditional => Err(stale(&latest)),
-            Err(error) => Err(Failure::of_store(error)),
+            Err(error) => {
+                let place = ChangeSet::place_of(&members, &error);
+                let failure = Failure::of_store(error);
+                Err(match place {
+                    Some(place) => failure.within(&place),
+                    None => failure,
+                })
+            }
         }
     }
 
@@ -132,6 +149,7 @@ impl<R: Repository> Service<R> {
             versions,
             status: status.filter(|_| !set.creates_ehr),
             grounds: set.grounds,
+            idempotency: set.idempotency,
             access: self.config.log.then(|| call.trail.commits(&set.ehr_id, &object, call.status_of_change(created, deleted))),
         };
         Ok((commit, trees))
@@ -215,7 +233,10 @@ impl<R: Repository> Service<R> {
         for change in &set.changes {
             let need = change.need();
             let whole = call.caller.within(need, Subject::Nameless, &set.ehr_id);
-            let Err(refusal) = whole else { continue };
+            let Err(refusal) = whole else {
+                self.check_subject_kept(call, set, change).await?;
+                continue;
+            };
             if change.kind != ObjectKind::Composition {
                 return Err(refusal);
             }
@@ -228,6 +249,23 @@ impl<R: Repository> Service<R> {
             }
         }
         Ok(())
+    }
+}
+
+impl<R: Repository> Service<R> {
+    /// A caller whose reach is one EHR leaves its subject as it is: whether another EHR has a subject would else be told by the refusal.
+    async fn check_subject_kept(&self, call: &Call<'_>, set: &ChangeSet, change: &Change) -> Result<(), Failure> {
+        let Some(status) = change.content.as_ref().filter(|_| change.kind == ObjectKind::EhrStatus) else { return Ok(()) };
+        if !call.caller.is_confined(change.need()) {
+            return Ok(());
+        }
+        let ehr = self.repository.ehr(&set.ehr_id).await.map_err(Failure::of_store)?;
+        let subject = flags(&status.tree).subject;
+        if subject.is_none() || ehr.is_some_and(|ehr| ehr.subject == subject) {
+            return Ok(());
+        }
+        let message = "the subject of an EHR is set by callers that reach all EHRs: send the EHR_STATUS with the subject that it has";
+        Err(Failure::new(403, message))
     }
 }
 
@@ -314,10 +352,13 @@ fn contribution_json(uid: &str, audit: &str, changes: &[Change]) -> String {
     statement::contribution(uid, &versions, audit)
 }
 
-/// Copies what a client may say about a version beyond its audit and data.
+/// What a client may say about a version beyond its audit and data.
+pub(crate) const KEPT: [Attr; 3] = [Attr::OTHER_INPUT_VERSION_UIDS, Attr::ATTESTATIONS, Attr::SIGNATURE];
+
+/// Copies that.
 fn keep(tree: &mut Tree, sent: Option<&Tree>) {
     let (Some(root), Some(sent)) = (tree.root().map(NodeRef::id), sent.and_then(Tree::root)) else { return };
-    for attr in [Attr::OTHER_INPUT_VERSION_UIDS, Attr::ATTESTATIONS, Attr::SIGNATURE] {
+    for attr in KEPT {
         if let Some(value) = sent.get(attr) {
             tree.put(root, attr, value);
         }

@@ -123,7 +123,7 @@ pub(crate) fn model_findings(tree: &Tree) -> Vec<Finding> {
 }
 
 /// A bad date cannot even be read, a broken rule is not valid; warnings alone do no harm.
-fn refuse_errors(call: &Call<'_>, what: &str, findings: &[Finding]) -> Result<(), Failure> {
+pub(crate) fn refuse_errors(call: &Call<'_>, what: &str, findings: &[Finding]) -> Result<(), Failure> {
     let errors = || findings.iter().filter(|f| f.severity == Severity::Error);
     match errors().next() {
         None => Ok(()),

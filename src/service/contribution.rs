@@ -2,7 +2,7 @@
 
 use super::Service;
 use super::call::{Call, Changed};
-use super::commit::{Change, ChangeSet, class_name};
+use super::commit::{Change, ChangeSet, KEPT, class_name};
 use super::committal::{Audit, CREATION, DELETED};
 use super::content::{Checked, check_plain, read_text};
 use super::error::Failure;
@@ -11,10 +11,12 @@ use super::ids::{VersionUid, is_uuid};
 use super::negotiate::{Format, body_format};
 use super::owner::Owner;
 use super::versioned::own;
+use crate::diag::{Finding, Severity};
 use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json::{elements, members};
 use crate::rm::tree::{NodeRef, Tree};
+use crate::rm::validate::validate;
 use crate::rm::xml;
 use crate::store::repository::{Repository, Which};
 use std::borrow::Cow;
@@ -57,13 +59,26 @@ impl<R: Repository> Service<R> {
 
     /// The members of a contribution, checked.
     pub(crate) async fn change_set(&self, call: &Call<'_>, owner: &Owner, sent: Sent) -> Result<ChangeSet, Failure> {
+        if sent.uid.is_some() && call.caller.is_confined(call.need) {
+            // Uids are unique in the whole repository: that one is in use would tell of another EHR.
+            return Err(Failure::new(403, "a caller whose reach is one EHR cannot choose the uid of a contribution: leave `uid` out"));
+        }
         let mut changes = Vec::new();
         for (index, version) in sent.versions.iter().enumerate() {
             let change = self.change_of(call, owner, version, &sent.audit).await;
             changes.push(change.map_err(|f| f.within(&format!("versions[{index}]")))?);
         }
         let ehr_id = owner.id().to_owned();
-        Ok(ChangeSet { ehr_id, creates_ehr: false, contribution_uid: sent.uid, audit: sent.audit, conditional: false, changes, grounds: None })
+        Ok(ChangeSet {
+            ehr_id,
+            creates_ehr: false,
+            contribution_uid: sent.uid,
+            audit: sent.audit,
+            conditional: false,
+            changes,
+            grounds: None,
+            idempotency: None,
+        })
     }
 
     /// One member of a contribution, checked.
@@ -93,8 +108,12 @@ impl<R: Repository> Service<R> {
             Some(data) => Some(self.check_member(call, kind, data).await?),
             None => None,
         };
+        if let (Some(preceding), Some(data), ObjectKind::Party) = (&preceding, data, kind) {
+            self.check_class_kept(owner.id(), preceding, data.class()).await?;
+        }
+        check_kept_parts(root)?;
         let uid = match &preceding {
-            Some(uid) => uid.next(&self.config.system_id),
+            Some(uid) => uid.next(&self.config.system_id)?,
             None => VersionUid { object_id: call.new_uuid(), system_id: self.config.system_id.clone(), number: 1 },
         };
         Ok(Change { kind, uid, preceding: preceding.map(|uid| uid.to_string()), audit, content, extra: Some(version.clone()), tags: Vec::new() })
@@ -113,12 +132,37 @@ impl<R: Repository> Service<R> {
         })
     }
 
+    /// Makes sure that a party keeps its class, which is that of the last version with data: VERSIONED_PARTY alone does not tell it. A
+    /// version that is not there is refused when it is committed.
+    pub(super) async fn check_class_kept(&self, owner: &str, preceding: &VersionUid, class: Cls) -> Result<(), Failure> {
+        let versions = self.repository.versions(owner, &preceding.object_id).await.map_err(Failure::of_store)?;
+        let before = versions.iter().rev().filter(|v| v.number <= preceding.number && !v.is_deletion()).find_map(|version| {
+            let tree = version.packed.unpack();
+            tree.root().and_then(|root| root.get(Attr::DATA)).map(NodeRef::class)
+        });
+        match before {
+            Some(before) if before != class => {
+                let rule = "a version is of the class that it follows; commit another document as an object of its own";
+                let finding = Finding::error("SVC0204", "/data", rule).expected(before.name()).found(class.name());
+                Err(Failure::unreadable("version", &[finding]))
+            }
+            _ => Ok(()),
+        }
+    }
+
     async fn kind_of_object(&self, ehr_id: &str, uid: Option<&VersionUid>) -> Result<ObjectKind, Failure> {
-        let unknown = || Failure::new(409, "the preceding version does not exist in this EHR");
+        let unknown = || Failure::new(409, "the preceding version does not exist");
         let object = &uid.ok_or_else(unknown)?.object_id;
         let latest = self.repository.version(ehr_id, object, Which::Latest).await.map_err(Failure::of_store)?.ok_or_else(unknown)?;
         if latest.is_deletion() { Err(Failure::new(409, "the object is deleted already")) } else { Ok(latest.kind) }
     }
+}
+
+/// Checks what is stored of a version as it was sent beside its audit and data.
+fn check_kept_parts(version: NodeRef<'_>) -> Result<(), Failure> {
+    let kept = KEPT.iter().flat_map(|attr| version.values(*attr));
+    let findings: Vec<Finding> = kept.flat_map(validate).filter(|finding| finding.severity == Severity::Error).collect();
+    if findings.is_empty() { Ok(()) } else { Err(Failure::unreadable("version", &findings)) }
 }
 
 /// A creation follows nothing; changes of what exists name what they follow.

@@ -195,7 +195,7 @@ impl<R: Repository> Service<R> {
     }
 
     fn following(&self, call: &Call<'_>, latest: Version, audit: Audit, content: Option<Checked>) -> Result<Change, Failure> {
-        let uid = VersionUid::read(&latest.version_uid, "the stored uid")?.next(&self.config.system_id);
+        let uid = VersionUid::read(&latest.version_uid, "the stored uid")?.next(&self.config.system_id)?;
         let tags = tag::of_headers(call, &uid)?;
         Ok(Change { kind: latest.kind, uid, preceding: Some(latest.version_uid), audit, content, extra: None, tags })
     }

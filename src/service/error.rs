@@ -109,7 +109,10 @@ impl Failure {
         let message = error.to_string();
         match error {
             StoreError::NoSuchEhr | StoreError::NoSuchContribution => Failure::missing(message),
+            StoreError::OtherKind { .. } => Failure::new(400, message.clone()).with_error(coded(message, "SVC0204")),
+            StoreError::OtherTemplate { .. } => Failure::new(400, message.clone()).with_error(coded(message, "SVC0203")),
             StoreError::EhrExists
+            | StoreError::StatusExists
             | StoreError::SubjectExists
             | StoreError::UidExists(_)
             | StoreError::DirectoryExists
@@ -132,6 +135,12 @@ impl Failure {
         error.insert("_ehr_id".into(), ehr_id.into());
         error.insert("_help".into(), "restore the database from a backup, or the EHR from an export".into());
         Failure { errors: vec![Value::Object(error)], ..Failure::new(500, message) }
+    }
+
+    /// The same with one more problem.
+    fn with_error(mut self, error: Map<String, Value>) -> Failure {
+        self.errors.push(Value::Object(error));
+        self
     }
 
     /// The same, said of a part of the request.

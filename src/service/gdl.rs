@@ -4,6 +4,7 @@ use super::Service;
 use super::call::{Call, validated};
 use super::error::Failure;
 use super::http::Response;
+use super::ids::check_addressable;
 use super::negotiate::{Return, choose, text_or_json_body};
 use super::time::iso;
 use super::validators::{definition_etag, definition_response};
@@ -34,6 +35,7 @@ impl<R: Repository> Service<R> {
         if !excesses.is_empty() {
             return Err(Failure::in_text(400, "guide", &text, &excesses));
         }
+        check_addressable("guide", &guide.id)?;
         call.allowed(&guide.id)?;
         let compiled = guide.compile();
         let definition = Definition {

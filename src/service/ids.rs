@@ -29,12 +29,33 @@ impl VersionUid {
 
     /// Reads one, or says what a version uid looks like.
     pub fn read(text: &str, what: &str) -> Result<VersionUid, Failure> {
-        VersionUid::parse(text).ok_or_else(|| Failure::bad(format!("{what} is not a version uid: expected `<uuid>::<system id>::<number>`")))
+        let expected = || format!("{what} is not a version uid: expected `<uuid>::<system id>::<number>`, the number from 1 to {}", u32::MAX);
+        VersionUid::parse(text).ok_or_else(|| Failure::bad(expected()))
     }
 
-    /// The uid of the version that follows, made by this system.
-    pub fn next(&self, system_id: &str) -> VersionUid {
-        VersionUid { object_id: self.object_id.clone(), system_id: system_id.to_owned(), number: self.number.saturating_add(1) }
+    /// Reads one of a document that is stored as it is, and so must be written as it is stored: the UUID in lower case.
+    pub fn read_stored(text: &str, what: &str) -> Result<VersionUid, Failure> {
+        let uid = VersionUid::read(text, what)?;
+        let is_same = uid.to_string() == text;
+        if is_same { Ok(uid) } else { Err(Failure::bad(format!("{what} is `{text}`: a UUID is stored in lower case, as `{uid}`"))) }
+    }
+
+    /// The uid of the version that follows, made by this system; 409 behind the highest number.
+    pub fn next(&self, system_id: &str) -> Result<VersionUid, Failure> {
+        let full = || {
+            let message = format!("{self} cannot be followed: {} is the highest number of a version; go on with a new object", u32::MAX);
+            Failure::new(409, message)
+        };
+        let number = self.number.checked_add(1).ok_or_else(full)?;
+        Ok(VersionUid { object_id: self.object_id.clone(), system_id: system_id.to_owned(), number })
+    }
+
+    /// Makes sure that this uid can stand behind another: that of an earlier version of the same object.
+    pub fn must_follow(&self, preceding: &VersionUid) -> Result<(), Failure> {
+        if self.object_id == preceding.object_id && preceding.number < self.number {
+            return Ok(());
+        }
+        Err(Failure::bad(format!("{self} cannot follow {preceding}: a version follows an earlier one, by its number, of the same object")))
     }
 }
 
@@ -61,6 +82,19 @@ impl Target {
         }
         VersionUid::parse(text).map(Target::Version)
     }
+}
+
+/// Makes sure that a name that a body gives can stand in the path of a URL.
+///
+/// A segment `.` or `..` is taken out of a path before it is sent, percent-encoded or not (WHATWG URL, "double-dot URL path segment"); control
+/// characters are taken out, or refused, by clients and proxies.
+pub(crate) fn check_addressable(what: &str, name: &str) -> Result<(), Failure> {
+    if name.is_empty() || name == "." || name == ".." || name.chars().any(char::is_control) {
+        let shown = name.escape_debug();
+        let rule = "it stands in paths, where no URL can carry an empty segment, `.`, `..` or control characters";
+        return Err(Failure::bad(format!("`{shown}` cannot be the id of a {what}: {rule}; give it another id")));
+    }
+    Ok(())
 }
 
 /// True for a UUID in its hyphenated form.
@@ -99,7 +133,7 @@ mod tests {
     fn version_uids_have_three_parts() {
         let uid = "8849182c-82ad-4088-a07f-48ead4180515::cdr.example.org::2";
         assert_eq!(VersionUid::parse(uid).unwrap().to_string(), uid);
-        assert_eq!(VersionUid::parse(uid).unwrap().next("here").to_string(), "8849182c-82ad-4088-a07f-48ead4180515::here::3");
+        assert_eq!(VersionUid::parse(uid).unwrap().next("here").unwrap().to_string(), "8849182c-82ad-4088-a07f-48ead4180515::here::3");
         for bad in [
             "8849182c-82ad-4088-a07f-48ead4180515::8",
             "x::y::1",
@@ -107,6 +141,34 @@ mod tests {
             "8849182c-82ad-4088-a07f-48ead4180515::y::1::2",
         ] {
             assert_eq!(VersionUid::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_highest_version_number_has_no_successor() {
+        let numbered = |number: u64| format!("8849182c-82ad-4088-a07f-48ead4180515::a::{number}");
+        let last = VersionUid::parse(&numbered(4_294_967_295)).unwrap();
+        assert_eq!(last.next("a").map_err(|f| f.status), Err(409));
+        assert_eq!(VersionUid::parse(&numbered(4_294_967_294)).unwrap().next("a").unwrap(), last);
+        assert_eq!(VersionUid::parse(&numbered(4_294_967_296)), None);
+    }
+
+    #[test]
+    fn a_version_follows_an_earlier_one_of_its_object() {
+        let uid = |object: char, number: u32| VersionUid::parse(&format!("{object}849182c-82ad-4088-a07f-48ead4180515::s::{number}")).unwrap();
+        assert!(uid('a', 3).must_follow(&uid('a', 1)).is_ok());
+        for (own, preceding) in [(uid('a', 2), uid('b', 1)), (uid('a', 2), uid('a', 2)), (uid('a', 2), uid('a', 3))] {
+            assert_eq!(own.must_follow(&preceding).map_err(|f| f.status), Err(400), "{own} behind {preceding}");
+        }
+    }
+
+    #[test]
+    fn names_that_no_path_can_carry_are_refused() {
+        for name in ["", ".", "..", "a\tb", "\u{7f}", "line\n"] {
+            assert_eq!(check_addressable("template", name).map_err(|f| f.status), Err(400), "{name:?}");
+        }
+        for name in ["...", "a.b", "a/b", "%2e%2e", "Ärztin", " ", ".hidden"] {
+            assert!(check_addressable("template", name).is_ok(), "{name:?}");
         }
     }
 

@@ -238,7 +238,9 @@ impl Kind {
             Operation::Export => {
                 Kind::new("export", "Everything, or one EHR, page by page", &[200, 400, 404]).query(&["limit", "after", "ehr_id"]).gives(NDJSON)
             }
-            Operation::Import => Kind::new("import", "Take in what was exported", &[200, 400]).sends(NDJSON).gives(NDJSON),
+            Operation::Import => {
+                Kind::new("import", "Take in what was exported", &[200, 400]).query(&["first", "findings"]).sends(NDJSON).gives(NDJSON)
+            }
             Operation::CdsDiscovery => Kind::new("cds discovery", "Guides as services of CDS Hooks 2.0", &[200, 406]).gives(JSON),
             Operation::CdsCall => Kind::new("cds call", "Execute a guide as a service of CDS Hooks 2.0", &[200, 400, 404, 406, 409])
                 .query(&["subject_namespace", "now", "zone", "language"])

@@ -50,9 +50,6 @@ pub(crate) fn no_ehr() -> Failure {
     Failure::missing("there is no EHR with this ehr_id")
 }
 
-/// How many objects are looked through for the one of a kind.
-const OBJECTS: u64 = 1_000;
-
 impl<R: Repository> Service<R> {
     /// The owner that the path names; 404 where there is none.
     pub(crate) async fn owner(&self, call: &Call<'_>) -> Result<Owner, Failure> {
@@ -79,8 +76,8 @@ impl<R: Repository> Service<R> {
         self.repository.ehr(&ehr_id.to_ascii_lowercase()).await.map_err(Failure::of_store)?.ok_or_else(no_ehr)
     }
 
-    /// The object of a kind of which an EHR has one at a time: the last, since a deleted directory may be followed by a new one.
+    /// The object of a kind of which an EHR has one at a time: a deleted directory may be followed by a new one.
     pub(crate) async fn object_of(&self, ehr_id: &str, kind: ObjectKind) -> Result<Option<String>, Failure> {
-        Ok(self.repository.objects(ehr_id, kind, 0, OBJECTS).await.map_err(Failure::of_store)?.pop())
+        self.repository.newest_object(ehr_id, kind).await.map_err(Failure::of_store)
     }
 }

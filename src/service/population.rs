@@ -51,7 +51,7 @@ impl<R: Repository> Service<R> {
         Ok(Response::new(200).with_body(NDJSON, lines.into_text()))
     }
 
-    async fn guide_lines(&self, call: &Call<'_>, stages: &[Stage<'_>], some: &[(u64, &str)], lines: &mut Lines) -> Result<(), Failure> {
+    async fn guide_lines(&self, call: &Call<'_>, stages: &[Stage<'_>], some: &[(u64, &str)], lines: &mut Lines<'_>) -> Result<(), Failure> {
         let read = |text: &str| {
             let id = json::text(text).ok_or_else(|| Failure::bad("the line is not the id of an EHR in quotes"))?;
             let id = id.to_ascii_lowercase();

@@ -222,7 +222,7 @@ fn of_json(text: &str) -> Result<ItemTag, Failure> {
 }
 
 /// A list that may be stored.
-fn checked(target: String, tags: Vec<ItemTag>) -> Result<TagList, Failure> {
+pub(super) fn checked(target: String, tags: Vec<ItemTag>) -> Result<TagList, Failure> {
     let bytes: usize = tags.iter().map(|t| t.key.len() + [&t.value, &t.path].into_iter().flatten().map(String::len).sum::<usize>()).sum();
     if tags.len() > MOST || bytes > BYTES {
         return Err(Failure::bad(format!("a target has at most {MOST} tags of {BYTES} bytes together")));

@@ -7,7 +7,7 @@ use super::content::body_of;
 use super::dialect::Dialect;
 use super::error::Failure;
 use super::http::Response;
-use super::ids::is_version;
+use super::ids::{check_addressable, is_version};
 use super::negotiate::{Form, Return, choose, xml_body};
 use super::simplified::Shown;
 use super::time::iso;
@@ -49,6 +49,7 @@ impl<R: Repository> Service<R> {
         if !template.excesses().is_empty() {
             return Err(Failure::in_text(400, "template", text, template.excesses()));
         }
+        check_addressable("template", &template.template_id)?;
         if RESERVED.iter().any(|r| template.template_id.eq_ignore_ascii_case(r)) {
             return Err(Failure::bad(format!("`{}` cannot be the id of a template: it has a meaning of its own in paths", template.template_id)));
         }
@@ -190,6 +191,20 @@ pub(super) fn web_too_large() -> Failure {
 /// Reads a template of a format.
 pub(super) fn parse(format: &str, text: &str) -> Result<Template, Vec<Diagnostic>> {
     if format == OPT2 { Template::parse_opt2(text) } else { Template::parse(text) }
+}
+
+/// Checks a template that is stored as it is, under the name and format that it was stored with before.
+pub(super) fn check_definition(call: &Call<'_>, definition: &Definition) -> Result<(), Failure> {
+    format_of(Some(&definition.format))?;
+    if definition.body.len() > call.config.limits.template {
+        return Err(Failure::too_large("template", call.config.limits.template));
+    }
+    let text = definition.body.strip_prefix('\u{feff}').unwrap_or(&definition.body);
+    let read = parse(&definition.format, text).map_err(|diagnostics| Failure::in_text(400, "template", text, &diagnostics))?;
+    if read.template_id == definition.name {
+        return Ok(());
+    }
+    Err(Failure::bad(format!("the template calls itself `{}`, but the record calls it `{}`", read.template_id, definition.name)))
 }
 
 fn format_of(sent: Option<&str>) -> Result<&'static str, Failure> {

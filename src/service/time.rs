@@ -52,6 +52,17 @@ pub(crate) fn time_of(key: &str, text: &str) -> Result<String, Failure> {
         .ok_or_else(|| Failure::bad(format!("`{key}` is not a time: expected ISO 8601 such as `2026-01-31T08:15:00.000+01:00`")))
 }
 
+/// A point in time of a document that is stored as it is, in the form of [`iso`]: ISO 8601 with a whole date, clock and all that it has
+/// within the calendar; without a zone it is UTC.
+pub(crate) fn instant(what: &str, text: &str) -> Result<String, Failure> {
+    let whole = Parts::parse(TemporalKind::DateTime, text).filter(|parts| parts.day.is_some());
+    let time = whole.and_then(|_| Temporal::parse(TemporalKind::DateTime, text));
+    time.map(|time| written(time.earliest)).ok_or_else(|| {
+        let shown: String = text.chars().take(40).collect();
+        Failure::bad(format!("{what} is `{shown}`, which is no time of the calendar: expected ISO 8601 such as `2026-01-31T08:15:00.000+01:00`"))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,5 +81,14 @@ mod tests {
         assert_eq!(http_date("2026-11-20T22:15:00.123456+00:00").unwrap(), "Fri, 20 Nov 2026 22:15:00 GMT");
         assert_eq!(http_date("2027-03-01T00:15:00.000000+01:00").unwrap(), "Sun, 28 Feb 2027 23:15:00 GMT");
         assert_eq!(http_date("2024-02-01T00:00:00.000000+00:00").unwrap(), "Thu, 01 Feb 2024 00:00:00 GMT");
+    }
+
+    #[test]
+    fn an_instant_is_in_the_calendar_and_in_utc() {
+        assert_eq!(instant("t", "2026-11-20T22:15:00.123456+00:00").unwrap(), "2026-11-20T22:15:00.123456+00:00");
+        assert_eq!(instant("t", "2026-11-20T22:15:00.5-01:00").unwrap(), "2026-11-20T23:15:00.500000+00:00");
+        for text in ["9999-99-99", "2026-02-29T00:00:00Z", "2026-11", "2026-11-20T25:00:00Z", "", "now", " 2026-11-20T22:15:00Z"] {
+            assert_eq!(instant("t", text).map_err(|f| f.status), Err(400), "{text}");
+        }
     }
 }

@@ -11,24 +11,32 @@
 //! Definitions come first, then contributions in commit order. A page (`limit` contributions) ends without `end` when more
 //! may follow: the next is asked for by `after`, the uid of the last contribution. With `ehr_id` it is one EHR alone, without
 //! definitions. Import commits each line as it was, times and audits included; what is there already, unaltered, is passed
-//! over, so an import that broke off can be started again. Importing an export into an empty repository and exporting that
-//! gives the same bytes.
+//! over (200), so an import that broke off can be started again; what is there and differs is refused (409). Importing an
+//! export into an empty repository and exporting that gives the same bytes.
+//!
+//! Import checks a line as any commit is checked: identifiers, times, the Reference Model and the templates of compositions. A line
+//! with an error is refused with what was found. `findings=keep` takes in what the template finds wrong in a composition, as
+//! `admin/load` does, so that what was loaded that way can be restored.
 
 use super::Service;
-use super::bulk::{Lines, NDJSON, Ready, numbered};
+use super::bulk::{Identity, Lines, NDJSON, Ready, numbered};
 use super::call::Call;
 use super::commit::flags;
-use super::content::{malformed, read_text};
+use super::committal::{DELETED, lifecycle};
+use super::content::{malformed, read_text, refuse_errors, without_template};
 use super::contribution::kind_of;
 use super::error::Failure;
 use super::http::Response;
-use super::ids::VersionUid;
+use super::ids::{VersionUid, is_uuid};
 use super::negotiate::Format;
-use crate::document::{NothingKnown, ObjectKind, digest_of_text};
+use super::time::instant;
+use super::{tag, template};
+use crate::document::{NothingKnown, ObjectKind, Packed, digest_of_text};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json::{self, elements, members, quote_into};
-use crate::rm::tree::NodeRef;
-use crate::store::repository::{Commit, Contribution, Definition, DefinitionKind, Ehr, ItemTag, Repository, StoreError, TagList, Version};
+use crate::rm::tree::{NodeRef, Tree};
+use crate::rm::validate::{is_unreadable, validate};
+use crate::store::repository::{Commit, Contribution, Definition, DefinitionKind, Ehr, ItemTag, Repository, StoreError, TagList, Version, Which};
 use serde_json::{Value, json};
 
 /// Contributions of a page when the client does not say, and at most.
@@ -77,12 +85,23 @@ impl<R: Repository> Service<R> {
         Ok(())
     }
 
-    /// POST /admin/import
+    /// POST /admin/import?findings=refuse|keep
     pub(super) async fn import(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        let keeps_findings = match call.request.query_value("findings") {
+            None | Some("" | "refuse") => false,
+            Some("keep") => true,
+            Some(other) => return Err(Failure::bad(format!("`findings` is `{other}`: expected `refuse` or `keep`"))),
+        };
         let mut lines = Lines::default();
         for (number, text) in numbered(call)? {
-            match self.import_line(call, text).await {
-                Ok(Some(Imported::Contribution(ready))) => self.add_line(&mut lines, number, *ready, text.len()).await,
+            let mut line = self.import_line(call, text, keeps_findings).await;
+            if let Ok(Some(Imported::Contribution(ready))) = &line
+                && let Err(failure) = self.check_classes_kept(&mut lines, &ready.commit).await
+            {
+                line = Err(failure);
+            }
+            match line {
+                Ok(Some(Imported::Contribution(ready))) => self.add_line(&mut lines, number, *ready, text).await,
                 Ok(Some(Imported::Definition(status))) => {
                     self.flush(&mut lines).await;
                     lines.answer(number, status, "{}");
@@ -98,35 +117,32 @@ impl<R: Repository> Service<R> {
         Ok(Response::new(200).with_body(NDJSON, lines.into_text()))
     }
 
-    async fn import_line(&self, call: &Call<'_>, text: &str) -> Result<Option<Imported>, Failure> {
-        let (mut digest, mut record) = (None, None);
-        for (key, value) in members(text).map_err(|problem| malformed("line", text, problem))? {
-            match &*key {
-                "digest" => digest = json::text(value),
-                "record" => record = Some(value),
-                other => return Err(Failure::bad(format!("`{other}` does not belong here: expected `digest` and `record`"))),
+    /// Makes sure that parties keep their classes; the versions that they follow may still be pending.
+    async fn check_classes_kept(&self, lines: &mut Lines<'_>, commit: &Commit) -> Result<(), Failure> {
+        for version in commit.versions.iter().filter(|v| v.kind == ObjectKind::Party && !v.is_deletion()) {
+            let Some(preceding) = version.preceding.as_deref().and_then(VersionUid::parse) else { continue };
+            self.flush(lines).await;
+            let tree = version.packed.unpack();
+            if let Some(data) = tree.root().and_then(|root| root.get(Attr::DATA)) {
+                self.check_class_kept(&version.ehr_id, &preceding, data.class()).await?;
             }
         }
-        let record = record.ok_or_else(|| Failure::bad("the line has no `record`"))?;
-        if digest.as_deref() != Some(&digest_of_text(record)) {
-            return Err(Failure::bad("the record does not have the digest that the line gives: it was altered on its way"));
-        }
-        let parts = members(record).map_err(|problem| malformed("record", record, problem))?;
-        let named = |name: &str| parts.iter().find(|(key, _)| key == name).map(|(_, value)| *value);
-        match (named("definition"), named("contribution")) {
-            (Some(_), _) => self.import_definition(record).await.map(|status| Some(Imported::Definition(status))),
-            (None, Some(contribution)) => {
-                let commit =
-                    self.imported(call, named("ehr_id"), contribution, named("versions").unwrap_or("[]"), named("tags").unwrap_or("[]")).await?;
-                Ok(Some(Imported::Contribution(Box::new(Ready { commit, created: None, exact: true }))))
+        Ok(())
+    }
+
+    async fn import_line(&self, call: &Call<'_>, text: &str, keeps_findings: bool) -> Result<Option<Imported>, Failure> {
+        let Some(parts) = ImportLine::read(text)? else { return Ok(None) };
+        match parts {
+            ImportLine::Definition(record) => self.import_definition(call, record).await.map(|status| Some(Imported::Definition(status))),
+            ImportLine::Contribution(parts) => {
+                let commit = self.imported(call, &parts, keeps_findings).await?;
+                Ok(Some(Imported::Contribution(Box::new(Ready { commit, created: None, identity: Identity::Text }))))
             }
-            _ if named("end").is_some() => Ok(None),
-            _ => Err(Failure::bad("the record is neither a definition nor a contribution")),
         }
     }
 
     /// 201 for a new definition, 200 for one that is there; another one of its name and version is a conflict.
-    async fn import_definition(&self, record: &str) -> Result<u16, Failure> {
+    async fn import_definition(&self, call: &Call<'_>, record: &str) -> Result<u16, Failure> {
         let value: Value = json::value(record).map_err(|_| Failure::bad("the definition is not JSON"))?;
         let text =
             |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned).ok_or_else(|| Failure::bad(format!("`{name}` is missing")));
@@ -141,6 +157,10 @@ impl<R: Repository> Service<R> {
             summary: text("summary")?,
             body: text("body")?,
         };
+        instant("created", &definition.created)?;
+        if kind == DefinitionKind::Template {
+            template::check_definition(call, &definition)?;
+        }
         match self.repository.define(kind, definition.clone()).await {
             Ok(()) => Ok(201),
             Err(StoreError::DefinitionExists) => {
@@ -152,16 +172,29 @@ impl<R: Repository> Service<R> {
     }
 
     /// A contribution as it was committed.
-    async fn imported(&self, call: &Call<'_>, ehr_id: Option<&str>, contribution: &str, versions: &str, tags: &str) -> Result<Commit, Failure> {
-        let ehr_id: String = ehr_id.map_or(Ok(String::new()), |id| json::text(id).ok_or_else(|| Failure::bad("`ehr_id` is not a text")))?;
-        let stated = read_text(contribution, Format::Json, Cls::CONTRIBUTION, "contribution")?;
+    async fn imported(&self, call: &Call<'_>, parts: &ContributionRecord<'_>, keeps_findings: bool) -> Result<Commit, Failure> {
+        let ehr_id = parts.ehr_id()?;
+        let stated = read_text(parts.contribution, Format::Json, Cls::CONTRIBUTION, "contribution")?;
         let root = stated.root().ok_or_else(|| Failure::bad("the contribution is empty"))?;
+        refuse_errors(call, "contribution", &validate(root))?;
         let needed = |path: &[Attr]| root.text_along(path).map(str::to_owned).ok_or_else(|| Failure::bad("the contribution is not whole"));
         let uid = needed(&[Attr::UID, Attr::VALUE])?;
-        let time = needed(&[Attr::AUDIT, Attr::TIME_COMMITTED, Attr::VALUE])?;
+        if !is_uuid(&uid) || uid != uid.to_ascii_lowercase() {
+            return Err(Failure::bad(format!("the uid of the contribution is `{uid}`: expected a UUID in lower case")));
+        }
+        let time = instant("time_committed of the contribution", &needed(&[Attr::AUDIT, Attr::TIME_COMMITTED, Attr::VALUE])?)?;
         let mut read = Vec::new();
-        for text in elements(versions).map_err(|problem| malformed("versions", versions, problem))? {
-            read.push(self.imported_version(call, &ehr_id, root, &uid, text).await?);
+        for (index, text) in parts.versions()?.into_iter().enumerate() {
+            let context = ContributionContext { ehr_id: &ehr_id, stated: root, contribution: &uid, keeps_findings };
+            read.push(self.imported_version(call, &context, text).await.map_err(|failure| failure.within(&format!("versions[{index}]")))?);
+        }
+        let Some(first) = read.first_mut() else {
+            return Err(Failure::bad("the record has no `versions`: a contribution is imported together with the versions that it lists"));
+        };
+        first.tags = tags_of(parts.tags)?;
+        let own = |list: &TagList| read.iter().any(|v| list.target == v.version_uid || list.target == v.object_id);
+        if let Some(other) = read.iter().flat_map(|v| &v.tags).find(|list| !own(list)) {
+            return Err(Failure::bad(format!("`tags` names `{}`, which is no object or version of the record", other.target)));
         }
         let status = read.iter().rev().find(|v| v.kind == ObjectKind::EhrStatus).and_then(|v| {
             let tree = v.packed.unpack();
@@ -177,58 +210,207 @@ impl<R: Repository> Service<R> {
             is_queryable: flags.is_queryable,
             is_modifiable: flags.is_modifiable,
         });
-        if let Some(first) = read.first_mut() {
-            first.tags = tags_of(tags)?;
-        }
-        let access = None;
         let status = status.filter(|_| !creates);
         Ok(Commit {
             new_ehr,
             ehr_id,
             contribution_uid: uid,
-            contribution: contribution.to_owned(),
+            contribution: parts.contribution.to_owned(),
             time_committed: time,
             versions: read,
             status,
-            access,
+            access: None,
             grounds: None,
+            idempotency: None,
         })
     }
 
-    async fn imported_version(&self, call: &Call<'_>, ehr_id: &str, stated: NodeRef<'_>, contribution: &str, text: &str) -> Result<Version, Failure> {
+    async fn imported_version(&self, call: &Call<'_>, context: &ContributionContext<'_>, text: &str) -> Result<Version, Failure> {
         let tree = read_text(text, Format::Json, Cls::ORIGINAL_VERSION, "version")?;
         let root = tree.root().ok_or_else(|| Failure::bad("the version is empty"))?;
         let needed = |path: &[Attr]| root.text_along(path).map(str::to_owned).ok_or_else(|| Failure::bad("the version is not whole"));
-        let uid = VersionUid::read(&needed(&[Attr::UID, Attr::VALUE])?, "the uid of the version")?;
-        let kind = kind_in(stated, &uid.to_string())?;
-        let data = root.get(Attr::DATA);
-        if data.is_some_and(|data| kind_of(data.class()).ok() != Some(kind)) {
-            return Err(Failure::bad("the contribution gives a version another class than its data has"));
+        let (uid, preceding) = uids_of(root)?;
+        let kind = context.kind_of(root, &uid)?;
+        let state = needed(&[Attr::LIFECYCLE_STATE, Attr::DEFINING_CODE, Attr::CODE_STRING])?;
+        if lifecycle(&state)?.code != state || (state == DELETED.code) != root.get(Attr::DATA).is_none() {
+            return Err(Failure::bad(format!("the lifecycle state is `{state}`: a version has no data when it is `523` (deleted), and only then")));
         }
-        let path = [Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE];
-        let template_id = data.filter(|_| kind == ObjectKind::Composition).and_then(|data| data.text_along(&path)).map(str::to_owned);
-        let template = match &template_id {
-            Some(id) => self.template_of(call, id).await?,
-            None => None,
-        };
-        let packed = match &template {
-            Some(template) => self.packed(&tree, &*template.known)?,
-            None => self.packed(&tree, &NothingKnown)?,
+        if root.get(Attr::DATA).is_none() && (preceding.is_none() || kind == ObjectKind::EhrStatus) {
+            return Err(Failure::bad("the version has no data: a first version and an EHR_STATUS have"));
+        }
+        let data = root.get(Attr::DATA).filter(|_| kind == ObjectKind::Composition);
+        let (template_id, packed) = match data {
+            Some(data) => self.imported_composition(call, &tree, data, context.keeps_findings).await?,
+            None => {
+                refuse_errors(call, "version", &validate(root))?;
+                (None, self.packed(&tree, &NothingKnown)?)
+            }
         };
         Ok(Version {
-            ehr_id: ehr_id.to_owned(),
+            ehr_id: context.ehr_id.to_owned(),
             kind,
             version_uid: uid.to_string(),
             object_id: uid.object_id,
             number: uid.number,
-            preceding: root.text_along(&[Attr::PRECEDING_VERSION_UID, Attr::VALUE]).map(str::to_owned),
-            contribution: contribution.to_owned(),
-            time_committed: needed(&[Attr::COMMIT_AUDIT, Attr::TIME_COMMITTED, Attr::VALUE])?,
-            lifecycle: needed(&[Attr::LIFECYCLE_STATE, Attr::DEFINING_CODE, Attr::CODE_STRING])?,
+            preceding: preceding.map(|uid| uid.to_string()),
+            contribution: context.contribution.to_owned(),
+            time_committed: instant("time_committed of the version", &needed(&[Attr::COMMIT_AUDIT, Attr::TIME_COMMITTED, Attr::VALUE])?)?,
+            lifecycle: state,
             template_id,
             packed,
             tags: Vec::new(),
         })
+    }
+
+    /// The template of a composition that is imported, and the packed form of its version.
+    async fn imported_composition(
+        &self,
+        call: &Call<'_>,
+        version: &Tree,
+        data: NodeRef<'_>,
+        keeps_findings: bool,
+    ) -> Result<(Option<String>, Packed), Failure> {
+        let path = [Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE];
+        let template_id = data.text_along(&path).map(str::to_owned);
+        let mut findings = version.root().map(validate).unwrap_or_default();
+        let known = match &template_id {
+            Some(id) => self.template_of(call, id).await?,
+            None => None,
+        };
+        let Some(template) = known else {
+            findings.insert(0, without_template(template_id.as_deref()));
+            return Err(Failure::invalid(call.dialect, "version", &findings));
+        };
+        findings.extend(crate::template::validate(data, &template.template));
+        if keeps_findings {
+            findings.retain(is_unreadable);
+        }
+        refuse_errors(call, "version", &findings)?;
+        Ok((template_id, self.packed(version, &*template.known)?))
+    }
+
+    /// True when a line, a contribution that exists, is what is stored: the CONTRIBUTION and its versions to the letter, and the tags
+    /// that it gives.
+    pub(super) async fn is_stored(&self, ehr_id: &str, stored: &str, line: &str) -> bool {
+        let Ok(Some(ImportLine::Contribution(parts))) = ImportLine::read(line) else { return false };
+        let (Ok(versions), Ok(tags)) = (parts.versions(), tags_of(parts.tags)) else { return false };
+        if parts.contribution != stored {
+            return false;
+        }
+        let mut found = Vec::new();
+        for text in versions {
+            match self.stored_as(ehr_id, text).await {
+                Some(version) => found.push(version),
+                None => return false,
+            }
+        }
+        tags.iter().all(|list| found.iter().flat_map(|version| &version.tags).any(|stored| stored == list))
+    }
+
+    /// The stored version that is this text.
+    async fn stored_as(&self, ehr_id: &str, text: &str) -> Option<Version> {
+        let tree = read_text(text, Format::Json, Cls::ORIGINAL_VERSION, "version").ok()?;
+        let root = tree.root()?;
+        let (uid, _) = uids_of(root).ok()?;
+        let stored = self.repository.version(ehr_id, &uid.object_id, Which::Uid(&uid.to_string())).await.ok().flatten()?;
+        stored.packed.gives(root).then_some(stored)
+    }
+}
+
+/// The uid of a version and that of the one that it follows.
+fn uids_of(version: NodeRef<'_>) -> Result<(VersionUid, Option<VersionUid>), Failure> {
+    let uid = version.text_along(&[Attr::UID, Attr::VALUE]).unwrap_or_default();
+    let uid = VersionUid::read_stored(uid, "the uid of the version")?;
+    let preceding = version.text_along(&[Attr::PRECEDING_VERSION_UID, Attr::VALUE]);
+    let preceding = preceding.map(|uid| VersionUid::read_stored(uid, "preceding_version_uid")).transpose()?;
+    preceding.iter().try_for_each(|preceding| uid.must_follow(preceding))?;
+    Ok((uid, preceding))
+}
+
+/// The contribution that a version is read for.
+struct ContributionContext<'a> {
+    ehr_id: &'a str,
+    /// The CONTRIBUTION.
+    stated: NodeRef<'a>,
+    /// Its uid.
+    contribution: &'a str,
+    keeps_findings: bool,
+}
+
+impl ContributionContext<'_> {
+    /// The kind of a version, which must be what the contribution says that it is, in a place where that can be.
+    fn kind_of(&self, version: NodeRef<'_>, uid: &VersionUid) -> Result<ObjectKind, Failure> {
+        let uid = uid.to_string();
+        let is_it = |reference: &NodeRef<'_>| reference.text_along(&[Attr::ID, Attr::VALUE]) == Some(&uid);
+        let class = self.stated.values(Attr::VERSIONS).find(is_it).and_then(|reference| reference.text_at(Attr::TYPE)).and_then(Cls::parse);
+        let class = class.ok_or_else(|| Failure::bad("the contribution does not list a version of the record"))?;
+        if version.get(Attr::DATA).is_some_and(|data| data.class() != class) {
+            return Err(Failure::bad("the contribution gives a version another class than its data has"));
+        }
+        let named = version.text_along(&[Attr::CONTRIBUTION, Attr::ID, Attr::VALUE]);
+        if named != Some(self.contribution) {
+            return Err(Failure::bad("the version names another contribution than that of the record"));
+        }
+        let kind = kind_of(class)?;
+        if self.ehr_id.is_empty() != (kind == ObjectKind::Party) {
+            return Err(Failure::bad("a party stands in no EHR, and everything else in one: `ehr_id` is given for that, and not for a party"));
+        }
+        Ok(kind)
+    }
+}
+
+/// What stands in a line, still as text.
+enum ImportLine<'a> {
+    Definition(&'a str),
+    Contribution(ContributionRecord<'a>),
+}
+
+struct ContributionRecord<'a> {
+    ehr_id: Option<&'a str>,
+    contribution: &'a str,
+    versions: &'a str,
+    tags: &'a str,
+}
+
+impl<'a> ImportLine<'a> {
+    /// Takes a line apart; nothing where it is the end.
+    fn read(text: &'a str) -> Result<Option<ImportLine<'a>>, Failure> {
+        let (mut digest, mut record) = (None, None);
+        for (key, value) in members(text).map_err(|problem| malformed("line", text, problem))? {
+            match &*key {
+                "digest" => digest = json::text(value),
+                "record" => record = Some(value),
+                other => return Err(Failure::bad(format!("`{other}` does not belong here: expected `digest` and `record`"))),
+            }
+        }
+        let record = record.ok_or_else(|| Failure::bad("the line has no `record`"))?;
+        if digest.as_deref() != Some(&digest_of_text(record)) {
+            return Err(Failure::bad("the record does not have the digest that the line gives: it was altered on its way"));
+        }
+        let parts = members(record).map_err(|problem| malformed("record", record, problem))?;
+        let named = |name: &str| parts.iter().find(|(key, _)| key == name).map(|(_, value)| *value);
+        match (named("definition"), named("contribution")) {
+            (Some(_), _) => Ok(Some(ImportLine::Definition(record))),
+            (None, Some(contribution)) => {
+                let [versions, tags] = ["versions", "tags"].map(|name| named(name).unwrap_or("[]"));
+                Ok(Some(ImportLine::Contribution(ContributionRecord { ehr_id: named("ehr_id"), contribution, versions, tags })))
+            }
+            _ if named("end").is_some() => Ok(None),
+            _ => Err(Failure::bad("the record is neither a definition nor a contribution")),
+        }
+    }
+}
+
+impl<'a> ContributionRecord<'a> {
+    /// The EHR in lower case, as it is stored; empty for demographic parties.
+    fn ehr_id(&self) -> Result<String, Failure> {
+        let Some(id) = self.ehr_id else { return Ok(String::new()) };
+        let id = json::text(id).filter(|id| is_uuid(id)).ok_or_else(|| Failure::bad("`ehr_id` is not a UUID"))?;
+        Ok(id.to_ascii_lowercase())
+    }
+
+    fn versions(&self) -> Result<Vec<&'a str>, Failure> {
+        elements(self.versions).map_err(|problem| malformed("versions", self.versions, problem))
     }
 }
 
@@ -239,25 +421,19 @@ enum Imported {
     Definition(u16),
 }
 
-/// What a contribution says that one of its versions is.
-fn kind_in(contribution: NodeRef<'_>, uid: &str) -> Result<ObjectKind, Failure> {
-    let reference = contribution.values(Attr::VERSIONS).find(|r| r.text_along(&[Attr::ID, Attr::VALUE]) == Some(uid));
-    let class = reference.and_then(|r| r.text_at(Attr::TYPE)).and_then(Cls::parse);
-    class.map_or_else(|| Err(Failure::bad("the contribution does not list a version of the record")), kind_of)
-}
-
 fn tags_of(text: &str) -> Result<Vec<TagList>, Failure> {
-    let lists = elements(text).ok().and_then(|lists| lists.into_iter().map(tag_list).collect());
-    lists.ok_or_else(|| Failure::bad("`tags` is not a list of targets with their tags"))
+    let lists: Option<Vec<(String, Vec<ItemTag>)>> = elements(text).ok().and_then(|lists| lists.into_iter().map(tag_list).collect());
+    let lists = lists.ok_or_else(|| Failure::bad("`tags` is not a list of targets with their tags"))?;
+    lists.into_iter().map(|(target, tags)| tag::checked(target, tags)).collect()
 }
 
-fn tag_list(list: &str) -> Option<TagList> {
+fn tag_list(list: &str) -> Option<(String, Vec<ItemTag>)> {
     let [target, tags] = elements(list).ok()?.try_into().ok()?;
-    Some(TagList::new(json::text(target)?, elements(tags).ok()?.into_iter().map(tag).collect::<Option<_>>()?))
+    Some((json::text(target)?, elements(tags).ok()?.into_iter().map(item_tag).collect::<Option<_>>()?))
 }
 
 /// Key, path and value of a tag.
-fn tag(cells: &str) -> Option<ItemTag> {
+fn item_tag(cells: &str) -> Option<ItemTag> {
     let [key, path, value] = elements(cells).ok()?.try_into().ok()?;
     let optional = |cell: &str| if cell == "null" { Some(None) } else { json::text(cell).map(Some) };
     Some(ItemTag { key: json::text(key)?, path: optional(path)?, value: optional(value)? })

@@ -7,7 +7,7 @@ use super::call::{Call, validated};
 use super::error::Failure;
 use super::fhir::{ValueSet, canonical};
 use super::http::Response;
-use super::ids::select_version;
+use super::ids::{check_addressable, select_version};
 use super::negotiate::{choose, json_body};
 use super::time::iso;
 use super::validators::{check_if_match, definition_etag, definition_response};
@@ -28,6 +28,7 @@ impl<R: Repository> Service<R> {
         if url.trim().is_empty() || url.len() > LONGEST {
             return Err(Failure::bad(format!("the address of a value set has 1 to {LONGEST} bytes")));
         }
+        check_addressable("value set", &url)?;
         if !set.url.is_empty() && canonical(&set.url) != url {
             return Err(Failure::bad(format!("the value set calls itself `{}`, but the path calls it `{url}`", set.url)));
         }

@@ -14,6 +14,21 @@ pub(crate) struct Head {
     pub(crate) ehr_id: String,
     /// Its uid.
     pub(crate) version_uid: String,
+    /// The kind of the object.
+    pub(crate) kind: ObjectKind,
+    /// The template of the last version with data, which may be none; absent where no version has data.
+    pub(crate) template_id: Option<Option<String>>,
+}
+
+impl Head {
+    /// The head of an object whose head was `before`, behind one more version.
+    fn behind(before: Option<Head>, version: &Version) -> Head {
+        let template_id = match before {
+            Some(before) if version.is_deletion() => before.template_id,
+            _ => (!version.is_deletion()).then(|| version.template_id.clone()),
+        };
+        Head { ehr_id: version.ehr_id.clone(), version_uid: version.version_uid.clone(), kind: version.kind, template_id }
+    }
 }
 
 /// The parts of a version uid: object id, creating system, number.
@@ -33,37 +48,70 @@ pub(crate) fn join_uid(object: &str, system: &str, number: u32) -> String {
 /// Checks that the records of a commit agree with each other, which the service promises.
 pub(crate) fn check_form(commit: &Commit) -> Result<(), StoreError> {
     let foreign_ehr = commit.new_ehr.as_ref().is_some_and(|ehr| ehr.ehr_id != commit.ehr_id);
+    let has_status = commit.versions.iter().any(|version| version.kind == ObjectKind::EhrStatus);
     let fits = |version: &Version| {
         let own = split_uid(&version.version_uid);
         let before = version.preceding.as_deref().map(split_uid);
         (&version.ehr_id, &version.contribution) == (&commit.ehr_id, &commit.contribution_uid)
+            && commit.ehr_id.is_empty() == (version.kind == ObjectKind::Party)
             && own.is_some_and(|(object, _, number)| object == version.object_id && number == version.number)
             && before.is_none_or(|p| p.is_some_and(|(o, _, n)| o == version.object_id && n < version.number))
     };
-    if foreign_ehr || commit.versions.is_empty() || !commit.versions.iter().all(fits) {
+    if foreign_ehr || commit.versions.is_empty() || (commit.status.is_some() && !has_status) || !commit.versions.iter().all(fits) {
         return Err(StoreError::Failed("the records of the commit do not fit together".into()));
     }
     Ok(())
 }
 
 /// Checks that each version follows the latest one of its object, and each first version opens an object.
+///
+/// A version that follows one of another EHR is refused in the words for one that does not exist: nothing of another EHR is told.
 pub(crate) fn check_chain(versions: &[Version], head: &dyn Fn(&str) -> Option<Head>) -> Result<(), StoreError> {
-    let mut places: HashMap<&str, usize> = HashMap::new();
-    for (place, version) in versions.iter().enumerate() {
+    let mut heads: HashMap<&str, Head> = HashMap::new();
+    for version in versions {
         let object = version.object_id.as_str();
-        let before = places.insert(object, place).and_then(|before| versions.get(before));
-        let of_commit = before.map(|v| Head { ehr_id: v.ehr_id.clone(), version_uid: v.version_uid.clone() });
-        let latest = of_commit.or_else(|| head(object));
+        let latest = heads.remove(object).or_else(|| head(object));
         match (&latest, &version.preceding) {
             (None, None) => {}
-            (Some(latest), _) if latest.ehr_id != version.ehr_id => {
-                return Err(StoreError::UidExists(version.version_uid.clone()));
-            }
+            (Some(latest), None) if latest.ehr_id != version.ehr_id => return Err(StoreError::UidExists(version.version_uid.clone())),
+            (Some(latest), Some(_)) if latest.ehr_id != version.ehr_id => return Err(StoreError::Stale { latest: String::new() }),
             (Some(latest), Some(preceding)) if latest.version_uid == *preceding => {}
             _ => return Err(StoreError::Stale { latest: latest.map(|l| l.version_uid).unwrap_or_default() }),
         }
+        heads.insert(object, Head::behind(latest, version));
     }
     Ok(())
+}
+
+/// Checks that each version has the kind and the template of the object that it belongs to; [`check_chain`] has found them in order.
+///
+/// A deletion has no data and so no template: a version behind it is compared with the last one that has data.
+pub(crate) fn check_kept(versions: &[Version], head: &dyn Fn(&str) -> Option<Head>) -> Result<(), StoreError> {
+    let mut heads: HashMap<&str, Head> = HashMap::new();
+    for version in versions {
+        let object = version.object_id.as_str();
+        let before = heads.remove(object).or_else(|| version.preceding.as_ref().and_then(|_| head(object)));
+        if let Some(before) = &before {
+            if before.kind != version.kind {
+                return Err(StoreError::OtherKind { version_uid: version.version_uid.clone(), kind: before.kind });
+            }
+            if let Some(template_id) = before.template_id.as_ref().filter(|id| !version.is_deletion() && **id != version.template_id) {
+                return Err(StoreError::OtherTemplate { version_uid: version.version_uid.clone(), template_id: template_id.clone() });
+            }
+        }
+        heads.insert(object, Head::behind(before, version));
+    }
+    Ok(())
+}
+
+/// Checks that an EHR keeps the one EHR_STATUS that it has; `has_status` is asked where a commit opens one.
+pub(crate) fn check_status(versions: &[Version], has_status: impl FnOnce() -> bool) -> Result<(), StoreError> {
+    let opens = versions.iter().filter(|v| v.kind == ObjectKind::EhrStatus && v.preceding.is_none()).count();
+    match opens {
+        0 => Ok(()),
+        1 if !has_status() => Ok(()),
+        _ => Err(StoreError::StatusExists),
+    }
 }
 
 /// Checks that an EHR has at most one directory that is not deleted, after each version in turn; `live` are those before.

@@ -24,6 +24,8 @@ pub(super) fn records(lines: &str) -> impl Iterator<Item = &str> {
 /// Something that a repository does.
 pub(super) enum Change {
     Commit(Box<Commit>),
+    /// [`Commit::idempotency`] of the contribution with this uid, behind its commit.
+    Idempotency(String, String),
     /// The tags of a target in this EHR.
     Tags(String, TagList),
     /// Objects of this EHR.
@@ -59,6 +61,7 @@ impl Journal {
     pub(super) fn write(&mut self, change: &Change) {
         match change {
             Change::Commit(commit) => self.commit(commit),
+            Change::Idempotency(uid, text) => self.plain("idempotency", &[uid, text]),
             Change::Tags(ehr_id, list) => self.tags(ehr_id, list),
             Change::RemoveObjects(ehr_id, objects) => objects.iter().for_each(|object| self.plain("remove", &[ehr_id, object])),
             Change::RemoveEhr(ehr_id) => self.plain("remove-ehr", &[ehr_id]),
@@ -121,6 +124,7 @@ impl Journal {
         out.push(RECORD);
         commit.versions.iter().flat_map(|v| &v.tags).for_each(|list| self.tags(&commit.ehr_id, list));
         commit.access.iter().for_each(|access| self.access(access));
+        commit.idempotency.iter().for_each(|text| self.plain("idempotency", &[&commit.contribution_uid, text]));
     }
 
     /// Gives a shape its number, and writes it where it has none yet.
@@ -147,6 +151,7 @@ impl Journal {
                 return Ok(None);
             }
             "commit" => Change::Commit(Box::new(self.read_commit(&mut fields)?)),
+            "idempotency" => Change::Idempotency(fields.string()?, fields.string()?),
             "tags" => Change::Tags(fields.string()?, read_tags(&mut fields)?),
             "remove" => Change::RemoveObjects(fields.string()?, vec![fields.string()?]),
             "remove-ehr" => Change::RemoveEhr(fields.string()?),
@@ -171,8 +176,8 @@ impl Journal {
             is_modifiable,
         });
         let status = read_flags(fields)?;
-        let (versions, access, grounds) = (Vec::new(), None, None);
-        let mut commit = Commit { new_ehr, ehr_id, contribution_uid, contribution, time_committed, versions, status, access, grounds };
+        let (versions, access, grounds, idempotency) = (Vec::new(), None, None, None);
+        let mut commit = Commit { new_ehr, ehr_id, contribution_uid, contribution, time_committed, versions, status, access, grounds, idempotency };
         while let Some(kind) = fields.0.next() {
             let version = self.read_version(kind, fields, &commit)?;
             commit.versions.push(version);

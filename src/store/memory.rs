@@ -36,6 +36,8 @@ struct State {
     /// In commit order.
     contributions: Vec<Stated>,
     contribution_uids: Index,
+    /// [`Commit::idempotency`] by the uid of the contribution.
+    idempotency: HashMap<String, String>,
     /// By target.
     tags: HashMap<String, (String, Vec<ItemTag>)>,
     /// The newest version of each object.
@@ -153,7 +155,8 @@ impl Memory {
     fn check_and_apply(&self, change: Change) -> Result<(), String> {
         let mut state = self.state.borrow_mut();
         if let Change::Commit(commit) = &change {
-            state.check(commit).map_err(|why| format!("the journal does not fit: {why}"))?;
+            // An earlier release may have written what is refused today: it is read as it is.
+            state.check_place(commit).map_err(|why| format!("the journal does not fit: {why}"))?;
         }
         state.apply(change);
         Ok(())
@@ -182,11 +185,7 @@ impl Memory {
 
 impl State {
     fn names_template(&self, id: &str) -> bool {
-        let named = |doc: Doc| match self.odd.get(&doc.document) {
-            Some(version) => version.template_id.as_deref() == Some(id),
-            None => self.template_of(doc) == Some(id),
-        };
-        self.batch.docs().any(named)
+        self.batch.docs().any(|doc| self.named_template(doc) == Some(id))
     }
 
     fn record(&self, ehr_id: &str) -> Option<&Record> {
@@ -273,8 +272,25 @@ impl State {
         self.batch.text_along(of_composition?, &[Attr::ARCHETYPE_DETAILS, Attr::TEMPLATE_ID, Attr::VALUE])
     }
 
+    /// Checks all rules of a commit, in the order in which the database meets them.
     fn check(&self, commit: &Commit) -> Result<(), StoreError> {
         conflict::check_form(commit)?;
+        self.check_owner(commit)?;
+        self.check_grounds(commit)?;
+        self.check_new(commit)?;
+        conflict::check_kept(&commit.versions, &|object| self.head(object))?;
+        conflict::check_status(&commit.versions, || self.documents(&commit.ehr_id).any(|doc| doc.row.kind == ObjectKind::EhrStatus))?;
+        self.check_indexes(commit)
+    }
+
+    /// Checks that a commit of a journal fits behind those that are here, which everything read later relies on.
+    fn check_place(&self, commit: &Commit) -> Result<(), StoreError> {
+        self.check_owner(commit)?;
+        self.check_new(commit)?;
+        self.check_indexes(commit)
+    }
+
+    fn check_owner(&self, commit: &Commit) -> Result<(), StoreError> {
         if let Some(ehr) = &commit.new_ehr {
             if self.ehr(&ehr.ehr_id).is_some() {
                 return Err(StoreError::EhrExists);
@@ -282,24 +298,32 @@ impl State {
         } else if !commit.ehr_id.is_empty() && self.ehr(&commit.ehr_id).is_none() {
             return Err(StoreError::NoSuchEhr);
         }
-        self.check_grounds(commit)?;
+        Ok(())
+    }
+
+    /// Checks that what a commit opens is not there, and what it follows is the latest.
+    fn check_new(&self, commit: &Commit) -> Result<(), StoreError> {
         self.check_subject(&commit.ehr_id, commit.new_ehr.as_ref().and_then(|e| e.subject.as_ref()))?;
-        self.check_subject(&commit.ehr_id, commit.status.as_ref().and_then(|s| s.subject.as_ref()))?;
         if self.contribution(&commit.contribution_uid).is_some() {
             return Err(StoreError::UidExists(commit.contribution_uid.clone()));
         }
-        conflict::check_chain(&commit.versions, &|object| self.head(object))?;
-        conflict::check_directory(&commit.versions, || self.directories(&commit.ehr_id))
+        conflict::check_chain(&commit.versions, &|object| self.head(object))
+    }
+
+    /// Checks what an EHR has once: its directory and its subject.
+    fn check_indexes(&self, commit: &Commit) -> Result<(), StoreError> {
+        conflict::check_directory(&commit.versions, || self.directories(&commit.ehr_id))?;
+        self.check_subject(&commit.ehr_id, commit.status.as_ref().and_then(|s| s.subject.as_ref()))
     }
 
     fn check_grounds(&self, commit: &Commit) -> Result<(), StoreError> {
+        if commit.needs_modifiable() && self.ehr(&commit.ehr_id).is_some_and(|ehr| !ehr.is_modifiable) {
+            return Err(StoreError::NotModifiable);
+        }
         let Some(grounds) = &commit.grounds else { return Ok(()) };
         let stored = self.definitions.iter().filter(|((kind, name, _), _)| *kind == DefinitionKind::Template && *name == grounds.template);
-        match self.ehr(&commit.ehr_id) {
-            Some(ehr) if !ehr.is_modifiable => Err(StoreError::NotModifiable),
-            _ if Grounds::of(&grounds.template, stored.map(|(_, definition)| definition)) != *grounds => Err(StoreError::TemplateChanged),
-            _ => Ok(()),
-        }
+        let is_same = Grounds::of(&grounds.template, stored.map(|(_, definition)| definition)) == *grounds;
+        if is_same { Ok(()) } else { Err(StoreError::TemplateChanged) }
     }
 
     fn check_subject(&self, ehr_id: &str, subject: Option<&(String, String)>) -> Result<(), StoreError> {
@@ -314,7 +338,22 @@ impl State {
         let newest = self.newest(object_id)?;
         let doc = self.batch.doc(newest)?;
         let uid = self.odd.get(&newest).map(|version| version.version_uid.as_str()).or_else(|| self.batch.text_along(doc.version, UID));
-        Some(Head { ehr_id: self.owner_id(doc.ehr).to_owned(), version_uid: uid?.to_owned() })
+        let template_id = self.last_with_data(newest).map(|doc| self.named_template(doc).map(str::to_owned));
+        Some(Head { ehr_id: self.owner_id(doc.ehr).to_owned(), version_uid: uid?.to_owned(), kind: doc.row.kind, template_id })
+    }
+
+    /// The last version of an object that is no deletion, from its newest version on.
+    fn last_with_data(&self, newest: u32) -> Option<Doc> {
+        let chain = std::iter::successors(Some(newest), |document| self.before.get(*document as usize).copied().flatten());
+        chain.filter_map(|document| self.batch.doc(document)).find(|doc| !doc.row.deleted)
+    }
+
+    /// The template that a version was committed with.
+    fn named_template(&self, doc: Doc) -> Option<&str> {
+        match self.odd.get(&doc.document) {
+            Some(version) => version.template_id.as_deref(),
+            None => self.template_of(doc),
+        }
     }
 
     /// The directories of an EHR that are not deleted.
@@ -330,6 +369,10 @@ impl State {
             Change::Tags(ehr_id, list) => self.tag(&ehr_id, list),
             Change::RemoveObjects(ehr_id, objects) => self.remove_objects(&ehr_id, &objects),
             Change::RemoveEhr(ehr_id) => return self.remove(&ehr_id),
+            Change::Idempotency(uid, text) => {
+                self.idempotency.insert(uid, text);
+                return true;
+            }
             Change::Define(kind, definition) => {
                 let definition = Definition { storing_id: (self.revision + 1).to_string(), ..definition };
                 self.definitions.insert((kind, definition.name.clone(), definition.version.clone()), definition);
@@ -358,6 +401,7 @@ impl State {
         }
         let owner = self.owner(&commit.ehr_id);
         self.log.push(commit.access);
+        self.idempotency.extend(commit.idempotency.map(|text| (commit.contribution_uid.clone(), text)));
         let first = self.batch.len() as u32;
         for mut version in commit.versions {
             std::mem::take(&mut version.tags).into_iter().for_each(|list| self.tag(&commit.ehr_id, list));
@@ -498,6 +542,9 @@ impl State {
                 self.contribute(Stated { owner, documents, own });
             }
         }
+        let mut idempotency = std::mem::take(&mut self.idempotency);
+        idempotency.retain(|uid, _| self.contribution(uid).is_some());
+        self.idempotency = idempotency;
     }
 
     /// Takes a document over from another batch.
@@ -643,6 +690,22 @@ impl Repository for Memory {
             let take = usize::try_from(limit).unwrap_or(usize::MAX);
             let wanted = state.documents(ehr_id).filter(is_first).skip(skip).take(take);
             Ok(wanted.map(|doc| state.batch.object_id(doc.document).to_owned()).collect())
+        })
+    }
+
+    fn newest_object(&self, ehr_id: &str, kind: ObjectKind) -> impl Future<Output = Result<Option<String>, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            let newest = state.documents(ehr_id).filter(|doc| doc.row.kind == kind).last();
+            Ok(newest.map(|doc| state.batch.object_id(doc.document).to_owned()))
+        })
+    }
+
+    fn idempotency(&self, ehr_id: &str, contribution_uid: &str) -> impl Future<Output = Result<Option<String>, StoreError>> {
+        at_once(|| {
+            let state = self.state.borrow();
+            let found = state.contribution(contribution_uid).filter(|(_, c)| state.owner_id(c.owner) == ehr_id);
+            Ok(found.and_then(|_| state.idempotency.get(contribution_uid).cloned()))
         })
     }
 

@@ -129,6 +129,15 @@ pub struct Commit {
     pub access: Option<Access>,
     /// What its maker took for granted.
     pub grounds: Option<Grounds>,
+    /// Identifies the bulk line that it was made of, where its uid does not: the same text under the same key gives the same.
+    pub idempotency: Option<String>,
+}
+
+impl Commit {
+    /// True when it writes content, which an EHR with `is_modifiable = false` refuses: anything but the EHR_STATUS of an EHR that exists.
+    pub(crate) fn needs_modifiable(&self) -> bool {
+        self.new_ehr.is_none() && self.versions.iter().any(|version| version.kind != ObjectKind::EhrStatus)
+    }
 }
 
 /// What the maker of a commit knew from before and did not ask for again: that the EHR allows modification, and what is stored
@@ -280,8 +289,24 @@ pub enum StoreError {
     SubjectExists,
     /// There is no such EHR.
     NoSuchEhr,
-    /// The EHR does not allow modification, which the commit took for granted.
+    /// The EHR does not allow modification.
     NotModifiable,
+    /// A version is of another kind than the object that it belongs to.
+    OtherKind {
+        /// The uid of the refused version.
+        version_uid: String,
+        /// The kind of the object.
+        kind: ObjectKind,
+    },
+    /// A version has another template than the object that it belongs to.
+    OtherTemplate {
+        /// The uid of the refused version.
+        version_uid: String,
+        /// The template of the object.
+        template_id: Option<String>,
+    },
+    /// The EHR has an EHR_STATUS already.
+    StatusExists,
     /// The definitions of a template are others than the commit took for granted.
     TemplateChanged,
     /// The tags of the target are others than the change expected.
@@ -293,7 +318,7 @@ pub enum StoreError {
         /// The latest version uid of the object; empty when there is no such object.
         latest: String,
     },
-    /// A contribution with this uid exists, or the object of this version uid belongs to another EHR.
+    /// A contribution with this uid exists, or the object that this version uid would open exists in another EHR.
     UidExists(String),
     /// The EHR has a directory already.
     DirectoryExists,
@@ -322,6 +347,19 @@ impl fmt::Display for StoreError {
             StoreError::SubjectExists => f.write_str("an EHR with this subject exists"),
             StoreError::NoSuchEhr => f.write_str("there is no EHR with this ehr_id"),
             StoreError::NotModifiable => f.write_str("the EHR does not allow modification: its EHR_STATUS says is_modifiable = false"),
+            StoreError::OtherKind { version_uid, kind } => write!(
+                f,
+                "the version {version_uid} would change the kind of its object from {}: a version is of the kind that it follows; \
+                 commit another document as an object of its own",
+                kind.class().name()
+            ),
+            StoreError::OtherTemplate { version_uid, template_id } => write!(
+                f,
+                "the version {version_uid} would change the template of its object from {}: a version has the template that it \
+                 follows; commit another document as an object of its own",
+                template_id.as_ref().map_or_else(|| String::from("none"), |id| format!("`{id}`"))
+            ),
+            StoreError::StatusExists => f.write_str("the EHR has an EHR_STATUS already: commit the new one as a version of that"),
             StoreError::TemplateChanged => f.write_str("the template was changed while the document was checked against it: send it again"),
             StoreError::TagsChanged => f.write_str("the tags were changed by somebody else meanwhile: read them again"),
             StoreError::NoSuchContribution => f.write_str("there is no such contribution any more: start anew"),
@@ -372,6 +410,12 @@ pub trait Repository {
 
     /// The object ids of this kind in commit order, at most `limit`, behind `offset`.
     async fn objects(&self, ehr_id: &str, kind: ObjectKind, offset: u64, limit: u64) -> Result<Vec<String>, StoreError>;
+
+    /// The object of this kind that was committed to last; absent when the EHR never had one.
+    async fn newest_object(&self, ehr_id: &str, kind: ObjectKind) -> Result<Option<String>, StoreError>;
+
+    /// What [`Commit::idempotency`] said of a contribution.
+    async fn idempotency(&self, ehr_id: &str, contribution_uid: &str) -> Result<Option<String>, StoreError>;
 
     /// A CONTRIBUTION as canonical JSON.
     async fn contribution(&self, ehr_id: &str, uid: &str) -> Result<Option<String>, StoreError>;

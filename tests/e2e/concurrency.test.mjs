@@ -10,7 +10,7 @@ const body = JSON.stringify({ ...composition, uid: undefined });
 let server;
 
 before(async () => {
-  server = await start(freshState("concurrency"));
+  server = await start(freshState("concurrency"), { AUTH: "none", ADMIN: "true" });
   await uploadTemplates(server, data);
   assert.equal((await server.send("PUT", `${ITS}/ehr/${ehrId}`)).status, 201);
 });
@@ -80,4 +80,50 @@ test("pages of a growing repository neither repeat nor lose a row", async () => 
     await server.send("POST", `${ITS}/ehr/${ehrId}/composition`, { body });
   }
   assert.deepEqual(found.slice(0, seen.length), seen);
+});
+
+test("nothing is committed behind a lock, however many write while it is set", async () => {
+  const status = (isModifiable) => JSON.stringify({
+    _type: "EHR_STATUS", name: { _type: "DV_TEXT", value: "EHR Status" }, archetype_node_id: "openEHR-EHR-EHR_STATUS.generic.v1",
+    archetype_details: { _type: "ARCHETYPED", archetype_id: { _type: "ARCHETYPE_ID", value: "openEHR-EHR-EHR_STATUS.generic.v1" }, rm_version: "1.1.0" },
+    subject: { _type: "PARTY_SELF" }, is_queryable: true, is_modifiable: isModifiable,
+  });
+  const contribution = JSON.stringify({ versions: [{ commit_audit: audit("249"), data: JSON.parse(body) }], audit: audit("249") });
+  const ndjson = "application/x-ndjson";
+  const outcomes = new Map();
+  for (let round = 0; round < 15; round += 1) {
+    const id = crypto.randomUUID();
+    assert.equal((await server.send("PUT", `${ITS}/ehr/${id}`, { body: status(true) })).status, 201);
+    const latest = (await server.send("GET", `${ITS}/ehr/${id}/ehr_status`)).headers.get("etag");
+    const made = await server.send("POST", `${ITS}/ehr/${id}/composition`, { body });
+    const uid = made.headers.get("etag").replaceAll('"', "");
+    const exported = await server.send("GET", `${V1}/admin/export?ehr_id=${id}`);
+    const imported = exported.text.split("\n").find((line) => line.includes(uid));
+    const line = `{"ehr_id":"${id}","composition":${body}}`;
+    const writes = [
+      () => server.send("POST", `${ITS}/ehr/${id}/composition`, { body }),
+      () => server.send("POST", `${ITS}/ehr/${id}/contribution`, { body: contribution }),
+      () => server.send("POST", `${V1}/ehr/bulk`, { body: Array.from({ length: 5 }, () => line).join("\n"), type: ndjson }),
+      () => server.send("POST", `${V1}/ehr/bulk`, { body: `{"ehr_id":"${id}","contribution":${contribution}}`, type: ndjson }),
+      () => server.send("PUT", `${ITS}/ehr/${id}/composition/${uid.split("::")[0]}`, { body, headers: { "if-match": `"${uid}"` } }),
+      () => server.send("POST", `${ITS}/ehr/${id}/composition`, { body }),
+    ];
+    const lock = () => server.send("PUT", `${ITS}/ehr/${id}/ehr_status`, { body: status(false), headers: { "if-match": latest } });
+    const half = round % (writes.length + 1);
+    const answers = await Promise.all([...writes.slice(0, half), lock, ...writes.slice(half)].map((send) => send()));
+    assert.equal(answers[half].status, 204, answers[half].text);
+    for (const answer of answers) {
+      assert.ok(answer.status < 500, answer.text);
+      outcomes.set(answer.status, (outcomes.get(answer.status) ?? 0) + 1);
+    }
+    const records = (await server.send("GET", `${V1}/admin/export?ehr_id=${id}&limit=1000`)).text.trim().split("\n").map((text) => JSON.parse(text).record);
+    const locks = records.map((record) => record.versions?.some((version) => version.data?.is_modifiable === false) ?? false);
+    assert.equal(locks.indexOf(true), records.length - 2, `round ${round}: ${records.length - 2 - locks.indexOf(true)} contributions behind the lock`);
+    // The same through an import, in order.
+    const late = await server.send("POST", `${V1}/admin/import`, { body: imported, type: ndjson });
+    assert.equal(JSON.parse(late.text).status, 200, late.text);
+    const bulk = await server.send("POST", `${V1}/ehr/bulk`, { body: line, type: ndjson });
+    assert.equal(JSON.parse(bulk.text).status, 409, bulk.text);
+  }
+  assert.ok(outcomes.get(409) > 0 && outcomes.get(201) > 0, JSON.stringify([...outcomes]));
 });

@@ -11,6 +11,7 @@ mod faults;
 mod gdl;
 mod gdl_templates;
 mod guides;
+mod integrity;
 mod limits;
 mod loading;
 mod notation;

@@ -183,3 +183,42 @@ fn read(value: ValueRef<'_>) -> SqlValue {
         ValueRef::Null | ValueRef::Blob(_) => SqlValue::Null,
     }
 }
+
+#[test]
+fn the_database_itself_keeps_kind_owner_and_template_of_an_object() {
+    let database = Sqlite::in_memory();
+    let (a, b) = ("11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222");
+    let ehr = |id: u8, ehr_id: &str| format!("INSERT INTO ehr VALUES ({id}, '{ehr_id}', '', '', NULL, NULL, 1, 1);");
+    let version = |id: u8, ehr: u8, kind: u8, object: &str, number: u8, lifecycle: &str, template: &str| {
+        let preceding = if number > 1 { "'before'" } else { "NULL" };
+        format!(
+            "INSERT INTO version VALUES ({id}, {ehr}, {kind}, '{object}', {number}, 's', {preceding}, NULL, 1, '', '{lifecycle}', {template}, 1, '[]', '', 0, '')"
+        )
+    };
+    let start = [
+        ehr(1, a),
+        ehr(2, b),
+        "INSERT INTO profile VALUES (1, 1, '[]');".to_owned(),
+        version(1, 1, 1, "o", 1, "532", "'t'") + ";",
+        version(2, 1, 1, "o", 2, "523", "NULL") + ";",
+        version(3, 1, 2, "s", 1, "532", "NULL"),
+    ];
+    database.connection.execute_batch(&start.concat()).expect("rows");
+    for (row, rule) in [
+        (version(9, 1, 3, "o", 3, "532", "'t'"), "version.kind"),
+        (version(9, 2, 1, "o", 3, "532", "'t'"), "version.kind"),
+        (version(9, 1, 1, "o", 3, "532", "'u'"), "version.template"),
+        (version(9, 1, 1, "o", 3, "532", "NULL"), "version.template"),
+        (version(9, 1, 3, "o", 3, "523", "NULL"), "version.kind"),
+        (version(9, 1, 2, "t", 1, "532", "NULL"), "ONE"),
+        (version(9, 0, 1, "p", 1, "532", "NULL"), "OWNER"),
+        (version(9, 1, 4, "p", 1, "532", "NULL"), "OWNER"),
+    ] {
+        let error = database.connection.execute_batch(&row).expect_err(&row).to_string();
+        assert!(error.contains(rule), "{row}: {error}");
+        assert!(matches!(SqlError::from_message(&error), SqlError::Constraint(_)), "{error}");
+    }
+    for row in [version(4, 1, 1, "o", 3, "532", "'t'"), version(5, 1, 2, "s", 2, "532", "NULL"), version(6, 0, 4, "p", 1, "532", "NULL")] {
+        database.connection.execute_batch(&row).expect(&row);
+    }
+}

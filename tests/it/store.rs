@@ -38,6 +38,13 @@ suite! {
     what_a_commit_takes_for_granted_must_be_so
     an_object_belongs_to_one_ehr
     an_ehr_has_one_directory
+    a_version_keeps_the_kind_of_its_object
+    a_version_keeps_the_template_of_its_object
+    a_locked_ehr_takes_its_status_alone
+    content_behind_a_lock_in_one_transaction_is_refused
+    an_ehr_has_one_status
+    the_newest_object_is_found_behind_any_number
+    what_identifies_a_line_is_kept_with_its_contribution
     a_status_changes_the_flags_of_its_ehr
     parties_need_no_ehr
     definitions_are_immutable
@@ -57,6 +64,7 @@ const SYSTEM: &str = "test.example";
 pub const EHR: &str = "11111111-1111-4111-8111-111111111111";
 pub const OTHER: &str = "22222222-2222-4222-8222-222222222222";
 pub const PRESSURE: &str = "openEHR-EHR-OBSERVATION.blood_pressure.v2";
+const VITALS: &str = "Vital signs";
 pub const PULSE: &str = "openEHR-EHR-OBSERVATION.pulse.v2";
 
 pub fn done<T>(future: impl Future<Output = Result<T, StoreError>>) -> T {
@@ -101,12 +109,23 @@ pub struct Draft<'a> {
     pub minute: u32,
     pub archetype: &'a str,
     pub text: &'a str,
+    pub template: Option<&'a str>,
     pub deletes: bool,
 }
 
 impl Draft<'_> {
     pub fn of<'a>(kind: ObjectKind, object: &'a str, number: u32) -> Draft<'a> {
-        Draft { ehr: EHR, kind, object, number, minute: number, archetype: PRESSURE, text: "remark", deletes: false }
+        Draft {
+            ehr: EHR,
+            kind,
+            object,
+            number,
+            minute: number,
+            archetype: PRESSURE,
+            text: "remark",
+            template: (kind == ObjectKind::Composition).then_some(VITALS),
+            deletes: false,
+        }
     }
 
     pub fn composition(object: &str, number: u32) -> Draft<'_> {
@@ -134,7 +153,7 @@ impl Draft<'_> {
             contribution: format!("c-{}-{}", self.object, self.number),
             time_committed: time(self.minute),
             lifecycle: lifecycle.into(),
-            template_id: (self.kind == ObjectKind::Composition).then(|| "Vital signs".into()),
+            template_id: self.template.filter(|_| !self.deletes).map(str::to_owned),
             packed: pack(tree.root().expect("root"), &NothingKnown, &Shapes::new()),
             tags: Vec::new(),
         }
@@ -160,6 +179,7 @@ pub fn commit(versions: Vec<Version>) -> Commit {
         status: None,
         access: None,
         grounds: None,
+        idempotency: None,
     }
 }
 
@@ -351,11 +371,13 @@ fn an_object_belongs_to_one_ehr<R: Repository>(store: &R) {
     done(store.commit(creation(EHR, None)));
     done(store.commit(creation(OTHER, None)));
     done(store.commit(Draft::composition("a", 1).commit()));
-    for number in [1, 2] {
-        let foreign = Draft { ehr: OTHER, ..Draft::composition("a", number) };
-        let attempt = under(&format!("foreign-{number}"), foreign.commit());
-        assert_eq!(refused(store.commit(attempt)), StoreError::UidExists(format!("a::test.example::{number}")));
+    let foreign = |object: &str, number| under(&format!("foreign-{number}"), Draft { ehr: OTHER, ..Draft::composition(object, number) }.commit());
+    assert_eq!(refused(store.commit(foreign("a", 1))), StoreError::UidExists("a::test.example::1".into()));
+    // What follows a version of another EHR is refused as what follows none is.
+    for number in [2, 3] {
+        assert_eq!(refused(store.commit(foreign("a", number))), refused(store.commit(foreign("unknown", number))));
     }
+    assert_eq!(done(store.versions(EHR, "a")).len(), 1);
 }
 
 fn an_ehr_has_one_directory<R: Repository>(store: &R) {
@@ -383,6 +405,160 @@ fn a_status_changes_the_flags_of_its_ehr<R: Repository>(store: &R) {
     let one = Scan { ehrs: Some(vec![EHR.into()]), kinds: vec![ObjectKind::EhrStatus], ..Scan::default() };
     assert!(found(store, &one).is_empty());
     assert_eq!(found(store, &Scan { unqueryable: true, ..one }), [format!("status-{EHR}::2")]);
+}
+
+fn a_version_keeps_the_kind_of_its_object<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    done(store.commit(Draft::composition("a", 1).commit()));
+    done(store.commit(Draft::of(ObjectKind::Folder, "f", 1).commit()));
+    let status = format!("status-{EHR}");
+    for (object, kind) in [("a", ObjectKind::Composition), ("f", ObjectKind::Folder), (status.as_str(), ObjectKind::EhrStatus)] {
+        for other in [ObjectKind::Composition, ObjectKind::EhrStatus, ObjectKind::Folder].into_iter().filter(|other| *other != kind) {
+            for deletes in [false, true] {
+                let attempt = Draft { deletes, ..Draft::of(other, object, 2) };
+                let version_uid = format!("{object}::{SYSTEM}::2");
+                assert_eq!(refused(store.commit(attempt.commit())), StoreError::OtherKind { version_uid, kind }, "{object} as {other:?}");
+            }
+        }
+    }
+    // Also within one commit.
+    let two = vec![Draft::composition("b", 1).version(), Draft::of(ObjectKind::Folder, "b", 2).version()];
+    let expected = StoreError::OtherKind { version_uid: format!("b::{SYSTEM}::2"), kind: ObjectKind::Composition };
+    assert_eq!(refused(store.commit(commit(two))), expected);
+    assert_eq!(done(store.versions(EHR, "b")).len() + done(store.versions(EHR, "a")).len(), 1);
+    let many = vec![Draft::composition("c", 1).commit(), Draft::of(ObjectKind::Folder, "a", 2).commit(), Draft::composition("a", 2).commit()];
+    let outcomes = block_on(store.commit_all(many.into_iter().enumerate().map(|(i, c)| under(&format!("m-{i}"), c)).collect())).expect("ready");
+    let expected = StoreError::OtherKind { version_uid: format!("a::{SYSTEM}::2"), kind: ObjectKind::Composition };
+    assert_eq!(outcomes, [Ok(()), Err(expected), Ok(())]);
+}
+
+fn a_version_keeps_the_template_of_its_object<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    let version = |object: &'static str, number, template| Draft { template, ..Draft::composition(object, number) };
+    for (object, template, others) in [("a", Some(VITALS), [None, Some("Vital signs 2")]), ("n", None, [Some(VITALS), Some("")])] {
+        done(store.commit(version(object, 1, template).commit()));
+        let refuse = |number| {
+            for other in others {
+                let refused_with =
+                    StoreError::OtherTemplate { version_uid: format!("{object}::{SYSTEM}::{number}"), template_id: template.map(Into::into) };
+                let attempt = under("other", version(object, number, other).commit());
+                assert_eq!(refused(store.commit(attempt)), refused_with, "{object} {number} {other:?}");
+            }
+        };
+        refuse(2);
+        done(store.commit(version(object, 2, template).commit()));
+        // A deletion has no template; what restores the object is compared with what was there before.
+        done(store.commit(Draft { deletes: true, ..version(object, 3, None) }.commit()));
+        refuse(4);
+        done(store.commit(Draft { deletes: true, ..version(object, 4, None) }.commit()));
+        refuse(5);
+        done(store.commit(version(object, 5, template).commit()));
+        refuse(6);
+        let chain = vec![Draft { deletes: true, ..version(object, 6, None) }.version(), version(object, 7, others[0]).version()];
+        assert!(matches!(refused(store.commit(commit(chain))), StoreError::OtherTemplate { .. }));
+        assert_eq!(done(store.versions(EHR, object)).len(), 5);
+    }
+}
+
+/// The commit of a new EHR_STATUS that locks or opens its EHR.
+fn lock(number: u32, is_modifiable: bool) -> Commit {
+    let flags = EhrFlags { subject: None, is_queryable: true, is_modifiable };
+    Commit { status: Some(flags), ..Draft::of(ObjectKind::EhrStatus, &format!("status-{EHR}"), number).commit() }
+}
+
+fn a_locked_ehr_takes_its_status_alone<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    done(store.commit(creation(OTHER, None)));
+    done(store.commit(Draft::composition("a", 1).commit()));
+    done(store.commit(lock(2, false)));
+    let revision = done(store.revision());
+    let contents = [
+        Draft::composition("a", 2),
+        Draft { deletes: true, ..Draft::composition("a", 2) },
+        Draft::composition("b", 1),
+        Draft::of(ObjectKind::Folder, "f", 1),
+    ];
+    contents.iter().for_each(|content| assert_eq!(refused(store.commit(content.commit())), StoreError::NotModifiable));
+    // A contribution is judged by what was before it: it cannot open the EHR for itself.
+    let opening = |number| {
+        let open = lock(number, true);
+        let content = Draft::composition("m", 1).version();
+        Commit { versions: commit([open.versions.clone(), vec![content]].concat()).versions, ..open }
+    };
+    assert_eq!(refused(store.commit(opening(3))), StoreError::NotModifiable);
+    assert_eq!(done(store.revision()), revision);
+    done(store.commit(Draft { ehr: OTHER, ..Draft::composition("o", 1) }.commit()));
+    done(store.commit(lock(3, false)));
+    done(store.commit(lock(4, true)));
+    done(store.commit(Draft::composition("a", 2).commit()));
+    // For the same reason it may lock the EHR behind its own content.
+    let closing = Commit { status: lock(5, false).status, ..opening(5) };
+    done(store.commit(closing));
+    assert_eq!(done(store.versions(EHR, "m")).len(), 1);
+    assert_eq!(refused(store.commit(Draft::composition("a", 3).commit())), StoreError::NotModifiable);
+    done(store.commit(Draft { ehr: "", ..Draft::of(ObjectKind::Party, "someone", 1) }.commit()));
+}
+
+fn content_behind_a_lock_in_one_transaction_is_refused<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    let content = |object: &'static str| Draft::composition(object, 1).commit();
+    let many = vec![content("a"), lock(2, false), content("b"), content("c"), lock(3, true), content("d"), lock(4, false), content("e")];
+    let refused = Err(StoreError::NotModifiable);
+    let outcomes = block_on(store.commit_all(many)).expect("ready");
+    assert_eq!(outcomes, [Ok(()), Ok(()), refused.clone(), refused.clone(), Ok(()), Ok(()), Ok(()), refused]);
+    assert_eq!(done(store.objects(EHR, ObjectKind::Composition, 0, 9)), ["a", "d"]);
+}
+
+fn an_ehr_has_one_status<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    let flags = EhrFlags { subject: None, is_queryable: true, is_modifiable: false };
+    let second = |number| Commit { status: Some(flags.clone()), ..Draft { number, ..Draft::of(ObjectKind::EhrStatus, "second", 1) }.commit() };
+    assert_eq!(refused(store.commit(second(1))), StoreError::StatusExists);
+    let versions = vec![
+        Draft { ehr: OTHER, ..Draft::of(ObjectKind::EhrStatus, "one", 1) }.version(),
+        Draft { ehr: OTHER, ..Draft::of(ObjectKind::EhrStatus, "two", 1) }.version(),
+    ];
+    assert_eq!(refused(store.commit(Commit { new_ehr: Some(ehr(OTHER, None)), ..commit(versions) })), StoreError::StatusExists);
+    assert_eq!((done(store.ehr(OTHER)), done(store.ehr(EHR))), (None, Some(ehr(EHR, None))));
+    // Flags come with an EHR_STATUS and with nothing else.
+    let without = Commit { status: Some(flags), ..Draft::composition("a", 1).commit() };
+    assert!(matches!(refused(store.commit(without)), StoreError::Failed(_)));
+    let party = Draft::of(ObjectKind::Party, "someone", 1).commit();
+    assert!(matches!(refused(store.commit(party)), StoreError::Failed(_)), "a party in an EHR");
+    let stray = Draft { ehr: "", ..Draft::composition("a", 1) }.commit();
+    assert!(matches!(refused(store.commit(stray)), StoreError::Failed(_)), "a composition in no EHR");
+}
+
+fn the_newest_object_is_found_behind_any_number<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    let newest = || done(store.newest_object(EHR, ObjectKind::Folder));
+    assert_eq!(newest(), None);
+    let names: Vec<String> = (0..1_100).map(|i| format!("f{i}")).collect();
+    let folder = |object, number| Draft { deletes: number == 2, ..Draft::of(ObjectKind::Folder, object, number) }.commit();
+    let many = names.iter().flat_map(|name| [folder(name, 1), folder(name, 2)]).collect();
+    assert!(block_on(store.commit_all(many)).expect("ready").iter().all(Result::is_ok));
+    assert_eq!(newest().as_deref(), Some("f1099"));
+    done(store.commit(folder("last", 1)));
+    assert_eq!(newest().as_deref(), Some("last"));
+    done(store.commit(folder("last", 2)));
+    done(store.commit(Draft::of(ObjectKind::Folder, "f7", 3).commit()));
+    assert_eq!(newest().as_deref(), Some("f7"), "a directory that is restored");
+    assert_eq!(done(store.newest_object(EHR, ObjectKind::EhrStatus)), Some(format!("status-{EHR}")));
+    assert_eq!(done(store.newest_object(OTHER, ObjectKind::EhrStatus)), None);
+}
+
+fn what_identifies_a_line_is_kept_with_its_contribution<R: Repository>(store: &R) {
+    done(store.commit(creation(EHR, None)));
+    done(store.commit(Commit { idempotency: Some("line 1".into()), ..Draft::composition("a", 1).commit() }));
+    done(store.commit(Draft::composition("b", 1).commit()));
+    let kept = |ehr, uid| done(store.idempotency(ehr, uid));
+    assert_eq!(kept(EHR, "c-a-1").as_deref(), Some("line 1"));
+    assert_eq!((kept(EHR, "c-b-1"), kept(OTHER, "c-a-1"), kept(EHR, "none")), (None, None, None));
+    done(store.delete_objects(EHR, &["b".into()]));
+    assert_eq!(kept(EHR, "c-a-1").as_deref(), Some("line 1"));
+    done(store.delete_objects(EHR, &["a".into()]));
+    done(store.commit(Draft::composition("a", 1).commit()));
+    assert_eq!(kept(EHR, "c-a-1"), None, "it goes with its contribution");
 }
 
 fn parties_need_no_ehr<R: Repository>(store: &R) {
@@ -597,4 +773,45 @@ fn documents_come_back_digit_for_digit<R: Repository>(store: &R) {
     assert_eq!(stored.packed.to_json(), sent.packed.to_json());
     assert!(stored.packed.to_json().contains("120.50"));
     assert_eq!((stored.version_uid, stored.time_committed, stored.lifecycle), (sent.version_uid, sent.time_committed, sent.lifecycle));
+}
+
+/// The lines of a journal that commits write, one after another.
+fn journal(commits: Vec<Commit>) -> Vec<String> {
+    let memory = Memory::journaled();
+    let written = |commit| {
+        done(memory.commit(commit));
+        memory.written().expect("a line")
+    };
+    commits.into_iter().map(written).collect()
+}
+
+#[test]
+fn what_an_earlier_release_has_written_is_read_as_it_is() {
+    let lines = journal(vec![creation(EHR, None), Draft::composition("a", 1).commit(), lock(2, true), Draft::composition("a", 2).commit()]);
+    let altered = |place: usize, from: &str, to: &str| {
+        assert!(lines[place].contains(from), "{from:?} is not in {:?}", lines[place]);
+        let lines = lines.iter().enumerate().map(|(i, line)| if i == place { line.replace(from, to) } else { line.clone() });
+        lines.collect::<String>()
+    };
+    for lines in [
+        // Content behind a lock, a FOLDER behind a COMPOSITION, another template: no longer written, and read all the same.
+        altered(2, "\t11\t", "\t10\t"),
+        altered(3, "\t1\ta::test.example::2", "\t3\ta::test.example::2"),
+        altered(3, "\tVital signs\t", "\tother\t"),
+    ] {
+        let memory = Memory::journaled();
+        memory.repeat(&lines).expect("a journal");
+        assert_eq!(done(memory.versions(EHR, "a")).len(), 2);
+    }
+    assert!(Memory::journaled().repeat(&altered(3, "a::test.example::2", "a::test.example::4")).is_ok());
+    assert!(Memory::journaled().repeat(&altered(3, "\ta::test.example::1\t", "\ta::test.example::3\t")).is_err(), "what does not fit is not read");
+}
+
+#[test]
+fn a_journal_keeps_what_identifies_a_line() {
+    let lines = journal(vec![creation(EHR, None), Commit { idempotency: Some("line 1".into()), ..Draft::composition("a", 1).commit() }]);
+    let memory = Memory::journaled();
+    memory.repeat(&lines.concat()).expect("a journal");
+    assert_eq!(done(memory.idempotency(EHR, "c-a-1")).as_deref(), Some("line 1"));
+    assert_eq!(memory.written(), None, "what is repeated is not written again");
 }

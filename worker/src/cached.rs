@@ -172,6 +172,14 @@ impl<R: Repository> Repository for Cached<R> {
         self.inner.objects(ehr_id, kind, offset, limit).await
     }
 
+    async fn newest_object(&self, ehr_id: &str, kind: ObjectKind) -> Result<Option<String>, StoreError> {
+        self.inner.newest_object(ehr_id, kind).await
+    }
+
+    async fn idempotency(&self, ehr_id: &str, contribution_uid: &str) -> Result<Option<String>, StoreError> {
+        self.inner.idempotency(ehr_id, contribution_uid).await
+    }
+
     async fn contribution(&self, ehr_id: &str, uid: &str) -> Result<Option<String>, StoreError> {
         self.inner.contribution(ehr_id, uid).await
     }

@@ -82,8 +82,9 @@ const TASKS: &[Task] = &[
     },
     Task {
         name: "import",
-        usage: "import FILE [--base http://127.0.0.1:8787/v1]
-      an export into a repository; what is there is passed over; AQLITE_AUTHORIZATION is sent",
+        usage: "import FILE [--base http://127.0.0.1:8787/v1] [--findings keep]
+      an export into a repository; what is there is passed over; AQLITE_AUTHORIZATION is sent; `--findings keep` takes in compositions
+      in which the model or their template finds errors",
         run: transfer::import,
     },
     Task { name: "build", usage: "build\n      the worker and the page into dist/, as far as they changed", run: |_| bundle::all() },

@@ -14,13 +14,14 @@ pub fn export(args: &[String]) -> Result<(), String> {
 
 /// Imports a file; what is there already is passed over.
 pub fn import(args: &[String]) -> Result<(), String> {
-    transfer("import", &Options::read(args, &["base"], &[])?, None)
+    let options = Options::read(args, &["base", "findings"], &[])?;
+    transfer("import", &options, options.given("findings"))
 }
 
-fn transfer(what: &str, options: &Options, ehr: Option<&str>) -> Result<(), String> {
+fn transfer(what: &str, options: &Options, more: Option<&str>) -> Result<(), String> {
     let [file] = options.words.as_slice() else { return Err(format!("name one file: `{what} FILE`")) };
     // The program starts in the project's root, the word is meant from here.
     let here = std::env::current_dir().map_err(|e| e.to_string())?;
     let mut program = command("node", &["xtask/transfer.mjs", what, options.value("base", BASE)]);
-    run(program.arg(here.join(file)).args(ehr))
+    run(program.arg(here.join(file)).args(more))
 }

@@ -160,6 +160,11 @@ impl Caller {
         }
     }
 
+    /// True when the caller may do this in one EHR only: nothing of other EHRs may show in the answer.
+    pub(crate) fn is_confined(&self, need: Need) -> bool {
+        matches!(self.reach(need, Subject::Some), Ok(Reach::One(_)))
+    }
+
     /// Makes sure that there is leave in this EHR: 403 where there is none in any, 404 where there is in another one only.
     pub(crate) fn within(&self, need: Need, subject: Subject<'_>, ehr: &str) -> Result<(), Failure> {
         match self.reach(need, subject)? {

@@ -6,7 +6,7 @@ use super::large::Large;
 use super::read::{EHR, known_texts};
 use super::rows::{Cell, Rows};
 use super::tag::replace;
-use super::value::{Fields, Sql, SqlError, Statement, json_list, unexpected};
+use super::value::{Fields, Sql, SqlError, Statement, json_list, kind_of, unexpected};
 use crate::document::{Packed, Shape};
 use crate::store::conflict::{self, Head};
 use crate::store::repository::{Commit, Ehr, EhrFlags, StoreError, Version};
@@ -16,16 +16,17 @@ use std::sync::Arc;
 const CREATE_EHR: &str = "INSERT INTO ehr (ehr_id, system_id, time_created, subject_id, subject_namespace, is_queryable, is_modifiable)
     SELECT j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5, j.value ->> 6 FROM json_each(?1) j";
 const FLAG_EHR: &str = "UPDATE ehr SET subject_id = ?2, subject_namespace = ?3, is_queryable = ?4, is_modifiable = ?5 WHERE ehr_id = ?1";
-/// No EHR, or not what the commit takes for granted (cell 5 a template, 6 what is stored of it): `ehr` would be NULL, which
-/// fails.
+/// `ehr` would be NULL, which fails, where there is no EHR, where it is locked against content (cell 8 is true for content), and where
+/// the template is not what the commit takes for granted (cell 5 a template, 6 what is stored of it).
 ///
 /// A row that is not materialised is written as JSON anew for each of its cells.
-const CONTRIBUTE: &str = "INSERT INTO contribution (uid, ehr, shapes, digest, document)
+const CONTRIBUTE: &str = "INSERT INTO contribution (uid, ehr, shapes, digest, document, idempotency)
     WITH j AS MATERIALIZED (SELECT value FROM json_each(?1))
-    SELECT j.value ->> 0, (SELECT id FROM ehr WHERE ehr_id = j.value ->> 1 AND (j.value ->> 5 IS NULL OR (is_modifiable AND j.value ->> 6 =
-      (SELECT group_concat(stored, '/') FROM
-        (SELECT version || ' ' || created || ' ' || storing_id AS stored FROM definition WHERE kind = 1 AND name = j.value ->> 5 ORDER BY 1))))),
-      j.value ->> 2, j.value ->> 3, j.value ->> 4
+    SELECT j.value ->> 0, (SELECT id FROM ehr WHERE ehr_id = j.value ->> 1 AND (is_modifiable OR NOT j.value ->> 8)
+      AND (j.value ->> 5 IS NULL OR j.value ->> 6 =
+        (SELECT group_concat(stored, '/') FROM
+          (SELECT version || ' ' || created || ' ' || storing_id AS stored FROM definition WHERE kind = 1 AND name = j.value ->> 5 ORDER BY 1)))),
+      j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 7
     FROM j";
 /// The version that is about to be written gets the next id; it becomes the successor of the latest one.
 const SUPERSEDE: &str = "UPDATE version SET successor = (SELECT max(id) + 1 FROM version)
@@ -51,7 +52,9 @@ const NEXT_REVISION_OF: &str = "UPDATE meta SET value =
 const SHAPES_WERE_REMOVED: &str = "NULL meta.value";
 /// How often a commit is tried when shapes are removed meanwhile.
 const MOST_TRIES: usize = 4;
-const HEADS: &str = "SELECT v.object, e.ehr_id, v.object || '::' || v.system || '::' || v.number AS uid
+/// The last column is a JSON list of one template, or of null; NULL where no version has data.
+const HEADS: &str = "SELECT v.object, e.ehr_id, v.object || '::' || v.system || '::' || v.number AS uid, v.kind,
+      (SELECT json_array(d.template) FROM version d WHERE d.object = v.object AND d.lifecycle <> '523' ORDER BY d.number DESC LIMIT 1) AS template
     FROM json_each(?1) j CROSS JOIN version v ON v.object = j.value AND v.successor IS NULL CROSS JOIN ehr e ON e.id = v.ehr";
 
 impl<S: Sql> SqlRepository<S> {
@@ -126,7 +129,7 @@ impl<S: Sql> SqlRepository<S> {
         let mut of_version = shapes.iter().zip(self.intern_profiles(&profiles).await?);
         let mut writing = Writing::default();
         for (commit, (contribution, shapes)) in commits.iter().zip(contributions.into_iter().zip(&shapes_of_contributions)) {
-            writing.open_ehr(commit);
+            writing.create_ehr(commit);
             let (owner, known) = (commit.ehr_id.as_str(), [commit.contribution_uid.as_str()]);
             let contribution = match contribution {
                 Some(packed) => interned.pack(&packed, shapes, owner, &known)?,
@@ -137,6 +140,7 @@ impl<S: Sql> SqlRepository<S> {
                 let packed = interned.pack(&version.packed, shapes, owner, &known_texts(&version.version_uid, &version.time_committed))?;
                 writing.add_version(commit, version, profile, packed)?;
             }
+            writing.flag_ehr(commit);
             if let Some(access) = &commit.access {
                 writing.accesses.push(&super::access::cells(access));
             }
@@ -152,7 +156,8 @@ impl<S: Sql> SqlRepository<S> {
             "NULL contribution.ehr" => self.grounds_reason(commit).await,
             "UNIQUE contribution.uid" => StoreError::UidExists(commit.contribution_uid.clone()),
             "UNIQUE version.ehr" => self.chain_reason(commit).await.unwrap_or(StoreError::DirectoryExists),
-            "NULL version.ehr" | "UNIQUE version.object, version.number" => {
+            "ONE version.ehr, version.kind" => self.chain_reason(commit).await.unwrap_or(StoreError::StatusExists),
+            "NULL version.ehr" | "UNIQUE version.object, version.number" | "KEPT version.kind, version.ehr" | "KEPT version.template" => {
                 let raced = || StoreError::Away("another writer was faster".into());
                 self.chain_reason(commit).await.unwrap_or_else(raced)
             }
@@ -160,12 +165,13 @@ impl<S: Sql> SqlRepository<S> {
         }
     }
 
-    /// What a commit took for granted, in the order in which it would have been asked for.
+    /// Why a contribution found no EHR that takes it.
     async fn grounds_reason(&self, commit: &Commit) -> StoreError {
         match self.read_ehr(Statement::new(EHR).bind(commit.ehr_id.as_str())).await {
             Ok(None) => StoreError::NoSuchEhr,
-            Ok(Some(ehr)) if !ehr.is_modifiable => StoreError::NotModifiable,
-            Ok(Some(_)) => StoreError::TemplateChanged,
+            Ok(Some(ehr)) if !ehr.is_modifiable && commit.needs_modifiable() => StoreError::NotModifiable,
+            Ok(Some(_)) if commit.grounds.is_some() => StoreError::TemplateChanged,
+            Ok(Some(_)) => StoreError::Away("another writer was faster".into()),
             Err(error) => error,
         }
     }
@@ -185,7 +191,10 @@ impl<S: Sql> SqlRepository<S> {
     /// Why the versions do not follow the stored ones, when they do not.
     async fn chain_reason(&self, commit: &Commit) -> Option<StoreError> {
         match self.heads(&commit.versions).await {
-            Ok(heads) => conflict::check_chain(&commit.versions, &|object| heads.get(object).cloned()).err(),
+            Ok(heads) => {
+                let head = |object: &str| heads.get(object).cloned();
+                conflict::check_chain(&commit.versions, &head).and_then(|()| conflict::check_kept(&commit.versions, &head)).err()
+            }
             Err(error) => Some(error),
         }
     }
@@ -196,7 +205,10 @@ impl<S: Sql> SqlRepository<S> {
         let rows = self.rows(Statement::new(HEADS).bind(json_list(&objects))).await?;
         let head = |row| {
             let mut fields = Fields::of(row);
-            Ok((fields.text()?, Head { ehr_id: fields.text()?, version_uid: fields.text()? }))
+            let (object, ehr_id, version_uid, kind) = (fields.text()?, fields.text()?, fields.text()?, kind_of(fields.number()?)?);
+            let template: Option<(Option<String>,)> =
+                fields.optional_text()?.map_or(Ok(None), |list| serde_json::from_str(&list).map(Some)).map_err(|_| unexpected())?;
+            Ok((object, Head { ehr_id, version_uid, kind, template_id: template.map(|(id,)| id) }))
         };
         rows.into_iter().map(head).collect()
     }
@@ -233,8 +245,8 @@ impl Writing {
         self.batch
     }
 
-    /// Creates the EHR and sets its flags, as far as the commit asks for it. What is before a new EHR must not see it.
-    fn open_ehr(&mut self, commit: &Commit) {
+    /// Creates the EHR, where the commit asks for it. What is before a new EHR must not see it.
+    fn create_ehr(&mut self, commit: &Commit) {
         if self.creates != commit.new_ehr.is_some() {
             self.flush();
             self.creates = !self.creates;
@@ -243,6 +255,11 @@ impl Writing {
             let created = [&ehr.ehr_id, &ehr.system_id, &ehr.time_created].map(Cell::from);
             self.ehrs.push(&[&created[..], &flags(&ehr.flags())].concat());
         }
+    }
+
+    /// Sets the flags of the EHR, where the commit has a new EHR_STATUS. They hold for the commits behind it: it is written by those
+    /// that were before it.
+    fn flag_ehr(&mut self, commit: &Commit) {
         if let Some(new) = &commit.status
             && commit.new_ehr.as_ref().map(Ehr::flags).as_ref() != Some(new)
         {
@@ -258,7 +275,8 @@ impl Writing {
         let (template, stored) = commit.grounds.as_ref().map(|g| (g.template.as_str(), g.stored.join("/"))).unzip();
         let ids = [&commit.contribution_uid, &commit.ehr_id].map(Cell::from);
         let told = [sealed.shapes.as_ref().into(), Cell::from(&sealed.seal), Cell::from(&text.first), template.into(), stored.as_ref().into()];
-        self.contributions.push(&[&ids[..], &told].concat());
+        let rules = [commit.idempotency.as_ref().into(), commit.needs_modifiable().into()];
+        self.contributions.push(&[&ids[..], &told, &rules].concat());
     }
 
     fn add_version(&mut self, commit: &Commit, version: &Version, profile: u64, sealed: Sealed) -> Result<(), StoreError> {

@@ -116,6 +116,16 @@ impl<S: Sql> Repository for SqlRepository<S> {
         self.rows(query).await?.into_iter().map(|row| Fields::of(row).text()).collect()
     }
 
+    async fn newest_object(&self, ehr_id: &str, kind: ObjectKind) -> Result<Option<String>, StoreError> {
+        let rows = self.rows(Statement::new(read::NEWEST_OBJECT).bind(ehr_id).bind(kind.number())).await?;
+        rows.into_iter().next().map(|row| Fields::of(row).text()).transpose()
+    }
+
+    async fn idempotency(&self, ehr_id: &str, contribution_uid: &str) -> Result<Option<String>, StoreError> {
+        let rows = self.rows(Statement::new(read::IDEMPOTENCY).bind(ehr_id).bind(contribution_uid)).await?;
+        rows.into_iter().next().map_or(Ok(None), |row| Fields::of(row).optional_text())
+    }
+
     async fn contribution(&self, ehr_id: &str, uid: &str) -> Result<Option<String>, StoreError> {
         self.read_contribution(ehr_id, uid).await
     }

@@ -51,6 +51,10 @@ const BY_UID: &str = version!(" AND v.number = ?3 AND v.system = ?4");
 const AT: &str = version!(" AND v.time_committed <= ?3 ORDER BY v.number DESC LIMIT 1");
 pub(super) const OBJECTS: &str = "SELECT object FROM version WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) AND kind = ?2 AND preceding IS NULL
     ORDER BY id LIMIT ?3 OFFSET ?4";
+/// The kind of an object never changes, so the newest version of a kind is one of the object that was committed to last.
+pub(super) const NEWEST_OBJECT: &str =
+    "SELECT object FROM version WHERE id = (SELECT max(id) FROM version WHERE ehr = (SELECT id FROM ehr WHERE ehr_id = ?1) AND kind = ?2)";
+pub(super) const IDEMPOTENCY: &str = "SELECT c.idempotency FROM contribution c JOIN ehr e ON e.id = c.ehr WHERE c.uid = ?2 AND e.ehr_id = ?1";
 /// `?1` pairs of object and number.
 const OF_UIDS: &str = versions!("JOIN json_each(?1) j ON v.object = j.value ->> 0 AND v.number = j.value ->> 1 ORDER BY v.id");
 /// `?1` an EHR or NULL, `?2` the uid that they follow or NULL, `?3` most rows.

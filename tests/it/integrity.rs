@@ -1,0 +1,436 @@
+//! No way of writing loses or twists a record: bulk loads, imports, locked EHRs, and what a refusal tells of other patients.
+
+use crate::rest::Ticks;
+use crate::sqlite::Sqlite;
+use crate::upgrade::text;
+use aqlite::document::digest_of_text;
+use aqlite::service::auth::Caller;
+use aqlite::service::{Auth, Config, Request, Response, Service};
+use aqlite::store::memory::Memory;
+use aqlite::store::ready::block_on;
+use aqlite::store::repository::Repository;
+use serde_json::{Value, json};
+
+const EHR: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
+const OTHER: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430ff";
+const NOWHERE: &str = "00000000-0000-4000-8000-00000000ffff";
+const JSON: &str = "application/json";
+const LINES: &str = "application/x-ndjson";
+
+struct House<R: Repository>(Service<R>, Ticks);
+
+fn on_memory() -> House<Memory> {
+    House::over(Memory::new())
+}
+
+fn on_sqlite() -> House<impl Repository> {
+    House::over(Sqlite::in_memory().repository())
+}
+
+impl<R: Repository> House<R> {
+    /// With a template and two EHRs.
+    fn over(repository: R) -> House<R> {
+        let config = Config { auth: Auth::Known, admin: true, system_id: String::from("test.example"), ..Config::default() };
+        let mut house = House(Service::new(repository, config), Ticks::new());
+        house.made("POST", "definition/template/adl1.4", "application/xml", &text("template/small.opt"));
+        for ehr in [EHR, OTHER] {
+            house.made("PUT", &format!("ehr/{ehr}"), JSON, "");
+        }
+        house
+    }
+
+    fn send(&mut self, request: &Request) -> Response {
+        block_on(self.0.serve(request, Ok(&Caller::everyone()), &mut self.1)).expect("a synchronous repository")
+    }
+
+    fn ask(&mut self, method: &str, path: &str, media_type: &str, body: &str) -> Response {
+        self.send(&Request::new(method, &format!("/rest/openehr/v1/{path}")).with_body(media_type, body))
+    }
+
+    fn made(&mut self, method: &str, path: &str, media_type: &str, body: &str) -> String {
+        let response = self.ask(method, path, media_type, body);
+        assert!(response.status < 300, "{method} {path}: {}", shown(&response));
+        response.header("ETag").unwrap_or_default().trim_matches('"').to_owned()
+    }
+
+    fn composition(&mut self, ehr: &str) -> String {
+        self.made("POST", &format!("ehr/{ehr}/composition"), JSON, &text("rest/weight.json"))
+    }
+
+    /// Status and text of the answer to each line.
+    fn lines(&mut self, path: &str, key: &str, lines: &[String]) -> Vec<(u16, String)> {
+        let request = Request::new("POST", &format!("/rest/openehr/v1/{path}")).with_header("Idempotency-Key", key);
+        let response = self.send(&request.with_body(LINES, lines.join("\n")));
+        assert_eq!(response.status, 200, "{}", shown(&response));
+        let status = |line: &str| serde_json::from_str::<Value>(line).expect("an answer")["status"].as_u64().expect("a status") as u16;
+        shown(&response).lines().map(|line| (status(line), line.to_owned())).collect()
+    }
+
+    fn bulk(&mut self, key: &str, lines: &[String]) -> Vec<u16> {
+        self.lines("ehr/bulk", key, lines).into_iter().map(|(status, _)| status).collect()
+    }
+
+    fn count(&mut self, ehr: &str) -> i64 {
+        let path = format!("query/aql?ehr_id={ehr}&q=SELECT%20count(*)%20FROM%20EHR%20e%20CONTAINS%20COMPOSITION%20c");
+        let answer: Value = serde_json::from_str(&shown(&self.ask("GET", &path, JSON, ""))).expect("rows");
+        answer["rows"][0][0].as_i64().expect("a number")
+    }
+
+    fn export(&mut self) -> Vec<String> {
+        shown(&self.ask("GET", "admin/export?limit=1000", JSON, "")).lines().map(str::to_owned).collect()
+    }
+}
+
+fn shown(response: &Response) -> String {
+    String::from_utf8_lossy(&response.body).into_owned()
+}
+
+fn file(name: &str) -> Value {
+    serde_json::from_str(&text(name)).expect("a document")
+}
+
+fn audit(code: &str) -> Value {
+    serde_json::from_str(&text("rest/audit.json").replace("249", code)).expect("an audit")
+}
+
+/// A member of a contribution: `preceding` is empty for a first version.
+fn member(preceding: &str, data: Value) -> Value {
+    match preceding {
+        "" => json!({ "commit_audit": audit("249"), "data": data }),
+        preceding => json!({ "preceding_version_uid": { "value": preceding }, "commit_audit": audit("251"), "data": data }),
+    }
+}
+
+fn deletion(preceding: &str) -> Value {
+    json!({ "preceding_version_uid": { "value": preceding }, "commit_audit": audit("523") })
+}
+
+fn contribution(uid: Option<&str>, members: &[Value]) -> Value {
+    let mut body = json!({ "audit": audit("249"), "versions": members });
+    if let Some(uid) = uid {
+        body["uid"] = json!({ "_type": "HIER_OBJECT_ID", "value": uid });
+    }
+    body
+}
+
+fn line(ehr: &str, member: &str, value: &Value) -> String {
+    json!({ "ehr_id": ehr, member: value }).to_string()
+}
+
+fn weight(kilograms: &str) -> Value {
+    serde_json::from_str(&text("rest/weight.json").replace("72.50", kilograms)).expect("a composition")
+}
+
+fn status(is_modifiable: bool) -> Value {
+    let mut status = file("rest/status.json");
+    status["is_modifiable"] = is_modifiable.into();
+    status
+}
+
+#[test]
+fn only_the_same_line_under_the_same_key_is_a_repetition() {
+    fn check<R: Repository>(mut house: House<R>) {
+        let uid = "cccccccc-1111-4111-8111-111111111111";
+        let created = house.composition(EHR);
+        let before = house.count(EHR);
+        let first = line(EHR, "contribution", &contribution(Some(uid), &[member("", weight("60"))]));
+        assert_eq!(house.bulk("one", std::slice::from_ref(&first)), [201]);
+        assert_eq!(house.bulk("one", std::slice::from_ref(&first)), [200], "the same again");
+        let (other_content, other_number) = (
+            line(EHR, "contribution", &contribution(Some(uid), &[member("", weight("61"))])),
+            line(EHR, "contribution", &contribution(Some(uid), &[member("", weight("60")), member("", weight("61"))])),
+        );
+        for (key, refused) in [("one", &other_content), ("one", &other_number), ("two", &first), ("", &first)] {
+            assert_eq!(house.bulk(key, std::slice::from_ref(refused)), [409], "{key}: {refused}");
+        }
+        assert_eq!(house.bulk("one", &[" ".to_owned(), first.clone()]), [409], "at another place");
+        assert_eq!(house.bulk("one", &[first.clone(), first]), [200, 409], "twice in one body");
+        assert_eq!(house.count(EHR), before + 1);
+        // A change of what exists, with a uid of its own: the versions have the same uids whatever they say.
+        let update = "cccccccc-2222-4222-8222-222222222222";
+        let changed = |weight: Value| line(EHR, "contribution", &contribution(Some(update), &[member(&created, weight)]));
+        assert_eq!(house.bulk("one", &[changed(weight("62"))]), [201]);
+        assert_eq!(house.bulk("one", &[changed(weight("62"))]), [200]);
+        assert_eq!(house.bulk("one", &[changed(weight("63"))]), [409]);
+        assert_eq!(house.bulk("two", &[changed(weight("62"))]), [409]);
+        // A deletion finds the object deleted, by itself.
+        let second = created.replace("::1", "::2");
+        let gone = line(EHR, "contribution", &contribution(None, &[deletion(&second)]));
+        assert_eq!(house.bulk("one", std::slice::from_ref(&gone)), [201]);
+        assert_eq!(house.bulk("one", std::slice::from_ref(&gone)), [200]);
+        assert_eq!(house.bulk("two", &[gone]), [409]);
+        // What a locking line has written is repeated after it, too.
+        let (content, lock) = (line(EHR, "composition", &weight("64")), status_line(&mut house, false));
+        assert_eq!(house.bulk("three", &[content.clone(), lock.clone()]), [201, 201]);
+        assert_eq!(house.bulk("three", &[content.clone(), lock]), [200, 200]);
+        assert_eq!(house.bulk("four", &[content]), [409]);
+    }
+    check(on_memory());
+    check(on_sqlite());
+}
+
+/// A line that locks or opens the EHR behind its present EHR_STATUS.
+fn status_line<R: Repository>(house: &mut House<R>, is_modifiable: bool) -> String {
+    let latest = house.made("GET", &format!("ehr/{EHR}/ehr_status"), JSON, "");
+    line(EHR, "contribution", &contribution(None, &[member(&latest, status(is_modifiable))]))
+}
+
+#[test]
+fn lines_behind_a_locking_line_are_refused() {
+    fn check<R: Repository>(mut house: House<R>) {
+        let uid = house.composition(EHR);
+        let lock = status_line(&mut house, false);
+        let (composition, folder) = (line(EHR, "composition", &weight("60")), contribution(None, &[member("", file("rest/directory.json"))]));
+        let update = line(EHR, "contribution", &contribution(None, &[member(&uid, weight("61"))]));
+        let elsewhere = line(OTHER, "composition", &weight("60"));
+        let sent = [composition.clone(), lock, composition.clone(), line(EHR, "contribution", &folder), update.clone(), elsewhere];
+        assert_eq!(house.bulk("", &sent), [201, 201, 409, 409, 409, 201]);
+        assert_eq!((house.count(EHR), house.count(OTHER)), (2, 1));
+        // And lines behind one that opens it are taken.
+        let open = status_line(&mut house, true);
+        assert_eq!(house.bulk("", &[composition.clone(), update.clone(), open, composition, update]), [409, 409, 201, 201, 201]);
+        assert_eq!(house.count(EHR), 3);
+    }
+    check(on_memory());
+    check(on_sqlite());
+}
+
+/// A record as import takes it.
+fn record(record: &str) -> String {
+    format!(r#"{{"digest":"{}","record":{record}}}"#, digest_of_text(record))
+}
+
+/// The record in a line of an export, with a text replaced.
+fn changed(line: &str, from: &str, to: &str) -> String {
+    let text = line.split_once(r#","record":"#).and_then(|(_, rest)| rest.strip_suffix('}')).expect("a record");
+    assert!(text.contains(from), "`{from}` is not in {text}");
+    record(&text.replace(from, to))
+}
+
+#[test]
+fn an_import_takes_nothing_that_breaks_a_rule() {
+    fn check<R: Repository>(mut house: House<R>) {
+        let uid = house.composition(EHR);
+        let person = house.made("POST", "demographic/person", JSON, &text("rest/person.json"));
+        house.made("PUT", &format!("ehr/{EHR}/composition/{}/tags", uid.split("::").next().unwrap_or_default()), JSON, r#"[{"key":"ward"}]"#);
+        let all = house.export();
+        let composition = all.iter().find(|line| line.contains(&uid)).expect("the composition").clone();
+        let party = all.iter().find(|line| line.contains(&person)).expect("the person").clone();
+        let template = all.iter().find(|line| line.contains(r#""definition":"template""#)).expect("the template").clone();
+        let time = composition
+            .split(r#""time_committed":{"_type":"DV_DATE_TIME","value":""#)
+            .nth(1)
+            .and_then(|rest| rest.get(..32))
+            .expect("a time")
+            .to_owned();
+        let contribution_uid =
+            composition.split(r#""uid":{"_type":"HIER_OBJECT_ID","value":""#).nth(1).and_then(|rest| rest.get(..36)).expect("a uid").to_owned();
+        let versions = composition.find(r#","versions":["#).and_then(|_| composition.rfind(r#","versions":["#)).expect("versions");
+        let without_versions = record(
+            composition
+                .get(..versions)
+                .and_then(|head| head.split_once(r#","record":"#))
+                .map(|(_, text)| format!("{text}}}"))
+                .as_deref()
+                .expect("a record"),
+        );
+        let reset = |house: &mut House<R>| {
+            house.made("POST", "admin/reset", JSON, "{}");
+            let kept: Vec<String> = all.iter().filter(|line| **line != composition && **line != party).cloned().collect();
+            assert!(house.lines("admin/import", "", &kept).iter().all(|(status, _)| *status == 201));
+        };
+        let weight = r#""magnitude":72.50"#;
+        for (what, line, rule) in [
+            ("an ehr_id that is none", changed(&composition, &format!(r#""ehr_id":"{EHR}""#), r#""ehr_id":"x""#), "not a UUID"),
+            ("no ehr_id", changed(&composition, &format!(r#""ehr_id":"{EHR}","#), ""), "a party"),
+            ("a party in an EHR", changed(&party, r#"{"contribution":"#, &format!(r#"{{"ehr_id":"{EHR}","contribution":"#)), "a party"),
+            ("no versions", without_versions, "no `versions`"),
+            ("times", changed(&composition, &time, "9999-99-99"), "9999-99-99"),
+            ("a time out of the calendar", changed(&composition, &time, "2026-02-30T10:00:00Z"), "2026-02-30"),
+            ("half a time", changed(&composition, &time, "2026-02"), "2026-02"),
+            (
+                "a contribution uid in capitals",
+                changed(&composition, &contribution_uid, &contribution_uid.to_uppercase().replace("00", "0A")),
+                "lower case",
+            ),
+            ("an invalid composition", changed(&composition, weight, r#""magnitude":-5"#), "magnitude"),
+            ("a composition that is not whole", changed(&composition, r#""territory":"#, r#""territori":"#), "territor"),
+            ("an unknown template", changed(&composition, "weight.en.v2", "weight.en.v9"), "SVC0202"),
+            ("a data class that is not listed", changed(&composition, r#""type":"COMPOSITION""#, r#""type":"FOLDER""#), "another class"),
+            ("an unknown state", changed(&composition, r#""code_string":"532""#, r#""code_string":"1""#), "lifecycle"),
+            ("a deletion with data", changed(&composition, r#""code_string":"532""#, r#""code_string":"523""#), "no data"),
+            ("foreign tags", changed(&composition, r#""tags":[[""#, r#""tags":[["x"#), "no object or version"),
+            ("a template under another name", changed(&template, r#""name":"weight.en.v2""#, r#""name":"weight""#), "calls itself"),
+            ("a template that is none", changed(&template, r#""body":"<?xml"#, r#""body":"<!xml"#), "template"),
+            ("a definition without a time", changed(&template, r#""created":"2026"#, r#""created":"20-26"#), "created"),
+        ] {
+            reset(&mut house);
+            let answers = house.lines("admin/import", "", std::slice::from_ref(&line));
+            let [(status, text)] = answers.as_slice() else { panic!("{what}: {answers:?}") };
+            assert!((400..500).contains(status) && text.contains(rule), "{what}: {text}");
+            assert_eq!(house.count(EHR), 0, "{what}");
+        }
+        reset(&mut house);
+        let capitals = changed(&composition, &format!(r#""ehr_id":"{EHR}""#), &format!(r#""ehr_id":"{}""#, EHR.to_uppercase()));
+        assert_eq!(house.lines("admin/import", "", &[capitals])[0].0, 201);
+        assert_eq!(house.ask("GET", &format!("ehr/{EHR}/composition/{uid}"), JSON, "").status, 200);
+        // What the template finds wrong may be kept; what cannot be read may not.
+        reset(&mut house);
+        let invalid = changed(&composition, weight, r#""magnitude":-5"#);
+        assert_eq!(house.lines("admin/import?findings=keep", "", &[invalid])[0].0, 201);
+        assert_eq!(house.ask("POST", "admin/import?findings=some", LINES, "").status, 400);
+    }
+    check(on_memory());
+    check(on_sqlite());
+}
+
+#[test]
+fn an_import_passes_over_what_is_there_and_refuses_what_differs() {
+    fn check<R: Repository>(mut house: House<R>) {
+        let uid = house.composition(EHR);
+        let object = uid.split("::").next().unwrap_or_default();
+        house.made("PUT", &format!("ehr/{EHR}/composition/{object}/tags"), JSON, r#"[{"key":"ward","value":"7"}]"#);
+        let all = house.export();
+        assert!(house.lines("admin/import", "", &all).iter().all(|(status, _)| *status == 200));
+        let composition = all.iter().find(|line| line.contains(&uid)).expect("the composition");
+        for (from, to) in [(r#""magnitude":72.50"#, r#""magnitude":72.51"#), (r#"["ward",null,"7"]"#, r#"["ward",null,"8"]"#)] {
+            assert_eq!(house.lines("admin/import", "", &[changed(composition, from, to)])[0].0, 409, "{to}");
+        }
+        assert_eq!(house.export(), all);
+    }
+    check(on_memory());
+    check(on_sqlite());
+}
+
+#[test]
+fn an_import_keeps_kind_and_class_of_objects_and_respects_a_lock() {
+    fn check<R: Repository>(mut house: House<R>) {
+        let uid = house.composition(EHR);
+        let object = uid.split("::").next().unwrap_or_default();
+        let update = Request::new("PUT", &format!("/rest/openehr/v1/ehr/{EHR}/composition/{object}")).with_header("If-Match", &uid);
+        let second = house.send(&update.with_body(JSON, weight("61").to_string())).header("ETag").unwrap_or_default().trim_matches('"').to_owned();
+        let person = house.made("POST", "demographic/person", JSON, &text("rest/person.json"));
+        let update = Request::new("PUT", &format!("/rest/openehr/v1/demographic/person/{}", person.split("::").next().unwrap_or_default()));
+        let changed_person = house.send(&update.with_header("If-Match", &person).with_body(JSON, text("rest/person.json")));
+        let changed_person = changed_person.header("ETag").unwrap_or_default().trim_matches('"').to_owned();
+        let folder = house.made("POST", &format!("ehr/{EHR}/directory"), JSON, &text("rest/directory.json"));
+        let all = house.export();
+        let with = |uid: &str| {
+            all.iter().find(|line| line.contains(&format!(r#""uid":{{"_type":"OBJECT_VERSION_ID","value":"{uid}""#))).expect("a line").clone()
+        };
+        let start: Vec<String> =
+            all.iter().filter(|line| ![&second, &changed_person, &folder].iter().any(|uid| **line == with(uid))).cloned().collect();
+        let reset = |house: &mut House<R>| {
+            house.made("POST", "admin/reset", JSON, "{}");
+            assert!(house.lines("admin/import", "", &start).iter().all(|(status, _)| *status == 201));
+        };
+        // The folder as a version of the composition.
+        reset(&mut house);
+        let twisted = changed(&with(&folder), &folder, &second);
+        let twisted = changed(
+            &twisted,
+            r#""lifecycle_state""#,
+            &format!(r#""preceding_version_uid":{{"_type":"OBJECT_VERSION_ID","value":"{uid}"}},"lifecycle_state""#),
+        );
+        let answer = house.lines("admin/import", "", &[twisted]);
+        assert!(answer[0].0 == 400 && answer[0].1.contains("SVC0204"), "{answer:?}");
+        // The person as an organisation; its first version may be in the same body.
+        let other_class = changed(&with(&changed_person), "PERSON", "ORGANISATION");
+        for body in [vec![other_class.clone()], vec![with(&person), other_class]] {
+            let answer = house.lines("admin/import", "", &body).pop().expect("an answer");
+            assert!(answer.0 == 400 && answer.1.contains("SVC0204"), "{answer:?}");
+        }
+        // Content of a locked EHR.
+        let lock = status_line(&mut house, false);
+        assert_eq!(house.bulk("", &[lock]), [201]);
+        let answers = house.lines("admin/import", "", &[with(&second), with(&folder), with(&changed_person)]);
+        assert_eq!(answers.iter().map(|(status, _)| *status).collect::<Vec<_>>(), [409, 409, 201], "{answers:?}");
+    }
+    check(on_memory());
+    check(on_sqlite());
+}
+
+#[test]
+fn a_directory_is_readable_however_many_were_before_it() {
+    let mut house = on_memory();
+    let path = format!("ehr/{EHR}/directory");
+    for cycle in 0..1_001 {
+        let uid = house.made("POST", &path, JSON, &text("rest/directory.json"));
+        let delete = Request::new("DELETE", &format!("/rest/openehr/v1/{path}")).with_header("If-Match", &uid);
+        assert_eq!(house.send(&delete).status, 204, "{cycle}");
+    }
+    let uid = house.made("POST", &path, JSON, &text("rest/directory.json"));
+    let read = house.ask("GET", &path, JSON, "");
+    assert_eq!((read.status, read.header("ETag")), (200, Some(format!("\"{uid}\"").as_str())));
+    assert!(shown(&house.ask("GET", &format!("ehr/{EHR}"), JSON, "")).contains(uid.split("::").next().unwrap_or_default()));
+}
+
+#[test]
+fn a_refusal_tells_nothing_of_another_patient() {
+    fn check<R: Repository>(mut house: House<R>) {
+        let foreign = house.composition(OTHER);
+        let folder = house.made("POST", &format!("ehr/{OTHER}/directory"), JSON, &text("rest/directory.json"));
+        let made = house.ask("POST", &format!("ehr/{OTHER}/contribution"), JSON, &contribution(None, &[member("", weight("60"))]).to_string());
+        let foreign_contribution = made.header("ETag").unwrap_or_default().trim_matches('"').to_owned();
+        let own_status = house.made("GET", &format!("ehr/{EHR}/ehr_status"), JSON, "");
+        let foreign_status = house.made("GET", &format!("ehr/{OTHER}/ehr_status"), JSON, "");
+        let with_subject = Request::new("PUT", &format!("/rest/openehr/v1/ehr/{OTHER}/ehr_status")).with_header("If-Match", &foreign_status);
+        assert_eq!(house.send(&with_subject.with_body(JSON, status(true).to_string())).status, 204, "the subject patient-7 is taken");
+        let app = Caller::with_roles("p", "", &[]).narrowed("patient/composition-*.cruds", Some(EHR), false);
+        let absent = format!("{NOWHERE}::test.example::1");
+        let object_of = |uid: &str| uid.split("::").next().unwrap_or_default().to_owned();
+        let mut told = |method: &str, path: &str, media_type: &str, body: &str, if_match: &str| {
+            let request = Request::new(method, &format!("/rest/openehr/v1/{path}")).with_body(media_type, body).with_header("If-Match", if_match);
+            let answer = block_on(house.0.serve(&request, Ok(&app), &mut house.1)).expect("an answer");
+            let headers: Vec<_> = answer.headers.iter().filter(|(name, _)| name == "ETag" || name == "Location").cloned().collect();
+            (answer.status, shown(&answer), headers)
+        };
+        // Each pair is one request about what another EHR has, and the same about what nothing has.
+        for (there, kind) in [(&foreign, "composition"), (&folder, "directory"), (&foreign_status, "ehr_status")] {
+            let data = match kind {
+                "composition" => weight("60"),
+                "directory" => file("rest/directory.json"),
+                _ => status(true),
+            };
+            let versions = |uid: &str| [member(uid, data.clone()), deletion(uid)];
+            for (with_there, with_absent) in versions(there).into_iter().zip(versions(&absent)) {
+                let [a, b] = [with_there, with_absent].map(|member| contribution(None, &[member]));
+                let path = format!("ehr/{EHR}/contribution");
+                let answers = [&a, &b].map(|body| told("POST", &path, JSON, &body.to_string(), ""));
+                assert!(answers[0].0 == 409 || answers[0].0 == 403, "{answers:?}");
+                let [there_text, absent_text] =
+                    [(&answers[0].1, there.as_str()), (&answers[1].1, absent.as_str())].map(|(text, uid)| text.replace(&object_of(uid), "<object>"));
+                assert_eq!((answers[0].0, there_text, &answers[0].2), (answers[1].0, absent_text, &answers[1].2), "{kind}");
+                let answers = [&a, &b].map(|body| told("POST", "ehr/bulk", LINES, &line(EHR, "contribution", body), ""));
+                assert_eq!(answers[0].1.replace(&object_of(there), ""), answers[1].1.replace(NOWHERE, ""), "{kind} in bulk");
+            }
+        }
+        for method in ["GET", "PUT", "DELETE"] {
+            let path = |uid: &str| match method {
+                "PUT" => format!("ehr/{EHR}/composition/{}", object_of(uid)),
+                _ => format!("ehr/{EHR}/composition/{uid}"),
+            };
+            let answers = [&foreign, &absent].map(|uid| told(method, &path(uid), JSON, &weight("60").to_string(), uid));
+            assert_eq!((answers[0].0, &answers[0].1), (answers[1].0, &answers[1].1), "{method}");
+        }
+        // A uid for a contribution and a subject are unique among all EHRs: who reaches one EHR cannot choose them.
+        let chosen = |uid: &str| contribution(Some(uid), &[member("", weight("60"))]);
+        for (path, media_type, wrap) in [(format!("ehr/{EHR}/contribution"), JSON, false), (String::from("ehr/bulk"), LINES, true)] {
+            let body = |uid: &str| if wrap { line(EHR, "contribution", &chosen(uid)) } else { chosen(uid).to_string() };
+            let answers = [foreign_contribution.as_str(), NOWHERE].map(|uid| told("POST", &path, media_type, &body(uid), ""));
+            assert_eq!(answers[0], answers[1], "{path}");
+            assert!(answers[0].1.contains("403"), "{answers:?}");
+        }
+        let subject = |id: &str| status(true).to_string().replace("patient-7", id);
+        let answers = ["patient-7", "patient-8"].map(|id| told("PUT", &format!("ehr/{EHR}/ehr_status"), JSON, &subject(id), &own_status));
+        assert_eq!(answers[0], answers[1]);
+        assert_eq!(answers[0].0, 403);
+        // The rest of the EHR_STATUS is the caller's to change.
+        let mut plain = status(true);
+        plain["subject"] = json!({ "_type": "PARTY_SELF" });
+        assert_eq!(told("PUT", &format!("ehr/{EHR}/ehr_status"), JSON, &plain.to_string(), &own_status).0, 204);
+        assert_eq!(told("POST", &format!("ehr/{EHR}/contribution"), JSON, &contribution(None, &[member("", weight("60"))]).to_string(), "").0, 201);
+    }
+    check(on_memory());
+    check(on_sqlite());
+}
