@@ -43,6 +43,9 @@ use std::rc::Rc;
 const TOGETHER: usize = 1_000;
 const BYTES: usize = 4_000_000;
 
+/// Most blank lines of a body, or of a piece of a long one.
+const BLANK: usize = 1_000;
+
 /// The media type of the answers.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 
@@ -53,16 +56,25 @@ const PIECES: [usize; 2] = [4_000_000, 39_000];
 /// Guides are run on all pieces at one moment, `now` (microseconds since 1970) unless the request names another.
 #[must_use]
 pub fn piece(request: &mut Request, now: i64) -> Option<usize> {
+    let size = size_of_pieces(request)?;
+    let [_, listed] = PIECES;
+    if size == listed && request.query_value("now").is_none() {
+        request.query.push((String::from("now"), iso(now)));
+    }
+    Some(size)
+}
+
+/// True for a request whose body a host may hand over in pieces.
+pub(crate) fn takes_pieces(request: &Request) -> bool {
+    size_of_pieces(request).is_some()
+}
+
+fn size_of_pieces(request: &Request) -> Option<usize> {
     let path = request.path.trim_end_matches('/');
     let [written, listed] = PIECES;
     match request.method == "POST" {
         true if ["/ehr/bulk", "/ehrs/bulk", "/admin/import"].iter().any(|end| path.ends_with(end)) => Some(written),
-        true if path.ends_with("/gdl/query") && is_ndjson(request) => {
-            if request.query_value("now").is_none() {
-                request.query.push((String::from("now"), iso(now)));
-            }
-            Some(listed)
-        }
+        true if path.ends_with("/gdl/query") && is_ndjson(request) => Some(listed),
         _ => None,
     }
 }
@@ -320,12 +332,19 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// The lines of a body with their places, from `first` (1 by default).
+/// The lines of a body with their places, from `first` (1 by default). Blank lines are passed over; so many that nobody means
+/// them are refused: 400.
 pub(crate) fn numbered<'a>(call: &Call<'a>) -> Result<impl Iterator<Item = (u64, &'a str)>, Failure> {
     if !is_ndjson(call.request) {
         return Err(Failure::new(415, format!("the lines come as {NDJSON}: one JSON object a line")));
     }
+    let text = call.text()?;
     let first = call.request.query_value("first").map_or(Ok(1), |text| text.parse::<u64>());
-    let first = first.map_err(|_| Failure::bad("`first` is not the number of a line"))?;
-    Ok((first..).zip(call.text()?.lines()).filter(|(_, line)| !line.trim().is_empty()))
+    let first = first.ok().filter(|first| first.checked_add(text.len() as u64 + 1).is_some());
+    let first = first.ok_or_else(|| Failure::bad("`first` is not the number of a line: expected a whole number whose lines end below 2⁶⁴"))?;
+    let is_blank = |line: &&str| line.trim().is_empty();
+    if text.lines().filter(is_blank).nth(BLANK).is_some() {
+        return Err(Failure::bad(format!("more than {BLANK} lines are blank: send one JSON object a line")));
+    }
+    Ok((first..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()))
 }
