@@ -43,8 +43,8 @@ use std::rc::Rc;
 const TOGETHER: usize = 1_000;
 const BYTES: usize = 4_000_000;
 
-/// Most blank lines of a body, or of a piece of a long one.
-const BLANK: usize = 1_000;
+/// Blank lines of a body, or of a piece of a long one, that are passed over whatever else it has.
+const BLANK: usize = 100;
 
 /// The media type of the answers.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
@@ -332,8 +332,8 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// The lines of a body with their places, from `first` (1 by default). Blank lines are passed over; so many that nobody means
-/// them are refused: 400.
+/// The lines of a body with their places, from `first` (1 by default). Blank lines are passed over; a body with more of them
+/// than of others is refused: 400.
 pub(crate) fn numbered<'a>(call: &Call<'a>) -> Result<impl Iterator<Item = (u64, &'a str)>, Failure> {
     if !is_ndjson(call.request) {
         return Err(Failure::new(415, format!("the lines come as {NDJSON}: one JSON object a line")));
@@ -342,9 +342,9 @@ pub(crate) fn numbered<'a>(call: &Call<'a>) -> Result<impl Iterator<Item = (u64,
     let first = call.request.query_value("first").map_or(Ok(1), |text| text.parse::<u64>());
     let first = first.ok().filter(|first| first.checked_add(text.len() as u64 + 1).is_some());
     let first = first.ok_or_else(|| Failure::bad("`first` is not the number of a line: expected a whole number whose lines end below 2⁶⁴"))?;
-    let is_blank = |line: &&str| line.trim().is_empty();
-    if text.lines().filter(is_blank).nth(BLANK).is_some() {
-        return Err(Failure::bad(format!("more than {BLANK} lines are blank: send one JSON object a line")));
+    let (blank, all) = text.lines().fold((0, 0), |(blank, all), line| (blank + usize::from(line.trim().is_empty()), all + 1));
+    if blank > BLANK && blank > all - blank {
+        return Err(Failure::bad(format!("{blank} of {all} lines are blank: send one JSON object a line")));
     }
     Ok((first..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()))
 }

@@ -10,7 +10,7 @@ use miniz_oxide::{DataFormat, MZError, MZFlush, MZStatus};
 /// Expanded bytes for a compressed one, behind the first [`LEEWAY`]. Compositions in JSON reach 60.
 pub(crate) const RATIO: u64 = 200;
 /// Expanded bytes that no ratio is asked of.
-const LEEWAY: u64 = 10_000_000;
+const LEEWAY: u64 = 250_000;
 /// Bytes of a member's header, which may carry a file name and a comment.
 const LONGEST_HEADER: usize = 65_536;
 /// Bytes that one call of the decompressor may write.
@@ -133,7 +133,7 @@ impl Gunzip {
         out.truncate(begin + step.bytes_written);
         self.consume(step.bytes_consumed);
         let written = out.get(begin..).unwrap_or_default();
-        self.crc = written.iter().fold(self.crc, |crc, byte| crc_of(crc, *byte));
+        self.crc = crc_of(self.crc, written);
         // The trailer has the size modulo 2³².
         self.size = self.size.wrapping_add(written.len() as u32);
         self.expanded += written.len() as u64;
@@ -194,11 +194,10 @@ fn length_of_header(bytes: &[u8]) -> Result<Option<usize>, GzipError> {
     Ok((bytes.len() >= length).then_some(length))
 }
 
-/// The CRC-32 of ISO 3309, byte by byte.
-fn crc_of(crc: u32, byte: u8) -> u32 {
-    const TABLE: [u32; 256] = table();
-    let index = (crc ^ u32::from(byte)) & 0xff;
-    (crc >> 8) ^ TABLE.get(index as usize).copied().unwrap_or_default()
+/// The CRC-32 of ISO 3309, continued by bytes.
+fn crc_of(crc: u32, bytes: &[u8]) -> u32 {
+    static TABLE: [u32; 256] = table();
+    bytes.iter().fold(crc, |crc, byte| (crc >> 8) ^ TABLE.get(((crc ^ u32::from(*byte)) & 0xff) as usize).copied().unwrap_or_default())
 }
 
 #[allow(clippy::indexing_slicing, reason = "evaluated by the compiler, which refuses an index outside")]
@@ -226,7 +225,7 @@ pub(crate) mod tests {
     pub(crate) fn gzip(text: &[u8]) -> Vec<u8> {
         let mut out = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
         out.extend(compress_to_vec(text, 6));
-        let crc = !text.iter().fold(!0, |crc, byte| crc_of(crc, *byte));
+        let crc = !crc_of(!0, text);
         out.extend(crc.to_le_bytes());
         out.extend((text.len() as u32).to_le_bytes());
         out
@@ -309,6 +308,6 @@ pub(crate) mod tests {
         };
         assert_eq!(error, GzipError::Ratio);
         assert!(given <= LEEWAY, "{given}");
-        assert_eq!(expanded(&gzip(&vec![b'\n'; 9_000_000]), 1_000, 1_000_000).map(|out| out.len()), Ok(9_000_000));
+        assert_eq!(expanded(&gzip(&vec![b'\n'; 240_000]), 1_000, 1_000_000).map(|out| out.len()), Ok(240_000));
     }
 }

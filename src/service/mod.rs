@@ -94,6 +94,7 @@ pub use admission::{Admission, Concurrency, LEASE, Place, Work, is_heavy};
 pub use bulk::piece;
 pub use gzip::{Gunzip, GzipError, Progress};
 pub use http::{Request, Response};
+pub use negotiate::is_compressed;
 pub use openapi::openapi;
 pub use pieces::{AHEAD, Pieces};
 pub use replayed::Replayed;

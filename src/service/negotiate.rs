@@ -243,6 +243,12 @@ impl Coding {
     }
 }
 
+/// True for a request whose body is compressed in a way that is taken.
+#[must_use]
+pub fn is_compressed(request: &Request) -> bool {
+    Coding::of(request) == Ok(Coding::Gzip)
+}
+
 /// The format of an RM body; JSON when the client does not say.
 pub(crate) fn body_format(request: &Request) -> Result<Format, Failure> {
     match request.header("Content-Type").map(media_type) {

@@ -10,13 +10,14 @@ use super::{Auth, Config, Request};
 
 /// Makes sure that the request is addressed to a host of this deployment: 421.
 ///
-/// [`Config::hosts`] are the hosts, where any are configured. A service that is open to everybody answers to loopback names
+/// [`Config::hosts`] and that of [`Config::base_url`] are the hosts, where hosts are configured. A service that is open to everybody answers to loopback names
 /// as well, and to no others. A request that came by no network has no host, and is not asked for one.
 pub(crate) fn check_host(request: &Request, config: &Config) -> Result<(), Failure> {
     let authority = authority_of(&request.base_url);
     let is_open = config.auth == Auth::Open;
     let is_known = authority.is_empty()
         || config.hosts.iter().any(|host| fits(authority, host))
+        || authority.eq_ignore_ascii_case(authority_of(&config.base_url))
         || (is_open && is_loopback(name_of(authority)))
         || (!is_open && config.hosts.is_empty());
     if is_known {
@@ -113,6 +114,8 @@ mod tests {
             assert_eq!(host(&format!("http://{name}"), Auth::Open, &[]), 421, "{name}");
         }
         assert_eq!(host("http://dev.example:8787", Auth::Open, &["dev.example"]), 200, "a host that is configured is meant");
+        let behind = Config { auth: Auth::Open, base_url: String::from("https://dev.example"), ..Config::default() };
+        assert_eq!(check_host(&sent("https://dev.example", "GET", &[]), &behind), Ok(()));
         assert_eq!(host("", Auth::Open, &[]), 200, "a call within a process has no host");
     }
 
