@@ -148,6 +148,23 @@ test("compressed and plain bodies do what they did", async () => {
   assert.deepEqual(loaded.text.trim().split("\n").map((line) => JSON.parse(line).status), lines.split("\n").map(() => 201));
 });
 
+test("a long load, compressed or not, is worked on in pieces between which neighbours are answered", async () => {
+  const line = `${JSON.stringify({ ehr_id: ehrId, composition })}\n`;
+  const text = line.repeat(Math.ceil(12_000_000 / line.length));
+  const lines = text.trimEnd().split("\n").length;
+  for (const [name, body, coding] of [["plain", text, {}], ["compressed", gzipSync(text, { level: 1 }), { "content-encoding": "gzip" }]]) {
+    const headers = { "content-type": NDJSON, ...coding, ...issuer.as("write") };
+    const begun = performance.now();
+    const { answer, longest, growth } = await watched(() => raw("POST", `${V1}/ehr/bulk`, { headers, body }));
+    figures.push(`12 MB of compositions, ${name}: ${Math.round(performance.now() - begun)} ms, /health ${Math.round(longest)} ms, ${Math.round(growth)} MB above idle`);
+    assert.equal(answer.status, 200, answer.body.slice(0, 300));
+    const statuses = answer.body.trimEnd().split("\n").map((each) => JSON.parse(each).status);
+    assert.deepEqual([statuses.length, [...new Set(statuses)]], [lines, [201]]);
+    assert.ok(longest < 1_000, `${name}: a neighbour waited ${longest} ms`);
+    assert.ok(growth < 200, `${name}: ${growth} MB above idle`);
+  }
+});
+
 test("one set of keys, fetched once, whatever the host; strangers fetch none, and nobody is turned away meanwhile", async () => {
   issuer.delay = 700;
   const fresh = await startServed(freshState("door-keys"), issuer.variables);

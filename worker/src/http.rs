@@ -73,7 +73,8 @@ impl Body {
             into.append(&mut self.chunk().await?.to_vec());
             return Ok(!self.ended);
         };
-        while gunzip.expand(into, STEP)? == Progress::Input {
+        let full = into.len() + STEP;
+        while gunzip.expand(into, full.saturating_sub(into.len()))? == Progress::Input {
             if self.ended {
                 gunzip.end()?;
                 return Ok(false);
