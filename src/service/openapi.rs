@@ -55,8 +55,8 @@ const CHANGE: &[&str] = &[
 const CACHED: &[&str] = &["If-None-Match"];
 const ASKED: &[&str] = &["openEHR-EHR-id", "If-None-Match"];
 
-/// What everybody may be told who calls: not known, no leave, too often, not now.
-const OF_ACCESS: [u16; 4] = [401, 403, 429, 503];
+/// What everybody may be told who calls: not known, no leave, not this host, too often, not now.
+const OF_ACCESS: [u16; 5] = [401, 403, 421, 429, 503];
 /// What is said of bodies that are too large or of a wrong type.
 const OF_BODIES: [u16; 2] = [413, 415];
 

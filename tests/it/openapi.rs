@@ -157,8 +157,8 @@ fn answered_slowly(request: &Request) -> u16 {
     block_on(service.handle(request, &mut moment)).unwrap().status
 }
 
-/// Statuses that hosts decide: a rate limit; an issuer or a database that is away.
-const OF_HOSTS: [u16; 2] = [429, 503];
+/// Statuses that hosts decide: another name of theirs; a rate limit; an issuer or a database that is away.
+const OF_HOSTS: [u16; 3] = [421, 429, 503];
 
 #[test]
 fn every_status_is_documented_and_every_documented_status_is_real() {
