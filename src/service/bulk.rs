@@ -49,8 +49,9 @@ const BLANK: usize = 100;
 /// The media type of the answers.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 
-/// Bytes of a piece of a body that is written, which keeps a worker busy for some 50 ms, and of a list of EHRs: those of a thousand.
-const PIECES: [usize; 2] = [1_000_000, 39_000];
+/// Bytes of a piece of a body that is written (a worker is busy with it for some 40 ms, and others wait), and of a list of EHRs: those of
+/// a thousand.
+const PIECES: [usize; 2] = [500_000, 39_000];
 
 /// How many bytes a host may hand over at a time of the body of a request, cut between lines: the answers then follow each other.
 /// Guides are run on all pieces at one moment, `now` (microseconds since 1970) unless the request names another.
