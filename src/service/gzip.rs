@@ -217,12 +217,12 @@ const fn table() -> [u32; 256] {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
     use miniz_oxide::deflate::compress_to_vec;
 
     /// A member: header, deflated text, trailer.
-    pub(crate) fn gzip(text: &[u8]) -> Vec<u8> {
+    fn gzip(text: &[u8]) -> Vec<u8> {
         let mut out = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
         out.extend(compress_to_vec(text, 6));
         let crc = !crc_of(!0, text);
