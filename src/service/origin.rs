@@ -10,8 +10,9 @@ use super::{Auth, Config, Request};
 
 /// Makes sure that the request is addressed to a host of this deployment: 421.
 ///
-/// [`Config::hosts`] and that of [`Config::base_url`] are the hosts, where hosts are configured. A service that is open to everybody answers to loopback names
-/// as well, and to no others. A request that came by no network has no host, and is not asked for one.
+/// [`Config::hosts`] and that of [`Config::base_url`] are the hosts, where hosts are configured. A service that is open to
+/// everybody answers to loopback names as well, and to no others. A request that came by no network has no host, and is not
+/// asked for one.
 pub(crate) fn check_host(request: &Request, config: &Config) -> Result<(), Failure> {
     let authority = authority_of(&request.base_url);
     let is_open = config.auth == Auth::Open;
