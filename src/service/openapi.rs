@@ -318,7 +318,7 @@ fn operation(route: &Route) -> Value {
         "summary": kind.summary,
         "tags": names.first(),
         "parameters": in_path.chain(in_query).chain(in_headers).collect::<Value>(),
-        "responses": responses(&kind, &bodies.answers),
+        "responses": responses(&kind, &bodies.answers, route.method),
         "x-kind": kind.name,
         "x-roles": route.need.roles(),
         "x-scope": format!("{}-*.{}", route.need.word(), route.need.letter()),
@@ -355,8 +355,9 @@ fn schema_of(name: &str) -> Value {
     }
 }
 
-fn responses(kind: &Kind, answers: &[String]) -> Map<String, Value> {
-    let of_bodies = OF_BODIES.iter().filter(|_| !kind.sends.is_empty());
+fn responses(kind: &Kind, answers: &[String], method: &str) -> Map<String, Value> {
+    // A body is checked where none is needed, too.
+    let of_bodies = OF_BODIES.iter().filter(|_| method != "GET");
     let mut statuses: Vec<u16> = kind.statuses.iter().chain(&OF_ACCESS).chain(of_bodies).copied().collect();
     order::sort(&mut statuses);
     let response = |status: u16| match status {
