@@ -26,14 +26,6 @@ async function guarded(handler, event, env, context) {
   }
 }
 
-/** The request, with a body that is expanded as it is read where it is compressed. */
-function expanded(request) {
-  if (!request.body || request.headers.get("content-encoding")?.toLowerCase() !== "gzip") return request;
-  const headers = new Headers(request.headers);
-  for (const name of ["content-encoding", "content-length"]) headers.delete(name);
-  return new Request(request, { headers, body: request.body.pipeThrough(new DecompressionStream("gzip")), duplex: "half" });
-}
-
 /** The answer to a request that ended in an abort. */
 function failed(request, error) {
   const sent = request.headers.get("x-request-id") ?? "";
@@ -46,8 +38,11 @@ function failed(request, error) {
 
 export default {
   async fetch(request, env, context) {
+    const answer = guarded(aqlite.fetch, request, env, context);
+    // Work goes on to its end where the client goes away: the runtime would drop it, and what it holds would never be given back.
+    context.waitUntil?.(answer.then(() => {}, () => {}));
     try {
-      return await guarded(aqlite.fetch, expanded(request), env, context);
+      return await answer;
     } catch (error) {
       return failed(request, error);
     }

@@ -44,26 +44,39 @@ use std::rc::Rc;
 const TOGETHER: usize = 1_000;
 const BYTES: usize = 4_000_000;
 
+/// Blank lines of a body, or of a piece of a long one, that are passed over whatever else it has.
+const BLANK: usize = 100;
+
 /// The media type of the answers.
 pub(crate) const NDJSON: &str = "application/x-ndjson";
 
-/// Bytes of a piece of a body that is written, and of a list of EHRs: those of a thousand.
-const PIECES: [usize; 2] = [4_000_000, 39_000];
+/// Bytes of a piece of a body that is written (a worker is busy with it for some 40 ms, and others wait), and of a list of EHRs: those of
+/// a thousand.
+const PIECES: [usize; 2] = [500_000, 39_000];
 
 /// How many bytes a host may hand over at a time of the body of a request, cut between lines: the answers then follow each other.
 /// Guides are run on all pieces at one moment, `now` (microseconds since 1970) unless the request names another.
 #[must_use]
 pub fn piece(request: &mut Request, now: i64) -> Option<usize> {
+    let size = size_of_pieces(request)?;
+    let [_, listed] = PIECES;
+    if size == listed && request.query_value("now").is_none() {
+        request.query.push((String::from("now"), iso(now)));
+    }
+    Some(size)
+}
+
+/// True for a request whose body a host may hand over in pieces.
+pub(crate) fn takes_pieces(request: &Request) -> bool {
+    size_of_pieces(request).is_some()
+}
+
+fn size_of_pieces(request: &Request) -> Option<usize> {
     let path = request.path.trim_end_matches('/');
     let [written, listed] = PIECES;
     match request.method == "POST" {
         true if ["/ehr/bulk", "/ehrs/bulk", "/admin/import"].iter().any(|end| path.ends_with(end)) => Some(written),
-        true if path.ends_with("/gdl/query") && is_ndjson(request) => {
-            if request.query_value("now").is_none() {
-                request.query.push((String::from("now"), iso(now)));
-            }
-            Some(listed)
-        }
+        true if path.ends_with("/gdl/query") && is_ndjson(request) => Some(listed),
         _ => None,
     }
 }
@@ -387,12 +400,19 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// The lines of a body with their places, from `first` (1 by default).
+/// The lines of a body with their places, from `first` (1 by default). Blank lines are passed over; a body with more of them
+/// than of others is refused: 400.
 pub(crate) fn numbered<'a>(call: &Call<'a>) -> Result<impl Iterator<Item = (u64, &'a str)>, Failure> {
     if !is_ndjson(call.request) {
         return Err(Failure::new(415, format!("the lines come as {NDJSON}: one JSON object a line")));
     }
+    let text = call.text()?;
     let first = call.request.query_value("first").map_or(Ok(1), |text| text.parse::<u64>());
-    let first = first.map_err(|_| Failure::bad("`first` is not the number of a line"))?;
-    Ok((first..).zip(call.text()?.lines()).filter(|(_, line)| !line.trim().is_empty()))
+    let first = first.ok().filter(|first| first.checked_add(text.len() as u64 + 1).is_some());
+    let first = first.ok_or_else(|| Failure::bad("`first` is not the number of a line: expected a whole number whose lines end below 2⁶⁴"))?;
+    let (blank, all) = text.lines().fold((0, 0), |(blank, all), line| (blank + usize::from(line.trim().is_empty()), all + 1));
+    if blank > BLANK && blank > all - blank {
+        return Err(Failure::bad(format!("{blank} of {all} lines are blank: send one JSON object a line")));
+    }
+    Ok((first..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()))
 }

@@ -155,10 +155,15 @@ impl<'a> Call<'a> {
         self.moment.borrow_mut().offset(zone, millis)
     }
 
+    /// What stands in front of the mounts in addresses: as configured, or as the client addressed the service.
+    pub fn base_url(&self) -> &str {
+        self.config.base_url_of(self.request)
+    }
+
     /// The absolute address of a path below the mount, given by its segments.
     pub fn address(&self, segments: &[&str]) -> String {
         let path: Vec<String> = segments.iter().map(|s| encode(s)).collect();
-        format!("{}{}/{}", self.config.base_url, self.dialect.mount(), path.join("/"))
+        format!("{}{}/{}", self.base_url(), self.dialect.mount(), path.join("/"))
     }
 
     /// Refuses text that was not UTF-8 on its way: hosts decode what they cannot read as U+FFFD, which must not be stored in its place.
@@ -192,11 +197,6 @@ impl<'a> Call<'a> {
 
     /// The body as text.
     pub fn text(&self) -> Result<&'a str, Failure> {
-        if let Some(coding) = self.request.header("Content-Encoding").filter(|coding| !coding.eq_ignore_ascii_case("identity") && !coding.is_empty())
-        {
-            let message = format!("the content coding `{}` is not supported: send the body as it is", coding.chars().take(40).collect::<String>());
-            return Err(Failure::new(415, message).header("Accept-Encoding", "identity"));
-        }
         std::str::from_utf8(&self.request.body)
             .map(|text| text.strip_prefix('\u{feff}').unwrap_or(text))
             .map_err(|e| Failure::bad(format!("the body is not UTF-8: byte {} is not part of a character", e.valid_up_to())))

@@ -1,6 +1,7 @@
 //! Everything that goes wrong has one shape: `{error, message, code, errors[]}`.
 
 use super::dialect::Dialect;
+use super::gzip::{GzipError, RATIO};
 use super::negotiate::{Format, wanted_format};
 use super::{Request, Response};
 use crate::diag::{Diagnostic, Finding, LineIndex, Severity};
@@ -55,6 +56,16 @@ impl Failure {
     /// A definition that an earlier release stored and this one does not read.
     pub fn stored(what: &str, name: &str, source: &str, problems: &[Diagnostic]) -> Failure {
         Failure::in_text(422, what, source, problems).within(&format!("the stored {what} `{name}` cannot be read; store it again within the limits"))
+    }
+
+    /// A body that cannot be read to its end.
+    pub fn of_gzip(error: GzipError) -> Failure {
+        match error {
+            GzipError::Malformed => Failure::bad("the body cannot be read to its end: it is cut off, or not the gzip that its content encoding says"),
+            GzipError::Ratio => {
+                Failure::new(413, format!("the body expands to more than {RATIO} times its size: send it uncompressed, or in smaller parts"))
+            }
+        }
     }
 
     /// A document that cannot be read as what it should be: 400 on both mounts.
@@ -287,6 +298,7 @@ pub(crate) fn reason(status: u16) -> &'static str {
         412 => "Precondition Failed",
         413 => "Payload Too Large",
         415 => "Unsupported Media Type",
+        421 => "Misdirected Request",
         429 => "Too Many Requests",
         422 => "Unprocessable Entity",
         501 => "Not Implemented",

@@ -13,6 +13,8 @@ pub struct Request {
     pub headers: Vec<(String, String)>,
     /// The body; empty when there is none.
     pub body: Vec<u8>,
+    /// Scheme and authority that the client used, such as `http://127.0.0.1:8787`; empty for a call within a process.
+    pub base_url: String,
 }
 
 impl Request {

@@ -6,7 +6,10 @@
 //! | step | file |
 //! |---|---|
 //! | method and path → operation, and what it needs | `route` |
+//! | which host is meant, and which site's page asks | `origin` |
 //! | who calls, and what they may do | `auth` |
+//! | how many requests are worked on at a time | `admission` |
+//! | compressed bodies | `gzip` |
 //! | headers → what is sent, wanted and expected | `negotiate`, `committal` |
 //! | the few differences of the mounts | `dialect` |
 //! | whose documents a path is about | `owner` |
@@ -40,6 +43,7 @@
 //!   with `_path`, or `_line` and `_column`, beside them.
 
 mod admin;
+mod admission;
 pub mod auth;
 mod bulk;
 mod call;
@@ -57,12 +61,14 @@ mod execution;
 mod explain;
 mod fhir;
 mod gdl;
+mod gzip;
 mod http;
 mod ids;
 mod library;
 mod listing;
 mod negotiate;
 mod openapi;
+mod origin;
 mod owner;
 mod parameters;
 mod pieces;
@@ -84,8 +90,11 @@ mod value_set;
 mod versioned;
 
 pub use admin::Loaded;
+pub use admission::{Admission, Concurrency, LEASE, Place, Work, is_heavy};
 pub use bulk::piece;
+pub use gzip::{Gunzip, GzipError, Progress};
 pub use http::{Request, Response};
+pub use negotiate::is_compressed;
 pub use openapi::openapi;
 pub use pieces::{AHEAD, Pieces};
 pub use replayed::Replayed;
@@ -100,6 +109,7 @@ use auth::{Caller, Denied, Refusals, Trail};
 use call::{Arrived, Call};
 use error::Failure;
 use library::Library;
+use negotiate::Coding;
 use route::{Matched, Operation};
 
 /// The time and the identifiers that a request needs: the host's, so that the core stays pure.
@@ -152,6 +162,8 @@ pub struct Limits {
     pub result: usize,
     /// EHRs of one guide execution.
     pub guide_ehrs: usize,
+    /// Requests that a host works on at a time; over it, 429.
+    pub concurrency: Concurrency,
 }
 
 impl Default for Limits {
@@ -165,6 +177,7 @@ impl Default for Limits {
             query_time: 10_000_000,
             result: 50_000_000,
             guide_ehrs: 1_000,
+            concurrency: Concurrency::default(),
         }
     }
 }
@@ -174,8 +187,12 @@ impl Default for Limits {
 pub struct Config {
     /// The creating system of every version uid, such as `cdr.example.org`.
     pub system_id: String,
-    /// Scheme and authority in front of the mounts, without a slash at the end: `http://127.0.0.1:8787`.
+    /// Scheme and authority in front of the mounts, without a slash at the end: `http://127.0.0.1:8787`. Where it is empty,
+    /// addresses begin as the client addressed the service ([`Request::base_url`]).
     pub base_url: String,
+    /// The hosts that requests may be addressed to, with or without a port; without any, every one. A request to another
+    /// host is answered with 421. An open service ([`Auth::Open`]) takes loopback names as well, and no others.
+    pub hosts: Vec<String>,
     /// Who may use it.
     pub auth: Auth,
     /// Every access is written to the access log; without it nothing is answered.
@@ -203,6 +220,7 @@ impl Default for Config {
         Config {
             system_id: String::from("aqlite.local"),
             base_url: String::new(),
+            hosts: Vec::new(),
             auth: Auth::Refuse,
             log: true,
             admin: false,
@@ -214,6 +232,18 @@ impl Default for Config {
             debug: false,
             origins: Vec::new(),
         }
+    }
+}
+
+impl Config {
+    /// What stands in front of the mounts in addresses of an answer.
+    fn base_url_of<'a>(&'a self, request: &'a Request) -> &'a str {
+        if self.base_url.is_empty() { &request.base_url } else { &self.base_url }
+    }
+
+    /// True where pages of an origin may call the service.
+    fn allows_origin(&self, origin: &str) -> bool {
+        self.origins.iter().any(|allowed| allowed == "*" || allowed == origin)
     }
 }
 
@@ -282,26 +312,63 @@ impl<R: Repository> Service<R> {
         self.finish(request, response)
     }
 
+    /// Checks what the head of a request tells, before its body is read: host, caller, leave, origin, length, coding and type
+    /// of the body. [`Service::serve`] checks the same again; a host that reads bodies asks here first.
+    ///
+    /// # Errors
+    /// The answer, where the request is refused.
+    pub async fn screen(&self, head: &Request, caller: Result<&Caller, &Denied>, moment: &mut dyn Moment) -> Result<(), Response> {
+        let trail = Trail::default();
+        let outcome = match route::find(head) {
+            Ok(Matched::Operation(found)) => {
+                trail.found(head, &found, moment.now());
+                self.admit(head, &found, caller, &trail).map(drop)
+            }
+            other => other.map(drop),
+        };
+        let Err(failure) = outcome else { return Ok(()) };
+        let response = self.note_after(head, &trail, failure.into_response(head)).await;
+        Err(self.finish(head, response))
+    }
+
     /// Answers a request whose body cannot be read to its end.
-    pub fn unreadable(&self, request: &Request) -> Response {
-        let failure = Failure::bad("the body cannot be read to its end: it is cut off, or not the gzip that its content encoding says");
-        self.finish(request, failure.into_response(request))
+    pub fn unreadable(&self, request: &Request, error: GzipError) -> Response {
+        self.finish(request, Failure::of_gzip(error).into_response(request))
     }
 
     async fn answer(&self, request: &Request, caller: Result<&Caller, &Denied>, trail: &Trail, moment: &mut dyn Moment) -> Result<Response, Failure> {
         let matched = match route::find(request)? {
             Matched::Health => return Ok(root::health()),
-            Matched::Smart => return self.smart(),
+            Matched::Smart => return self.smart(request),
             Matched::Options { dialect, allow } => return Ok(self.options(request, dialect, &allow)),
             Matched::Operation(found) => found,
         };
         let now = moment.now();
         trail.found(request, &matched, now);
         let caller = self.admit(request, &matched, caller, trail)?;
+        let expanded = self.decompressed(request)?;
+        let request = expanded.as_ref().unwrap_or(request);
         let call = Call::new(Arrived { request, config: &self.config, trail, now }, matched, caller, moment);
         call.is_unambiguous()?;
         self.note_before(trail).await?;
         self.dispatch(&call).await
+    }
+
+    /// A request whose body was compressed, with the body as it was before; `None` where it was not.
+    fn decompressed(&self, request: &Request) -> Result<Option<Request>, Failure> {
+        if Coding::of(request)? == Coding::Identity || request.body.is_empty() {
+            return Ok(None);
+        }
+        let (mut gunzip, mut body, limit) = (Gunzip::default(), Vec::new(), self.config.limits.body);
+        gunzip.feed(&request.body);
+        let progress = gunzip.expand(&mut body, limit.saturating_add(1)).map_err(Failure::of_gzip)?;
+        if body.len() > limit {
+            return Err(Failure::too_large("body", limit));
+        }
+        if progress == Progress::Input {
+            gunzip.end().map_err(Failure::of_gzip)?;
+        }
+        Ok(Some(Request { body, ..request.clone() }))
     }
 
     async fn dispatch(&self, call: &Call<'_>) -> Result<Response, Failure> {

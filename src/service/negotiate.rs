@@ -154,6 +154,101 @@ fn media_type(value: &str) -> String {
     value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
+/// The media types that the body of an operation may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Accepted {
+    /// JSON. Operations without a body pass over one that says so.
+    Json,
+    /// Newline-delimited JSON.
+    Lines,
+    /// JSON, or newline-delimited JSON.
+    JsonOrLines,
+    /// JSON or XML of the Reference Model.
+    Model,
+    /// The same, FLAT and STRUCTURED.
+    Forms,
+    /// XML, or XML as plain text.
+    Xml,
+    /// Plain text or JSON.
+    TextOrJson,
+}
+
+impl Accepted {
+    fn takes(self, sent: &str) -> bool {
+        let format = Format::of(sent);
+        match self {
+            Accepted::Json => format == Some(Format::Json),
+            Accepted::Lines => NDJSON.contains(&sent),
+            Accepted::JsonOrLines => format == Some(Format::Json) || NDJSON.contains(&sent),
+            Accepted::Model => format.is_some(),
+            Accepted::Forms => format.is_some() || Form::simplified(sent).is_some(),
+            Accepted::Xml => format == Some(Format::Xml) || sent == "text/plain",
+            Accepted::TextOrJson => format == Some(Format::Json) || sent.starts_with("text/"),
+        }
+    }
+
+    fn names(self) -> &'static str {
+        match self {
+            Accepted::Json => "application/json",
+            Accepted::Lines => "application/x-ndjson",
+            Accepted::JsonOrLines => "application/json or application/x-ndjson",
+            Accepted::Model => "application/json or application/xml",
+            Accepted::Forms => "application/json, application/xml, or a type of FLAT or STRUCTURED",
+            Accepted::Xml => "application/xml",
+            Accepted::TextOrJson => "text/plain or application/json",
+        }
+    }
+
+    /// Makes sure that a body says what it is, and that the operation takes that: 415. A body is there, or announced.
+    pub fn check(self, request: &Request) -> Result<(), Failure> {
+        let announced = || {
+            let length = request.header("Content-Length").is_some_and(|length| length != "0");
+            length || request.header("Transfer-Encoding").is_some()
+        };
+        if matches!(request.method.as_str(), "GET" | "HEAD") || (request.body.is_empty() && !announced()) {
+            return Ok(());
+        }
+        match request.header("Content-Type").map(media_type) {
+            Some(sent) if self.takes(&sent) => Ok(()),
+            Some(sent) => Err(unsupported(&sent, self.names())),
+            None => Err(Failure::new(415, format!("the body does not say what it is: send Content-Type, expected {}", self.names()))),
+        }
+    }
+}
+
+/// How a body is encoded.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Coding {
+    /// As it is.
+    Identity,
+    /// Compressed by gzip, once.
+    Gzip,
+}
+
+impl Coding {
+    /// Reads Content-Encoding: `gzip`, once, or nothing; else 415.
+    pub fn of(request: &Request) -> Result<Coding, Failure> {
+        let sent = request.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("Content-Encoding"));
+        let codings = sent.flat_map(|(_, value)| value.split(',')).map(|coding| coding.trim().to_ascii_lowercase());
+        let codings: Vec<String> = codings.filter(|coding| !coding.is_empty() && coding != "identity").collect();
+        match codings.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+            [] => Ok(Coding::Identity),
+            ["gzip" | "x-gzip"] => Ok(Coding::Gzip),
+            others => {
+                let shown: String = others.join(", ").chars().take(40).collect();
+                let message = format!("the content coding `{shown}` is not supported: compress the body by gzip, once, or send it as it is");
+                Err(Failure::new(415, message).header("Accept-Encoding", "gzip, identity"))
+            }
+        }
+    }
+}
+
+/// True for a request whose body is compressed in a way that is taken.
+#[must_use]
+pub fn is_compressed(request: &Request) -> bool {
+    Coding::of(request) == Ok(Coding::Gzip)
+}
+
 /// The format of an RM body; JSON when the client does not say.
 pub(crate) fn body_format(request: &Request) -> Result<Format, Failure> {
     match request.header("Content-Type").map(media_type) {

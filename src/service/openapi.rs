@@ -55,8 +55,8 @@ const CHANGE: &[&str] = &[
 const CACHED: &[&str] = &["If-None-Match"];
 const ASKED: &[&str] = &["openEHR-EHR-id", "If-None-Match"];
 
-/// What everybody may be told who calls: not known, no leave, too often, not now.
-const OF_ACCESS: [u16; 4] = [401, 403, 429, 503];
+/// What everybody may be told who calls: not known, no leave, not this host, too often, not now.
+const OF_ACCESS: [u16; 5] = [401, 403, 421, 429, 503];
 /// What is said of bodies that are too large or of a wrong type.
 const OF_BODIES: [u16; 2] = [413, 415];
 
@@ -320,7 +320,7 @@ fn operation(route: &Route) -> Value {
         "summary": kind.summary,
         "tags": names.first(),
         "parameters": in_path.chain(in_query).chain(in_headers).collect::<Value>(),
-        "responses": responses(&kind, &bodies.answers),
+        "responses": responses(&kind, &bodies.answers, route.method),
         "x-kind": kind.name,
         "x-roles": route.need.roles(),
         "x-scope": format!("{}-*.{}", route.need.word(), route.need.letter()),
@@ -357,8 +357,9 @@ fn schema_of(name: &str) -> Value {
     }
 }
 
-fn responses(kind: &Kind, answers: &[String]) -> Map<String, Value> {
-    let of_bodies = OF_BODIES.iter().filter(|_| !kind.sends.is_empty());
+fn responses(kind: &Kind, answers: &[String], method: &str) -> Map<String, Value> {
+    // A body is checked where none is needed, too.
+    let of_bodies = OF_BODIES.iter().filter(|_| method != "GET");
     let mut statuses: Vec<u16> = kind.statuses.iter().chain(&OF_ACCESS).chain(of_bodies).copied().collect();
     order::sort(&mut statuses);
     let response = |status: u16| match status {

@@ -343,7 +343,7 @@ fn without_variable(path: &str) -> &str {
 /// The address of a query that was asked by GET.
 fn href(call: &Call<'_>) -> String {
     let pairs: Vec<String> = call.request.query.iter().map(|(key, value)| format!("{}={}", encode_value(key), encode_value(value))).collect();
-    let path = format!("{}{}", call.config.base_url, call.request.path);
+    let path = format!("{}{}", call.base_url(), call.request.path);
     if pairs.is_empty() { path } else { format!("{path}?{}", pairs.join("&")) }
 }
 

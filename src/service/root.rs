@@ -2,6 +2,7 @@
 
 use super::dialect::Dialect;
 use super::error::Failure;
+use super::origin::check_host;
 use super::route::ENDPOINTS;
 use super::{Request, Response, Service};
 use crate::store::repository::Repository;
@@ -58,11 +59,12 @@ impl<R: Repository> Service<R> {
     }
 
     /// GET /.well-known/smart-configuration
-    pub(super) fn smart(&self) -> Result<Response, Failure> {
+    pub(super) fn smart(&self, request: &Request) -> Result<Response, Failure> {
+        check_host(request, &self.config)?;
         if self.config.smart.is_empty() {
             return Err(Failure::missing("the service takes no tokens, so there is no SMART configuration"));
         }
-        let base = &self.config.base_url;
+        let base = self.config.base_url_of(request);
         let openehr = json!({
             "baseUrl": format!("{base}{}", Dialect::Its.mount()),
             "description": "openEHR REST API",
@@ -89,7 +91,7 @@ impl<R: Repository> Service<R> {
         }
         let Some(origin) = request.header("Origin") else { return response };
         response = response.with_header("Vary", "Origin");
-        if self.config.origins.iter().any(|o| o == "*" || o == origin) {
+        if self.config.allows_origin(origin) {
             response = response.with_header("Access-Control-Allow-Origin", origin).with_header("Access-Control-Expose-Headers", EXPOSED);
         }
         response

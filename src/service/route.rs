@@ -8,6 +8,8 @@ use super::controlled::{AGENT, COMPOSITION, Controlled, DIRECTORY, EHR_STATUS, G
 use super::dialect::Dialect;
 use super::error::Failure;
 use super::http::decode;
+use super::negotiate::Accepted;
+use crate::document::ObjectKind;
 use crate::store::repository::DefinitionKind;
 
 /// What a request asks for.
@@ -62,6 +64,23 @@ pub(crate) enum Operation {
     AdminDeleteObject(&'static Controlled),
     AdminDeleteDefinition(DefinitionKind),
     AccessLog,
+}
+
+impl Operation {
+    /// The media types that its body may have.
+    pub fn accepts(self) -> Accepted {
+        match self {
+            Operation::Create(what) | Operation::Update(what) if what.kind == ObjectKind::Composition => Accepted::Forms,
+            Operation::Create(_) | Operation::Update(_) | Operation::EhrCreate | Operation::EhrCreateWithId | Operation::ContributionCreate => {
+                Accepted::Model
+            }
+            Operation::TemplateUpload => Accepted::Xml,
+            Operation::QueryStore | Operation::GuideUpload => Accepted::TextOrJson,
+            Operation::GuideRunOn | Operation::AdminLoad => Accepted::JsonOrLines,
+            Operation::Bulk | Operation::Import => Accepted::Lines,
+            _ => Accepted::Json,
+        }
+    }
 }
 
 /// The four resources of a versioned object.

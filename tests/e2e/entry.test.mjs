@@ -4,7 +4,6 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 import { pathToFileURL } from "node:url";
-import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
 import { root } from "./server.mjs";
 
@@ -54,6 +53,9 @@ test("an abort is answered with an id that the log has too, and the next request
   const before = globalThis.resets;
   const next = await (await worker.fetch(post("hello"), {}, {})).json();
   assert.deepEqual([next.body, globalThis.resets], ["hello", before + 1]);
-  const expanded = await (await worker.fetch(post(gzipSync("hello"), { "content-encoding": "GZip" }), {}, {})).json();
-  assert.deepEqual(expanded, { body: "hello", encoding: null });
+  const sent = await (await worker.fetch(post("hello", { "content-encoding": "gzip" }), {}, {})).json();
+  assert.deepEqual(sent, { body: "hello", encoding: "gzip" }, "a body is handed over as it was sent: the caller is not known yet");
+  const kept = [];
+  await worker.fetch(post("abort"), {}, { waitUntil: (promise) => kept.push(promise) });
+  assert.deepEqual(await Promise.all(kept), [undefined], "work goes on where the client goes away, and its abort is answered once");
 });

@@ -19,13 +19,15 @@ export const now = () => Math.floor(Date.now() / 1000);
 export class Issuer {
   keys = new Map([["rsa", rsa], ["ec", ec]]);
   asked = 0;
+  /** Milliseconds until it answers. */
+  delay = 0;
 
   static async start() {
     const issuer = new Issuer();
     issuer.listener = createServer((request, answer) => {
       issuer.asked += 1;
       const set = [...issuer.keys].map(([kid, { publicKey, alg }]) => ({ ...publicKey.export({ format: "jwk" }), kid, alg, use: "sig" }));
-      answer.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ keys: set }));
+      setTimeout(() => answer.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ keys: set })), issuer.delay);
     });
     await new Promise((resolve) => issuer.listener.listen(0, "127.0.0.1", resolve));
     issuer.name = `http://127.0.0.1:${issuer.listener.address().port}`;

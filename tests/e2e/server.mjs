@@ -111,6 +111,40 @@ export async function start(state, vars = { AUTH: "none" }, more = []) {
   throw reason;
 }
 
+/** Starts the worker as `cargo xtask serve` does: in workerd, without a proxy before it. `env` adds to the environment. */
+export async function startServed(state, vars = { AUTH: "none" }, env = {}) {
+  const args = [join(root, "xtask/serve.mjs"), "--port", "0", "--state", state, "--log", "info"];
+  for (const [name, value] of Object.entries(vars)) args.push("--var", `${name}=${value}`);
+  const child = spawn(process.execPath, args, { cwd: root, env: { ...process.env, ...env }, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+  const server = new Server(child);
+  for (let tries = 0; tries < PATIENCE && server.isAlive; tries += 1) {
+    server.port ??= /ready on http:\S+:(\d+)/.exec(server.log)?.[1];
+    if (server.port !== undefined && (await answers(server))) return server;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  await server.stop("SIGKILL");
+  throw new Error(`the worker did not start:\n${server.log}`);
+}
+
+/** The processes of a server: those of its group. */
+export function processes(server) {
+  const stat = (pid) => {
+    try {
+      const [, name, rest] = /^\d+ \((.*)\) (.*)$/s.exec(readFileSync(`/proc/${pid}/stat`, "utf8"));
+      return { pid: Number(pid), name, group: Number(rest.split(" ")[2]) };
+    } catch {
+      return {};
+    }
+  };
+  return readdirSync("/proc").filter((name) => /^\d+$/.test(name)).map(stat).filter(({ group }) => group === server.child.pid);
+}
+
+/** Megabytes of memory that the workerd of a server has. */
+export function memory(server) {
+  const resident = ({ pid }) => Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1000;
+  return processes(server).filter(({ name }) => name.startsWith("workerd")).map(resident).reduce((a, b) => a + b, 0);
+}
+
 /** Whether the worker itself answers: the manifest is open to all. */
 async function answers(server) {
   try {

@@ -122,7 +122,7 @@ fn sweep(seen: &RefCell<Seen>, names: impl Iterator<Item = String>, bodies: &BTr
         for mount in ["/v1", "/rest/openehr/v1"] {
             let request = || Request::new(method, &format!("{mount}/{}", path.join("/"))).with_header("Prefer", "return=representation");
             let mut asks = vec![request(), request().with_header("Accept", "application/x-nothing")];
-            if bodies.contains(&name) {
+            if bodies.contains(&name) || method != "GET" {
                 let types = [("image/png", "x"), ("application/json", "{}"), ("application/json", too_large.as_str())];
                 asks.extend(types.map(|(media_type, body)| request().with_body(media_type, body)));
             }
@@ -157,8 +157,8 @@ fn answered_slowly(request: &Request) -> u16 {
     block_on(service.handle(request, &mut moment)).unwrap().status
 }
 
-/// Statuses that hosts decide: a rate limit; an issuer or a database that is away.
-const OF_HOSTS: [u16; 2] = [429, 503];
+/// Statuses that hosts decide: another name of theirs; a rate limit; an issuer or a database that is away.
+const OF_HOSTS: [u16; 3] = [421, 429, 503];
 
 #[test]
 fn every_status_is_documented_and_every_documented_status_is_real() {

@@ -8,6 +8,8 @@
 //!                                                  `archetypes: exact`, and with it `flat: ehrbase`)
 //! > PUT /ehr/{ehr}                                (below the mount; `///health` is absolute)
 //! Prefer: return=representation                   (headers; then, behind an empty line, the body; `@file` reads one)
+//!                                                 (a body has the Content-Type that it looks like, where the case says none; `none` sends none;
+//!                                                 with `Content-Encoding: gzip` it is compressed)
 //!                                                 (a body may hold files in `<<file>>`; `@file with a => b` changes one)
 //! < 201                                           (or by mount: `< 400 v1, 422 its`)
 //! ETag: "{ehr}"                                   (a header; `*` stands for any value, `<date of TIME>` for a time as HTTP writes it,
@@ -186,6 +188,25 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cases/rest")
 }
 
+/// A text as gzip (RFC 1952).
+fn gzip(text: &[u8]) -> Vec<u8> {
+    let bits = |crc: u32| (0..8).fold(crc, |crc, _| if crc & 1 == 1 { (crc >> 1) ^ 0xedb8_8320 } else { crc >> 1 });
+    let crc = !text.iter().fold(!0, |crc, byte| bits(crc ^ u32::from(*byte)));
+    let length = u32::try_from(text.len()).expect("a short text");
+    let packed = miniz_oxide::deflate::compress_to_vec(text, 6);
+    [&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255], packed.as_slice(), &crc.to_le_bytes(), &length.to_le_bytes()].concat()
+}
+
+/// The media type that a body looks like.
+fn usual_type(name: &str, body: &[u8]) -> &'static str {
+    match body.trim_ascii_start().first() {
+        _ if name.ends_with(".ndjson") => "application/x-ndjson",
+        Some(b'<') => "application/xml",
+        Some(b'{' | b'[') => "application/json",
+        _ => "text/plain",
+    }
+}
+
 struct Run {
     mount: &'static str,
     /// How many ran before: each has an EHR of its own, since the access log outlives a reset.
@@ -203,6 +224,7 @@ impl Run {
         let service = start(Config {
             system_id: String::from("test.example"),
             base_url: BASE.to_owned(),
+            hosts: Vec::new(),
             auth: if option("auth: off") { Auth::Refuse } else { Auth::Open },
             log: true,
             admin: !option("admin: off"),
@@ -252,6 +274,17 @@ impl Run {
             request = request.with_header(name, value);
         }
         request.body = self.body(body.trim()).into_bytes();
+        match request.header("Content-Type") {
+            Some("none") => request.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("Content-Type")),
+            None if !request.body.is_empty() => {
+                let usual = usual_type(body.trim(), &request.body);
+                request = request.with_header("Content-Type", usual);
+            }
+            _ => {}
+        }
+        if request.header("Content-Encoding") == Some("gzip") {
+            request.body = gzip(&request.body);
+        }
         request
     }
 
@@ -262,6 +295,7 @@ impl Run {
             Some("deep-xml") => format!("{}{}", "<a>".repeat(10_000), "</a>".repeat(10_000)),
             Some("deep-aql") => format!(r#"{{"q":"SELECT e FROM EHR e WHERE {}e/ehr_id/value = '1'{}"}}"#, "(".repeat(10_000), ")".repeat(10_000)),
             Some("large") => "x".repeat(200_001),
+            Some("blank-lines") => "\n".repeat(1_001),
             Some(file) => {
                 let (file, change) = file.split_once(" with ").unwrap_or((file, ""));
                 let text = std::fs::read_to_string(folder().join(file.trim())).expect("a body file");

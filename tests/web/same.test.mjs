@@ -96,7 +96,7 @@ const EHR = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 function scenarios() {
   const files = readdirSync(folder).filter((name) => name.endsWith(".rest")).sort();
   const all = files.flatMap((file) => readFileSync(join(folder, file), "utf8").split("\n=== ").slice(1).map((text) => ({ name: `${file}: ${text.split("\n", 1)[0]}`, text })));
-  return all.filter(({ text }) => !/^(admin: off|auth: off|archetypes: exact)$/m.test(text) && !/^> \w+ \/(admin|\/\/)|^> OPTIONS \/?$|^> BREW|@large|@deep|^Origin: /m.test(text));
+  return all.filter(({ text }) => !/^(admin: off|auth: off|archetypes: exact)$/m.test(text) && !/^> \w+ \/(admin|\/\/)|^> OPTIONS \/?$|^> BREW|@large|@deep|@blank-lines|^Origin: /m.test(text));
 }
 
 function steps(text) {
@@ -116,13 +116,25 @@ function bodyOf(text, fill) {
   return text.replace(/<<(.*?)>>/g, (_, file) => bodyOf(`@${file}`, fill));
 }
 
+/** The media type that a body looks like, where a case says none. */
+function usualType(name, body) {
+  if (name.endsWith(".ndjson")) return "application/x-ndjson";
+  const first = body.trimStart()[0];
+  return first === "<" ? "application/xml" : "{[".includes(first) ? "application/json" : "text/plain";
+}
+
 function requestOf(asked, prefix, fill) {
   const filled = fill(asked);
   const cut = filled.indexOf("\n\n");
-  const [head, ...headers] = (cut < 0 ? filled : filled.slice(0, cut)).trimEnd().split("\n");
+  const [head, ...lines] = (cut < 0 ? filled : filled.slice(0, cut)).trimEnd().split("\n");
   const [method, ...path] = head.split(" ");
-  const body = bodyOf(cut < 0 ? "" : filled.slice(cut + 2).trim(), fill);
-  return { method, path: prefix + path.join(" "), headers: Object.fromEntries(headers.map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trim()])), body: body === "" ? undefined : body };
+  const source = cut < 0 ? "" : filled.slice(cut + 2).trim();
+  const body = bodyOf(source, fill);
+  const headers = Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trim()]));
+  const type = Object.keys(headers).find((name) => name.toLowerCase() === "content-type");
+  if (type === undefined && body !== "") headers["Content-Type"] = usualType(source, body);
+  else if (headers[type] === "none") delete headers[type];
+  return { method, path: prefix + path.join(" "), headers, body: body === "" ? undefined : body };
 }
 
 /** What a step keeps for later ones, from an answer. */

@@ -1,14 +1,14 @@
 //! The variables and secrets of a deployment, read once an instance.
 
 use aqlite::service::auth::{Gate, Issuer, Users};
-use aqlite::service::{Auth, Config, Limits};
+use aqlite::service::{Auth, Concurrency, Config, Limits};
 use aqlite::template::flat::Maker;
 use std::collections::BTreeMap;
 use worker::Env;
 
 /// What a deployment says.
 pub struct Setup {
-    /// The service's part; its `base_url` is the variable BASE_URL, or that of the first request.
+    /// The service's part.
     pub config: Config,
     /// Who may call.
     pub gate: Gate,
@@ -71,7 +71,8 @@ pub fn read(env: &Env) -> Setup {
         exact_archetypes,
         flat_dialect,
         trusts_compositions: false,
-        base_url: String::new(),
+        base_url: variables.text("BASE_URL").map(|base| base.trim().trim_end_matches('/').to_owned()).unwrap_or_default(),
+        hosts: variables.list("HOSTS"),
     };
     Setup { config, gate }
 }
@@ -145,5 +146,10 @@ fn limits(variables: &Variables<'_>) -> Result<Limits, String> {
         query_time: variables.number::<i64>("LIMIT_QUERY_MS", standard.query_time / 1000)?.saturating_mul(1000),
         result: variables.number("LIMIT_RESULT", standard.result)?,
         guide_ehrs: variables.number("LIMIT_GUIDE_EHRS", standard.guide_ehrs)?,
+        concurrency: Concurrency {
+            caller: variables.number("LIMIT_CONCURRENCY", standard.concurrency.caller)?,
+            heavy: variables.number("LIMIT_CONCURRENCY_HEAVY", standard.concurrency.heavy)?,
+            waiting: variables.number("LIMIT_CONCURRENCY_WAITING", standard.concurrency.waiting)?,
+        },
     })
 }

@@ -1,17 +1,24 @@
 //! Requests and responses: the runtime's own, and the core's.
 
-use aqlite::service;
+use aqlite::service::{self, Gunzip, GzipError, Progress};
+use futures_util::future::select;
+use futures_util::pin_mut;
+use std::time::Duration;
 use wasm_bindgen::prelude::wasm_bindgen;
 use worker::js_sys::{Function, Promise, Uint8Array};
 use worker::wasm_bindgen::{JsCast, JsValue};
 use worker::wasm_bindgen_futures::JsFuture;
-use worker::{Headers, Result, web_sys};
+use worker::{Delay, Error, Headers, Result, web_sys};
 
-/// Bytes of a body of unknown length that are read at a time.
-const CHUNK: usize = 100_000;
+/// Bytes of a body of unknown length, or of a compressed one, that are read at a time.
+pub const CHUNK: usize = 100_000;
 
-/// How many times the limit (a chunk, if it is lower) is read past before the connection is given up.
-const PATIENCE: usize = 10;
+/// Bytes of a compressed body that are expanded at a time: other requests go on in between.
+const STEP: usize = 500_000;
+
+/// How much of an unwanted body is read past before its connection is given up: so many times the limit, for so long.
+const PASSED: usize = 2;
+const PATIENCE: Duration = Duration::from_secs(5);
 
 #[wasm_bindgen(module = "/http.js")]
 extern "C" {
@@ -20,58 +27,114 @@ extern "C" {
     fn reader(request: &web_sys::Request, size: usize) -> Function;
 }
 
-/// A body on its way, and how many bytes of it are read at a time.
-pub struct Body(Function, usize);
+/// A body on its way.
+pub struct Body {
+    reader: Function,
+    /// How many bytes are read at a time; fewer are the last.
+    size: usize,
+    gunzip: Option<Gunzip>,
+    ended: bool,
+}
+
+/// Why a body cannot be read to its end: what gzip says, or a connection that broke.
+pub struct Unread(pub GzipError);
+
+impl From<Error> for Unread {
+    fn from(_: Error) -> Unread {
+        Unread(GzipError::Malformed)
+    }
+}
+
+impl From<GzipError> for Unread {
+    fn from(error: GzipError) -> Unread {
+        Unread(error)
+    }
+}
 
 impl Body {
     /// The body of a request, which must have one.
     pub fn of(request: &web_sys::Request, size: usize) -> Body {
-        Body(reader(request, size), size)
+        Body { reader: reader(request, size), size, gunzip: None, ended: false }
+    }
+
+    /// The body of a request as it was before it was compressed, if it was; the head then tells no coding any more. `size` is
+    /// that of a body as it is.
+    pub fn expanded(request: &web_sys::Request, head: &mut service::Request, size: usize) -> Body {
+        if !service::is_compressed(head) {
+            return Body::of(request, size);
+        }
+        head.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("Content-Encoding"));
+        Body { gunzip: Some(Gunzip::default()), ..Body::of(request, CHUNK) }
     }
 
     /// Adds the next bytes to those before; false where it ends here.
-    pub async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool> {
-        let mut chunk = self.chunk().await?.to_vec();
-        let goes_on = chunk.len() == self.1;
-        into.append(&mut chunk);
-        Ok(goes_on)
-    }
-
-    async fn chunk(&self) -> Result<Uint8Array> {
-        let bytes = Promise::from(self.0.call0(&JsValue::NULL)?);
-        Ok(JsFuture::from(bytes).await?.unchecked_into())
-    }
-
-    /// Reads past what is left, up to a bound: an answer to a request that is still being sent would not arrive, and the next
-    /// request of its connection would fail.
-    pub async fn pass(&mut self, limit: usize) {
-        let mut left = PATIENCE * limit.max(self.1) / self.1;
-        while left > 0 && self.chunk().await.is_ok_and(|chunk| chunk.length() as usize == self.1) {
-            left -= 1;
+    pub async fn next(&mut self, into: &mut Vec<u8>) -> Result<bool, Unread> {
+        let Some(mut gunzip) = self.gunzip.take() else {
+            into.append(&mut self.chunk().await?.to_vec());
+            return Ok(!self.ended);
+        };
+        let full = into.len() + STEP;
+        while gunzip.expand(into, full.saturating_sub(into.len()))? == Progress::Input {
+            if self.ended {
+                gunzip.end()?;
+                return Ok(false);
+            }
+            gunzip.feed(&self.chunk().await?.to_vec());
         }
+        self.gunzip = Some(gunzip);
+        Delay::from(Duration::ZERO).await;
+        Ok(true)
+    }
+
+    async fn chunk(&mut self) -> Result<Uint8Array> {
+        let bytes = Promise::from(self.reader.call0(&JsValue::NULL)?);
+        let bytes: Uint8Array = JsFuture::from(bytes).await?.unchecked_into();
+        self.ended = (bytes.length() as usize) < self.size;
+        Ok(bytes)
+    }
+
+    /// Reads past what is left, as it was sent, up to a bound: an answer to a request that is still being sent would not arrive,
+    /// and the next request of its connection would fail.
+    pub async fn pass(&mut self, limit: usize) {
+        let most = PASSED * limit.max(STEP) / self.size;
+        let all = async {
+            for _ in 0..=most {
+                if self.ended || self.chunk().await.is_err() {
+                    return;
+                }
+            }
+        };
+        let late = Delay::from(PATIENCE);
+        pin_mut!(all, late);
+        select(all, late).await;
     }
 }
 
-/// A request without its body, and scheme and authority of its address.
-pub fn read(request: &web_sys::Request) -> Result<(service::Request, String)> {
+/// A request without its body.
+pub fn read(request: &web_sys::Request) -> Result<service::Request> {
     let (method, url, headers): (String, String, Vec<(String, String)>) = serde_json::from_str(&head(request))?;
-    let (origin, target) = url.split_at(end_of_origin(&url));
-    Ok((service::Request { headers, ..service::Request::new(&method, target) }, origin.to_owned()))
+    let (base_url, target) = url.split_at(end_of_origin(&url));
+    Ok(service::Request { headers, base_url: base_url.to_owned(), ..service::Request::new(&method, target) })
 }
 
 /// Reads a body. Of one longer than `limit` no more is kept than shows that it is too long.
-pub async fn body(request: web_sys::Request, length: Option<&str>, limit: usize) -> Result<Vec<u8>> {
+pub async fn body(request: web_sys::Request, head: &mut service::Request, limit: usize) -> Result<Vec<u8>, Unread> {
     if request.body().is_none() {
         return Ok(Vec::new());
     }
-    if length.and_then(|length| length.parse().ok()).is_some_and(|length: usize| length <= limit) {
-        let whole = JsFuture::from(request.array_buffer()?).await?;
+    let length = head.header("Content-Length").and_then(|length| length.parse::<usize>().ok());
+    if length.is_some_and(|length| length <= limit) && !service::is_compressed(head) {
+        let whole = JsFuture::from(request.array_buffer().map_err(Error::from)?).await.map_err(Error::from)?;
         return Ok(Uint8Array::new(&whole).to_vec());
     }
-    let (mut chunks, mut body) = (Body::of(&request, CHUNK), Vec::new());
-    while chunks.next(&mut body).await? && body.len() <= limit {}
+    let (mut chunks, mut body) = (Body::expanded(&request, head, CHUNK), Vec::new());
+    let read = async {
+        while chunks.next(&mut body).await? && body.len() <= limit {}
+        Ok(())
+    }
+    .await;
     chunks.pass(limit).await;
-    Ok(body)
+    read.map(|()| body)
 }
 
 /// Where scheme and authority of a URL end: `https://example.org`.

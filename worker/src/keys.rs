@@ -1,7 +1,9 @@
 //! The runtime's keys and signatures for the core's gate.
 
+use crate::PAUSE;
 use aqlite::service::auth::{Algorithm, Keys};
 use wasm_bindgen::prelude::wasm_bindgen;
+use worker::Delay;
 use worker::js_sys::{Promise, Uint8Array};
 use worker::wasm_bindgen::{JsCast, JsValue};
 use worker::wasm_bindgen_futures::JsFuture;
@@ -27,6 +29,10 @@ impl Keys for WebCrypto {
                 Err(reason)
             }
         }
+    }
+
+    async fn pause(&self) {
+        Delay::from(PAUSE).await;
     }
 
     async fn verify(&self, algorithm: Algorithm, key: &str, data: &[u8], signature: &[u8]) -> bool {

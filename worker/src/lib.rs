@@ -12,12 +12,12 @@ mod terminology;
 #[path = "../../www/wasm/src/zone.rs"]
 mod zone;
 
-use aqlite::service::auth::{Denied, Gate, KeyRing};
-use aqlite::service::{self, Auth, Moment, Service};
+use aqlite::service::auth::{Caller, Denied, Gate, KeyRing};
+use aqlite::service::{self, Admission, Auth, Moment, Place, Service, Work};
 use aqlite::store::sql::{Catalogue, SqlRepository};
 use cached::Cached;
 use d1::D1;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 use terminology::Fhir;
@@ -36,63 +36,136 @@ const RATE_LIMIT: &str = "RATE_LIMIT";
 /// idle from when its loop last looked at the clock, and would close it behind the answer.
 const LONG: u64 = 1000;
 
-/// What answers requests to one address of this deployment.
+/// How often a request that waits for another looks whether it may go on.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Microseconds that a request waits for a place, and a later piece of a load that was begun.
+const PATIENCE: [i64; 2] = [5_000_000, 60_000_000];
+
+/// The state of this isolate: the service with its caches, whatever host a request is addressed to.
 struct House {
     service: Service<Cached<SqlRepository<D1>>>,
     gate: Gate,
     ring: KeyRing,
+    admission: Admission,
 }
 
 thread_local! {
-    /// The house of this instance, with its caches; made anew for another address.
     static HOUSE: RefCell<Option<Rc<House>>> = const { RefCell::new(None) };
 }
 
 #[event(fetch)]
 async fn fetch(request: web_sys::Request, env: Env, _context: Context) -> Result<web_sys::Response> {
     let started = Date::now().as_millis();
-    let (mut read, origin) = http::read(&request)?;
-    let house = house(&env, env.var("BASE_URL").map_or(origin, |base| base.to_string()))?;
-    if read.id().is_empty() {
-        read.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("X-Request-Id"));
-        read = read.with_header("X-Request-Id", &Runtime.new_uuid());
+    let mut head = http::read(&request)?;
+    if head.id().is_empty() {
+        head.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("X-Request-Id"));
+        head = head.with_header("X-Request-Id", &Runtime.new_uuid());
     }
-    let (asked, limit) = (Rc::clone(&house), house.service.config().limits.body);
-    let ask = move |read: service::Request| {
-        let (house, env) = (Rc::clone(&asked), env.clone());
-        async move {
-            let response = house.answer(&read, &env).await;
-            if Date::now().as_millis().saturating_sub(started) > LONG {
-                Delay::from(Duration::ZERO).await;
+    let house = house(&env)?;
+    let (has_body, limit) = (request.body().is_some(), house.service.config().limits.body);
+    let visit = match Visit::admit(house, &head, has_body, &env, started).await {
+        Ok(visit) => Rc::new(visit),
+        Err(response) => {
+            log::tell(&head, &response, Date::now().as_millis().saturating_sub(started));
+            if has_body {
+                http::Body::of(&request, http::CHUNK).pass(limit).await;
             }
-            log::tell(&read, &response, Date::now().as_millis().saturating_sub(started));
-            response
+            return http::write(response);
         }
     };
-    if let Some(size) = service::piece(&mut read, Runtime.now()).filter(|_| request.body().is_some()) {
-        if let Ok(response) = pieces::answer(read.clone(), request, (size, limit), ask).await {
-            return Ok(response);
-        }
-    } else if let Ok(body) = http::body(request, read.header("Content-Length"), limit).await {
-        return http::write(ask(service::Request { body, ..read }).await);
+    if let Some(size) = service::piece(&mut head, Runtime.now()).filter(|_| has_body) {
+        return pieces::answer(visit, head, &request, (size, limit)).await;
     }
-    let response = house.service.unreadable(&read);
-    log::tell(&read, &response, Date::now().as_millis().saturating_sub(started));
-    http::write(response)
+    http::write(match http::body(request, &mut head, limit).await {
+        Ok(body) => visit.answer(&service::Request { body, ..head }).await,
+        Err(http::Unread(error)) => visit.tell(&head, visit.house.service.unreadable(&head, error)),
+    })
+}
+
+/// A request that is worked on.
+struct Visit {
+    house: Rc<House>,
+    caller: Result<Caller, Denied>,
+    /// Whom it counts for.
+    key: String,
+    started: u64,
+    /// Its place, unless it is always answered; given back with this.
+    place: Option<Place>,
+    /// A piece was answered.
+    is_begun: Cell<bool>,
+}
+
+impl Visit {
+    /// Recognises the caller and decides by the head; what is refused gets its answer.
+    async fn admit(house: Rc<House>, head: &service::Request, has_body: bool, env: &Env, started: u64) -> Result<Visit, service::Response> {
+        let mut visit = Visit {
+            caller: Err(Denied::nobody(house.gate.challenge())),
+            house,
+            key: String::new(),
+            started,
+            place: None,
+            is_begun: Cell::new(false),
+        };
+        if service::needs_leave(head) {
+            let house = Rc::clone(&visit.house);
+            if house.service.config().auth == Auth::Known {
+                visit.caller = house.gate.recognise(head, &house.ring, &keys::WebCrypto, Runtime.now() / 1_000_000).await;
+            }
+            visit.key = match &visit.caller {
+                Ok(caller) => format!("{} {}", caller.issuer, caller.name),
+                Err(_) => head.header("CF-Connecting-IP").unwrap_or_default().to_owned(),
+            };
+            if limited(env, &visit.key).await {
+                return Err(house.service.refuse(head, &Denied::too_many()));
+            }
+            if has_body {
+                house.service.screen(head, visit.caller.as_ref(), &mut Runtime).await?;
+            }
+            visit.place = Some(house.place(&visit.key, Work::Request, false).await.ok_or_else(|| house.service.refuse(head, &Denied::busy()))?);
+        } else if has_body {
+            visit.house.service.screen(head, visit.caller.as_ref(), &mut Runtime).await?;
+        }
+        Ok(visit)
+    }
+
+    /// Answers the request, or a piece of it. Heavy work takes a place of its own meanwhile.
+    async fn answer(&self, request: &service::Request) -> service::Response {
+        let is_begun = self.is_begun.replace(true);
+        let place = match service::is_heavy(request) {
+            true => self.house.place(&self.key, Work::Heavy, is_begun).await.map(Some).ok_or_else(Denied::busy),
+            false => Ok(None),
+        };
+        let response = match place {
+            Ok(_place) => self.house.service.serve(request, self.caller.as_ref(), &mut Runtime).await,
+            Err(denied) => self.house.service.refuse(request, &denied),
+        };
+        if Date::now().as_millis().saturating_sub(self.started) > LONG {
+            Delay::from(Duration::ZERO).await;
+        }
+        let _ = self.place.as_ref().is_some_and(|place| place.is_admitted(Runtime.now()));
+        self.tell(request, response)
+    }
+
+    /// Writes the line of an answer to the log.
+    fn tell(&self, request: &service::Request, response: service::Response) -> service::Response {
+        log::tell(request, &response, Date::now().as_millis().saturating_sub(self.started));
+        response
+    }
 }
 
 impl House {
-    async fn answer(&self, request: &service::Request, env: &Env) -> service::Response {
-        let known = self.service.config().auth == Auth::Known && service::needs_leave(request);
-        let caller = match known {
-            true => self.gate.recognise(request, &self.ring, &keys::WebCrypto, Runtime.now() / 1_000_000).await,
-            false => Err(Denied::nobody(self.gate.challenge())),
-        };
-        let address = || request.header("CF-Connecting-IP").unwrap_or_default();
-        if limited(env, caller.as_ref().map_or_else(|_| address(), |caller| caller.name.as_str())).await {
-            return self.service.refuse(request, &Denied::too_many());
+    /// A place for work of a caller; nothing where it is not free in time.
+    async fn place(&self, key: &str, work: Work, is_begun: bool) -> Option<Place> {
+        let [usual, begun] = PATIENCE;
+        let (place, until) = (self.admission.enter(key, work, Runtime.now())?, Runtime.now() + if is_begun { begun } else { usual });
+        while !place.is_admitted(Runtime.now()) {
+            if Runtime.now() > until {
+                return None;
+            }
+            Delay::from(PAUSE).await;
         }
-        self.service.serve(request, caller.as_ref(), &mut Runtime).await
+        Some(place)
     }
 }
 
@@ -136,19 +209,19 @@ fn database(env: &Env) -> Result<SqlRepository<D1>> {
     })
 }
 
-/// The house for an address: the one that stands, if it has the same.
-fn house(env: &Env, base_url: String) -> Result<Rc<House>> {
-    let standing = HOUSE.with_borrow(|house| house.as_ref().filter(|h| h.service.config().base_url == base_url).map(Rc::clone));
-    if let Some(house) = standing {
+/// The state of this isolate, which the first request makes.
+fn house(env: &Env) -> Result<Rc<House>> {
+    if let Some(house) = HOUSE.with_borrow(|house| house.as_ref().map(Rc::clone)) {
         return Ok(house);
     }
     let config::Setup { config, gate } = config::read(env);
-    let service = Service::new(Cached::new(database(env)?, env.kv(BLOBS)?), service::Config { base_url, ..config });
+    let admission = Admission::new(config.limits.concurrency);
+    let service = Service::new(Cached::new(database(env)?, env.kv(BLOBS)?), config);
     let service = match env.var("TERMINOLOGY_URL") {
         Ok(base) => service.with_terminology(Box::new(Fhir::new(&base.to_string(), env.kv(BLOBS)?))),
         Err(_) => service,
     };
-    let house = Rc::new(House { service, gate, ring: KeyRing::default() });
+    let house = Rc::new(House { service, gate, ring: KeyRing::default(), admission });
     HOUSE.replace(Some(Rc::clone(&house)));
     Ok(house)
 }

@@ -1,48 +1,69 @@
 //! Long bodies of lines: the service gets them in pieces, and its answers leave as they come.
 
-use crate::http::Body;
+use crate::Visit;
+use crate::http::{Body, Unread};
 use aqlite::service::{AHEAD, Pieces, Request, Response};
 use futures_util::{StreamExt, stream};
-use std::future::Future;
-use worker::{Result, web_sys};
+use std::rc::Rc;
+use std::time::Duration;
+use worker::{Delay, Result, web_sys};
 
-/// The next piece of a body.
-async fn next(body: &mut Body, pieces: &mut Pieces, head: &Request) -> Result<Option<Request>> {
-    while pieces.is_short() {
-        let goes_on = body.next(pieces.buffer()).await?;
-        pieces.took(goes_on);
+/// What is left of a load.
+struct Load {
+    visit: Rc<Visit>,
+    head: Request,
+    body: Body,
+    pieces: Pieces,
+    limit: usize,
+}
+
+impl Load {
+    /// Answers the next piece; nothing where the body has ended.
+    async fn answer(&mut self) -> Option<Response> {
+        let piece = match self.next().await {
+            Ok(piece) => piece?,
+            Err(Unread(error)) => return Some(self.visit.tell(&self.head, self.visit.house.service.unreadable(&self.head, error))),
+        };
+        Some(self.visit.answer(&piece).await)
     }
-    Ok(pieces.next(head))
+
+    async fn next(&mut self) -> Result<Option<Request>, Unread> {
+        // Whatever waits meanwhile goes on, also where the next piece is there already.
+        Delay::from(Duration::ZERO).await;
+        while self.pieces.is_short() {
+            let goes_on = self.body.next(self.pieces.buffer()).await?;
+            self.pieces.took(goes_on);
+        }
+        Ok(self.pieces.next(&self.head))
+    }
 }
 
 /// Answers a request piece by piece, of `size` bytes each; the first answer decides about the status.
-pub async fn answer<A, F>(head: Request, request: web_sys::Request, (size, limit): (usize, usize), mut ask: A) -> Result<web_sys::Response>
-where
-    A: FnMut(Request) -> F + 'static,
-    F: Future<Output = Response>,
-{
-    let (mut body, mut pieces) = (Body::of(&request, AHEAD), Pieces::new(size, limit));
-    let piece = next(&mut body, &mut pieces, &head).await?;
-    let first = ask(piece.unwrap_or_else(|| head.clone())).await;
+pub async fn answer(visit: Rc<Visit>, mut head: Request, request: &web_sys::Request, (size, limit): (usize, usize)) -> Result<web_sys::Response> {
+    let body = Body::expanded(request, &mut head, AHEAD);
+    let mut load = Load { visit, head, body, pieces: Pieces::new(size, limit), limit };
+    let first = match load.answer().await {
+        Some(first) => first,
+        None => load.visit.answer(&load.head).await,
+    };
     if first.status != 200 {
-        body.pass(limit).await;
+        load.body.pass(limit).await;
     }
-    if first.status != 200 || pieces.is_done() {
+    if first.status != 200 || load.pieces.is_done() {
         return super::http::write(first);
     }
     let (headers, begun) = (super::http::headers(&first)?, first.body);
-    let rest = stream::try_unfold(Some((body, pieces, ask, head)), move |state| async move {
-        let Some((mut body, mut pieces, mut ask, head)) = state else { return Ok(None) };
-        let Some(piece) = next(&mut body, &mut pieces, &head).await? else { return Ok::<_, worker::Error>(None) };
-        let answer = ask(piece).await;
+    let rest = stream::unfold(Some(load), move |load| async move {
+        let mut load = load?;
+        let answer = load.answer().await?;
         // A piece that is refused as a whole ends the load: the lines before it are answered.
         let goes_on = answer.status == 200;
         let mut text = answer.body;
         if !goes_on {
             text.push(b'\n');
-            body.pass(limit).await;
+            load.body.pass(load.limit).await;
         }
-        Ok(Some((text, goes_on.then_some((body, pieces, ask, head)))))
+        Some((Ok::<_, worker::Error>(text), goes_on.then_some(load)))
     });
     let all = stream::once(async move { Ok(begun) }).chain(rest);
     Ok(worker::Response::from_stream(all)?.with_headers(headers).into())

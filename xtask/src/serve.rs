@@ -40,40 +40,48 @@ fn port_of(options: &Options) -> Result<u16, String> {
     port.parse().map_err(|_| format!("`--port {port}`: expected a number from 1 to 65535"))
 }
 
-/// Wrangler, silent and without the network.
-fn wrangler(args: &[&str]) -> Command {
+/// Wrangler, silent and without the network. What it logs (never an answer of the database) is written into a folder of the state, and removed.
+fn wrangler(args: &[&str], log: &Path) -> Command {
     let mut wrangler = command(npm_program("wrangler"), args);
-    wrangler.env("CI", "1").env("WRANGLER_SEND_METRICS", "false").env("CLOUDFLARE_CF_FETCH_ENABLED", "false");
+    wrangler.env("CI", "1").env("WRANGLER_SEND_METRICS", "false").env("CLOUDFLARE_CF_FETCH_ENABLED", "false").env("WRANGLER_LOG_PATH", log);
     wrangler
 }
 
 fn migrate(state: &Path) -> Result<(), String> {
-    let to = state.to_string_lossy();
+    let (to, log) = (state.to_string_lossy(), state.join("tmp/log"));
     let name = format!("migrations-{:x}", to.bytes().fold(5381_u64, |h, b| h.wrapping_mul(33) ^ u64::from(b)));
-    unless_fresh(&name, &["migrations", "migrations-log"], &state.join("v3/d1"), || {
-        ["DB", "LOG"].iter().try_for_each(|database| run(&mut wrangler(&["d1", "migrations", "apply", database, "--local", "--persist-to", &to])))
-    })
+    let done = unless_fresh(&name, &["migrations", "migrations-log"], &state.join("v3/d1"), || {
+        ["DB", "LOG"].iter().try_for_each(|name| run(&mut wrangler(&["d1", "migrations", "apply", name, "--local", "--persist-to", &to], &log)))
+    });
+    match std::fs::remove_dir_all(&log) {
+        Err(error) if log.exists() => Err(format!("{}: {error}", log.display())),
+        _ => done,
+    }
 }
 
+/// The program that runs the worker: without proxy, inspector and log files.
 fn server(port: u16, state: &Path, options: &Options) -> Command {
-    let system_id = options.value("system-id", "aqlite.local");
-    let mut wrangler = wrangler(&["dev", "--local", "--ip", "127.0.0.1", "--log-level", "error", "--show-interactive-dev-session=false"]);
-    wrangler.args(["--port", &port.to_string()]).arg("--persist-to").arg(state);
-    wrangler.args(["--var", "AUTH:none", "--var", &format!("SYSTEM_ID:{system_id}")]);
+    let mut server = command("node", &["xtask/serve.mjs", "--port", &port.to_string()]);
+    server.arg("--state").arg(state);
+    let mut set = |name: &str, value: &str| {
+        server.args(["--var", &format!("{name}={value}")]);
+    };
+    set("AUTH", "none");
+    set("SYSTEM_ID", options.value("system-id", "aqlite.local"));
     if options.has("admin") {
-        wrangler.args(["--var", "ADMIN:true"]);
+        set("ADMIN", "true");
     }
     if let Some(base) = options.given("terminology") {
-        wrangler.args(["--var", &format!("TERMINOLOGY_URL:{base}")]);
+        set("TERMINOLOGY_URL", base);
     }
-    wrangler
+    server
 }
 
 /// Hands this process over to the server, so that a signal to it reaches the server.
 #[cfg(unix)]
 fn become_process(command: &mut Command) -> Result<(), String> {
     use std::os::unix::process::CommandExt;
-    Err(format!("wrangler could not be started: {}", command.exec()))
+    Err(format!("the server could not be started: {}", command.exec()))
 }
 
 #[cfg(not(unix))]
@@ -110,7 +118,7 @@ aqlite is ready (Ctrl-C stops it)
   REST, native         {base}/v1
   REST, openEHR ITS    {base}/rest/openehr/v1
 
-  AUTH=none: local access is open to every program on this machine; never deploy it so
+  AUTH=none: access is open to every program on this machine, and to no page of another site; never deploy it so
 {admin}
   curl -s {base}/v1/query/aql -H 'content-type: application/json' \\
     -d '{{\"q\":\"SELECT c/name/value AS name, count(*) AS n FROM EHR e CONTAINS COMPOSITION c\"}}'

@@ -1,6 +1,10 @@
-//! What must hold before anything is read: the caller is known, has leave, and the request is not too large.
+//! What the head of a request tells: which host it is for, who sent it from where, what they may do, and whether its body can
+//! be taken. All of it is checked before a body is read.
 
+use super::super::bulk::takes_pieces;
 use super::super::error::Failure;
+use super::super::negotiate::Coding;
+use super::super::origin::{check_host, check_origin};
 use super::super::route::{Found, Operation};
 use super::super::{Auth, Request, Service};
 use super::caller::{Caller, Denied, Subject};
@@ -10,7 +14,7 @@ use crate::document::ObjectKind;
 use crate::store::repository::Repository;
 
 impl<R: Repository> Service<R> {
-    /// The caller, who may do this, as far as the request line tells.
+    /// The caller, who may do this, as far as the request line and the headers tell. The body may be absent as yet.
     pub(crate) fn admit<'a>(
         &'a self,
         request: &Request,
@@ -18,20 +22,31 @@ impl<R: Repository> Service<R> {
         caller: Result<&'a Caller, &Denied>,
         trail: &Trail,
     ) -> Result<&'a Caller, Failure> {
+        check_host(request, &self.config)?;
         let caller = match self.config.auth {
             Auth::Refuse => return Err(Denied::unconfigured().failure()),
             Auth::Open => &self.everyone,
             Auth::Known => caller.map_err(Denied::failure)?,
         };
         trail.comes_from(caller);
+        check_origin(request, &self.config)?;
         check_leave(found, caller)?;
         if found.route.need.resource == Resource::Admin && !self.config.admin {
             return Err(Failure::new(403, "administration is switched off: start the service with `--admin` to use it"));
         }
-        if request.body.len() > self.config.limits.body {
+        self.check_length(request)?;
+        Coding::of(request)?;
+        found.route.operation.accepts().check(request)?;
+        Ok(caller)
+    }
+
+    /// The length of a body, or the one that is announced. A body of lines is read in pieces: as a whole it has no limit.
+    fn check_length(&self, request: &Request) -> Result<(), Failure> {
+        let announced = request.header("Content-Length").and_then(|length| length.parse().ok()).filter(|_| !takes_pieces(request));
+        if request.body.len().max(announced.unwrap_or(0)) > self.config.limits.body {
             return Err(Failure::too_large("body", self.config.limits.body));
         }
-        Ok(caller)
+        Ok(())
     }
 }
 
@@ -144,6 +159,53 @@ mod tests {
         };
         let path: Vec<String> = pattern.split('/').map(part).collect();
         format!("{mount}/{}?ehr_id={ehr}", path.join("/"))
+    }
+
+    #[test]
+    fn the_head_alone_decides_what_serving_the_request_would() {
+        let mut house = House::new();
+        let reader = Caller::with_roles("r", "", &["read"]);
+        let writer = Caller::with_roles("w", "", &["write", "query", "population"]);
+        let nobody = Denied::nobody("Bearer realm=\"aqlite\"");
+        let bulk = "/v1/ehr/bulk";
+        let cases: &[(Result<&Caller, &Denied>, &str, &str, &[(&str, &str)], u16)] = &[
+            (Err(&nobody), "POST", bulk, &[("Content-Encoding", "gzip")], 401),
+            (Ok(&reader), "POST", bulk, &[("Content-Encoding", "gzip")], 403),
+            (Ok(&writer), "POST", "/v1/nothing", &[], 404),
+            (Ok(&writer), "PATCH", "/v1/ehr", &[], 405),
+            (Ok(&writer), "POST", "/v1/ehr", &[("Content-Length", "10000001"), ("Content-Type", "application/json")], 413),
+            (Ok(&writer), "POST", "/v1/ehr", &[("Content-Length", "5")], 415),
+            (Ok(&writer), "POST", "/v1/ehr", &[("Transfer-Encoding", "chunked"), ("Content-Type", "text/plain")], 415),
+            (Ok(&writer), "POST", "/v1/ehr", &[("Content-Encoding", "br")], 415),
+            (Ok(&writer), "POST", "/v1/ehr", &[("Origin", "https://evil.example")], 403),
+            (Ok(&writer), "POST", bulk, &[("Content-Length", "10000001"), ("Content-Type", "application/x-ndjson")], 200),
+            (Ok(&writer), "POST", "/v1/ehr", &[("Content-Length", "0")], 200),
+            (Err(&nobody), "OPTIONS", "/v1/ehr", &[], 200),
+            (Err(&nobody), "GET", "/health", &[], 200),
+        ];
+        for (caller, method, target, headers, status) in cases {
+            let head = headers.iter().fold(Request::new(method, target), |request, (name, value)| request.with_header(name, value));
+            let before = house.log().len();
+            let screened = block_on(house.0.screen(&head, *caller, &mut house.1)).unwrap();
+            assert_eq!(screened.as_ref().map_or_else(|answer| answer.status, |()| 200), *status, "{method} {target} {headers:?}");
+            if *status != 200 {
+                let is_routed = ![404, 405].contains(status);
+                assert_eq!(house.log().len() > before, is_routed, "{method} {target} {headers:?}: what is refused is in the log");
+                let served = block_on(house.0.serve(&head, *caller, &mut house.1)).unwrap();
+                assert_eq!(served.status, *status, "{method} {target} {headers:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn addresses_begin_as_the_client_addressed_one_service() {
+        let mut house = House::new();
+        let writer = Caller::with_roles("w", "", &["write"]);
+        for base in ["https://a.example", "http://127.0.0.1:1"] {
+            let request = Request { base_url: base.to_owned(), ..Request::new("POST", "/v1/ehr") };
+            let answer = block_on(house.0.serve(&request, Ok(&writer), &mut house.1)).unwrap();
+            assert!(answer.header("Location").is_some_and(|location| location.starts_with(&format!("{base}/v1/ehr/"))), "{answer:?}");
+        }
     }
 
     /// What an installation relies on: which role opens what. The table of routes must agree.

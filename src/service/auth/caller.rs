@@ -94,6 +94,12 @@ impl Denied {
         Denied { status: 429, message: String::from("too many requests: try again later"), challenge: String::new() }
     }
 
+    /// The service works on too many requests, of this caller or in all.
+    pub fn busy() -> Denied {
+        let message = "too many requests are worked on at a time: send fewer together, or try again later";
+        Denied { status: 429, message: message.to_owned(), challenge: String::new() }
+    }
+
     fn with(message: &str, challenge: &str) -> Denied {
         Denied { status: 401, message: message.to_owned(), challenge: challenge.to_owned() }
     }

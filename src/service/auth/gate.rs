@@ -15,6 +15,12 @@ const FRESH: i64 = 600;
 const STALE: i64 = 3_600;
 /// How long a key that is not known is not asked for again, in seconds.
 const PATIENCE: i64 = 10;
+/// How long an issuer that failed is not asked again, in seconds: doubled with each failure, up to the longest.
+const BACK_OFF: i64 = 2;
+const LONGEST_BACK_OFF: i64 = 60;
+/// How often a request looks whether another one has fetched the keys, before it fetches them itself. With the pause of a host
+/// it is longer than an issuer may take.
+const LOOKS: u32 = 400;
 
 /// What a host does for the gate.
 #[allow(async_fn_in_trait, reason = "futures of a worker are not Send, and nothing spawns them")]
@@ -24,6 +30,9 @@ pub trait Keys {
     /// # Errors
     /// When there is no answer with status 200.
     async fn fetch(&self, url: &str) -> Result<String, String>;
+
+    /// Waits about twenty milliseconds, in which other requests go on.
+    async fn pause(&self);
 
     /// True when the signature of `data` was made with the key, a JWK as JSON. A key that cannot be used verifies nothing.
     async fn verify(&self, algorithm: Algorithm, key: &str, data: &[u8], signature: &[u8]) -> bool;
@@ -60,7 +69,7 @@ pub struct Gate {
     pub users: Option<Users>,
 }
 
-/// The keys of the issuers, as last fetched.
+/// The keys of the issuers, as last fetched. Requests that need the same keys share one fetch.
 #[derive(Default)]
 pub struct KeyRing(RefCell<BTreeMap<String, Fetched>>);
 
@@ -70,6 +79,33 @@ struct Fetched {
     /// When they came, and when they were asked for last, successfully or not: seconds since 1970.
     at: i64,
     tried: i64,
+    /// Fetches that failed since the last that did not.
+    failures: u32,
+    /// A request is fetching them.
+    is_in_flight: bool,
+}
+
+impl Fetched {
+    /// When they may be asked for again.
+    fn next_try(&self) -> i64 {
+        let wait = match self.failures {
+            0 => PATIENCE,
+            failures => BACK_OFF.saturating_mul(1 << failures.saturating_sub(1).min(10)).min(LONGEST_BACK_OFF),
+        };
+        self.tried.saturating_add(wait)
+    }
+}
+
+/// A fetch on its way; it ends when this is dropped, also where its request is given up.
+struct Flight<'r> {
+    ring: &'r KeyRing,
+    url: &'r str,
+}
+
+impl Drop for Flight<'_> {
+    fn drop(&mut self) {
+        self.ring.change(self.url, |fetched| fetched.is_in_flight = false);
+    }
 }
 
 impl Gate {
@@ -154,30 +190,50 @@ fn words(claim: &Value) -> Vec<String> {
 }
 
 impl KeyRing {
-    /// The key of a token. Keys are fetched when they are old, and once more when the issuer may have changed them.
+    fn change(&self, url: &str, change: impl FnOnce(&mut Fetched)) {
+        change(self.0.borrow_mut().entry(url.to_owned()).or_default());
+    }
+
+    /// The key of a token. Keys are fetched when they are old, and once more when the issuer may have changed them. Of many
+    /// requests that need them at a time one fetches, and the others wait for it.
     async fn key<K: Keys>(&self, url: &str, token: &Token<'_>, host: &K, now: i64) -> Result<Value, Denied> {
-        let held = self.0.borrow().get(url).cloned().unwrap_or_default();
-        let fresh = now < held.at.saturating_add(FRESH);
-        let known = token.key(&held.keys).cloned();
-        if let (Some(key), true) = (&known, fresh) {
-            return Ok(key.clone());
-        }
-        let may_ask = now >= held.tried.saturating_add(PATIENCE);
-        if may_ask && let Some(keys) = self.fetched(url, held.clone(), host, now).await {
-            return token.key(&keys).cloned().ok_or_else(unknown);
-        }
-        match known {
-            Some(key) if now < held.at.saturating_add(STALE) => Ok(key),
-            _ if fresh => Err(unknown()),
-            _ => Err(Denied::unavailable()),
+        let mut looks = 0;
+        loop {
+            let held = self.0.borrow().get(url).cloned().unwrap_or_default();
+            let fresh = now < held.at.saturating_add(FRESH);
+            let known = token.key(&held.keys).cloned();
+            if let (Some(key), true) = (&known, fresh) {
+                return Ok(key.clone());
+            }
+            // A fetch that was lost with its request is not waited for without end.
+            if held.is_in_flight && looks < LOOKS {
+                looks += 1;
+                host.pause().await;
+                continue;
+            }
+            if (now >= held.next_try() || held.is_in_flight)
+                && let Some(keys) = self.fetched(url, host, now).await
+            {
+                return token.key(&keys).cloned().ok_or_else(unknown);
+            }
+            return match known {
+                Some(key) if now < held.at.saturating_add(STALE) => Ok(key),
+                _ if fresh => Err(unknown()),
+                _ => Err(Denied::unavailable()),
+            };
         }
     }
 
-    async fn fetched<K: Keys>(&self, url: &str, held: Fetched, host: &K, now: i64) -> Option<Vec<Value>> {
-        self.0.borrow_mut().insert(url.to_owned(), Fetched { tried: now, ..held });
-        let keys = keys_of(&host.fetch(url).await.ok()?)?;
-        self.0.borrow_mut().insert(url.to_owned(), Fetched { keys: keys.clone(), at: now, tried: now });
-        Some(keys)
+    async fn fetched<K: Keys>(&self, url: &str, host: &K, now: i64) -> Option<Vec<Value>> {
+        self.change(url, |fetched| (fetched.is_in_flight, fetched.tried) = (true, now));
+        let flight = Flight { ring: self, url };
+        let keys = host.fetch(url).await.ok().and_then(|text| keys_of(&text));
+        self.change(url, |fetched| match &keys {
+            Some(keys) => *fetched = Fetched { keys: keys.clone(), at: now, tried: now, ..Fetched::default() },
+            None => fetched.failures = fetched.failures.saturating_add(1),
+        });
+        drop(flight);
+        keys
     }
 }
 
@@ -190,17 +246,66 @@ mod tests {
     use super::*;
     use crate::store::ready::block_on;
     use std::cell::Cell;
+    use std::pin::Pin;
+    use std::task::{Context, Poll, Waker};
 
     /// An issuer whose keys change: a signature is right when it is the id of the key.
     struct Fake {
         set: RefCell<Option<String>>,
         fetches: Cell<usize>,
+        /// The fetch ends when this many others wait for it.
+        waits_for: Cell<usize>,
+        pauses: Cell<usize>,
+    }
+
+    impl Fake {
+        fn with(kid: &str) -> Fake {
+            Fake { set: RefCell::new(set(kid)), fetches: Cell::default(), waits_for: Cell::default(), pauses: Cell::default() }
+        }
+    }
+
+    /// Is pending once, so that others go on.
+    struct Once(bool);
+
+    impl Future for Once {
+        type Output = ();
+
+        fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+            if std::mem::replace(&mut self.0, true) {
+                return Poll::Ready(());
+            }
+            context.waker().wake_by_ref();
+            Poll::Pending
+        }
+    }
+
+    /// Polls many futures in turn until all are ready.
+    fn all<F: Future>(futures: impl IntoIterator<Item = F>) -> Vec<F::Output> {
+        let mut futures: Vec<Pin<Box<F>>> = futures.into_iter().map(Box::pin).collect();
+        let mut outputs: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
+        let mut context = Context::from_waker(Waker::noop());
+        for _ in 0..10_000 {
+            for (future, output) in futures.iter_mut().zip(&mut outputs).filter(|(_, output)| output.is_none()) {
+                if let Poll::Ready(ready) = future.as_mut().poll(&mut context) {
+                    *output = Some(ready);
+                }
+            }
+        }
+        outputs.into_iter().flatten().collect()
     }
 
     impl Keys for Fake {
         async fn fetch(&self, _: &str) -> Result<String, String> {
             self.fetches.set(self.fetches.get() + 1);
+            while self.pauses.get() < self.waits_for.get() {
+                Once(false).await;
+            }
             self.set.borrow().clone().ok_or_else(|| String::from("away"))
+        }
+
+        async fn pause(&self) {
+            self.pauses.set(self.pauses.get() + 1);
+            Once(false).await;
         }
 
         async fn verify(&self, _: Algorithm, key: &str, _: &[u8], signature: &[u8]) -> bool {
@@ -223,7 +328,7 @@ mod tests {
 
     #[test]
     fn keys_are_kept_rotate_and_are_not_asked_for_all_the_time() {
-        let (ring, host) = (KeyRing::default(), Fake { set: RefCell::new(set("a")), fetches: Cell::new(0) });
+        let (ring, host) = (KeyRing::default(), Fake::with("a"));
         let ask = |kid: &str, now: i64| block_on(ring.key("u", &token(kid), &host, now)).unwrap().map_err(|d| d.failure().status).map(|_| 200);
         assert_eq!((ask("a", 1000), host.fetches.get()), (Ok(200), 1));
         assert_eq!((ask("a", 1599), host.fetches.get()), (Ok(200), 1), "fresh keys are used as they are");
@@ -235,6 +340,33 @@ mod tests {
         host.set.replace(None);
         assert_eq!(ask("b", 3000), Ok(200), "keys serve an hour while the issuer is away");
         assert_eq!(ask("b", 9000), Err(503));
+    }
+
+    #[test]
+    fn many_requests_at_a_time_share_one_fetch_and_none_is_turned_away() {
+        let (ring, host, token) = (KeyRing::default(), Fake::with("a"), token("a"));
+        host.waits_for.set(19);
+        let found = all((0..20).map(|_| ring.key("u", &token, &host, 1_000)));
+        assert_eq!((found.len(), host.fetches.get()), (20, 1));
+        assert!(found.iter().all(Result::is_ok));
+        assert!(host.pauses.get() >= 19, "the others waited");
+    }
+
+    #[test]
+    fn a_fetch_that_fails_is_not_repeated_at_once_and_one_that_was_lost_is() {
+        let (ring, host, token) = (KeyRing::default(), Fake::with("a"), token("a"));
+        host.set.replace(None);
+        let ask = |now: i64| block_on(ring.key("u", &token, &host, now)).unwrap().map_err(|d| d.failure().status).map(|_| 200);
+        let asked: Vec<usize> =
+            [1_000, 1_001, 1_002, 1_003, 1_005, 1_006, 1_300, 1_359, 1_360].map(|now| (ask(now) == Err(503), host.fetches.get()).1).into();
+        assert_eq!(asked, [1, 1, 2, 2, 2, 3, 4, 5, 5], "after 2, 4, 8 seconds");
+        host.set.replace(set("a"));
+        assert_eq!(ask(2_000), Ok(200));
+        let lost = KeyRing::default();
+        lost.change("u", |fetched| fetched.is_in_flight = true);
+        let found = all([lost.key("u", &token, &host, 1_000)]);
+        assert!(matches!(found.as_slice(), [Ok(_)]));
+        assert!(!lost.0.borrow()["u"].is_in_flight);
     }
 
     fn issuer() -> Issuer {
@@ -265,7 +397,7 @@ mod tests {
     #[test]
     fn an_unsigned_request_is_nobodys() {
         let gate = Gate { issuers: vec![issuer()], users: None };
-        let host = Fake { set: RefCell::new(set("a")), fetches: Cell::new(0) };
+        let host = Fake::with("a");
         let ask = |header: &str, value: &str| {
             let request = Request::new("GET", "/v1/ehr").with_header(header, value);
             block_on(gate.recognise(&request, &KeyRing::default(), &host, 0)).unwrap().map_err(|d| d.failure().status)

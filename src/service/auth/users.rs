@@ -87,6 +87,8 @@ mod tests {
             Err(String::new())
         }
 
+        async fn pause(&self) {}
+
         async fn verify(&self, _: Algorithm, _: &str, _: &[u8], _: &[u8]) -> bool {
             false
         }

@@ -1,0 +1,236 @@
+//! Admission: how many requests are worked on at a time, by caller and in all.
+//!
+//! A request takes a place of its caller while it is in flight, and a place for heavy work (queries, guides, loads, exports)
+//! while it is worked on. Where a place is not free it waits in a short queue; where the queue is full too it is refused with
+//! 429. One caller never holds all places for heavy work, nor more than half of the queue, where others could have them.
+//!
+//! Places are given back when the [`Place`] is dropped. A host may lose a request without dropping it (a runtime that forgets
+//! the work of a client that went away): a place that was not used for [`LEASE`] counts as given back.
+
+use super::Request;
+use super::route::{Matched, Operation, find};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Microseconds after which a place that was neither dropped nor renewed counts as given back.
+pub const LEASE: i64 = 120_000_000;
+/// The same for a request that waits: a host asks for it many times a second.
+const WAITING_LEASE: i64 = 5_000_000;
+
+/// How many requests are worked on at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Concurrency {
+    /// Requests of one caller in flight.
+    pub caller: usize,
+    /// Heavy requests that are worked on, of all callers.
+    pub heavy: usize,
+    /// Requests that wait for either.
+    pub waiting: usize,
+}
+
+impl Default for Concurrency {
+    fn default() -> Concurrency {
+        Concurrency { caller: 32, heavy: 4, waiting: 64 }
+    }
+}
+
+/// What a place is taken for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Work {
+    /// A request of a caller, from its head to its answer.
+    Request,
+    /// The evaluation of a query or guide, a piece of a load, a page of an export.
+    Heavy,
+}
+
+/// True for requests whose work is heavy.
+#[must_use]
+pub fn is_heavy(request: &Request) -> bool {
+    use Operation::{AdminLoad, Bulk, CdsCall, Export, GuideRun, GuideRunOn, Import, QueryAdHoc, QueryStored, TemplateExample};
+    let Ok(Matched::Operation(found)) = find(request) else { return false };
+    matches!(found.route.operation, QueryAdHoc | QueryStored | GuideRun | GuideRunOn | CdsCall | Bulk | Import | Export | AdminLoad | TemplateExample)
+}
+
+/// The places of a host.
+#[derive(Clone, Default)]
+pub struct Admission {
+    bounds: Concurrency,
+    list: Rc<RefCell<List>>,
+}
+
+#[derive(Default)]
+struct List {
+    next: u64,
+    /// In the order of arrival.
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    number: u64,
+    caller: String,
+    work: Work,
+    /// Worked on; otherwise it waits.
+    admitted: bool,
+    /// When the host last spoke of it.
+    seen: i64,
+}
+
+/// A place, or the wait for one; given back when it is dropped.
+pub struct Place {
+    admission: Admission,
+    number: u64,
+}
+
+impl Admission {
+    /// Places within bounds.
+    #[must_use]
+    pub fn new(bounds: Concurrency) -> Admission {
+        Admission { bounds, list: Rc::default() }
+    }
+
+    /// Asks for a place at a time (microseconds); `None` where the queue is full. The place may have to wait: see
+    /// [`Place::is_admitted`].
+    #[must_use]
+    pub fn enter(&self, caller: &str, work: Work, now: i64) -> Option<Place> {
+        let mut list = self.list.borrow_mut();
+        list.forget_lost(now);
+        // Those who wait come first: what room is left then is nobody's.
+        list.promote(self.bounds);
+        let waits = !list.has_room(self.bounds, caller, work);
+        if waits && !list.may_wait(self.bounds.waiting, caller) {
+            return None;
+        }
+        let number = list.next;
+        list.next += 1;
+        list.entries.push(Entry { number, caller: caller.to_owned(), work, admitted: !waits, seen: now });
+        Some(Place { admission: self.clone(), number })
+    }
+}
+
+impl List {
+    fn forget_lost(&mut self, now: i64) {
+        self.entries.retain(|entry| now - entry.seen < if entry.admitted { LEASE } else { WAITING_LEASE });
+    }
+
+    /// True when there is a free place for work of a caller.
+    fn has_room(&self, bounds: Concurrency, caller: &str, work: Work) -> bool {
+        let held = || self.entries.iter().filter(|entry| entry.admitted && entry.work == work);
+        let own = held().filter(|entry| entry.caller == caller).count();
+        match work {
+            Work::Request => own < bounds.caller.max(1),
+            // One place is left to others, where there are two.
+            Work::Heavy => held().count() < bounds.heavy.max(1) && own < bounds.heavy.saturating_sub(1).max(1),
+        }
+    }
+
+    fn may_wait(&self, most: usize, caller: &str) -> bool {
+        let waiting = || self.entries.iter().filter(|entry| !entry.admitted);
+        waiting().count() < most && waiting().filter(|entry| entry.caller == caller).count() < most.div_ceil(2)
+    }
+
+    /// Gives places to those who wait, in the order of arrival.
+    fn promote(&mut self, bounds: Concurrency) {
+        for at in 0..self.entries.len() {
+            let fits = self.entries.get(at).is_some_and(|e| !e.admitted && self.has_room(bounds, &e.caller, e.work));
+            if let Some(entry) = self.entries.get_mut(at).filter(|_| fits) {
+                entry.admitted = true;
+            }
+        }
+    }
+}
+
+impl Place {
+    /// True once the place may be used. Each call renews it.
+    #[must_use]
+    pub fn is_admitted(&self, now: i64) -> bool {
+        let mut list = self.admission.list.borrow_mut();
+        list.forget_lost(now);
+        list.promote(self.admission.bounds);
+        match list.entries.iter_mut().find(|entry| entry.number == self.number) {
+            Some(entry) => {
+                entry.seen = now;
+                entry.admitted
+            }
+            // It counted as lost and was not: the work goes on.
+            None => true,
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut list = self.admission.list.borrow_mut();
+        list.entries.retain(|entry| entry.number != self.number);
+        list.promote(self.admission.bounds);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOUNDS: Concurrency = Concurrency { caller: 2, heavy: 2, waiting: 4 };
+
+    #[test]
+    fn a_caller_has_so_many_requests_in_flight_and_others_have_theirs() {
+        let admission = Admission::new(BOUNDS);
+        let mut ann: Vec<Place> = (0..4).filter_map(|_| admission.enter("ann", Work::Request, 0)).collect();
+        let state = |places: &[Place]| places.iter().map(|place| place.is_admitted(0)).collect::<Vec<_>>();
+        assert_eq!(state(&ann), [true, true, false, false]);
+        assert!(admission.enter("ann", Work::Request, 0).is_none(), "half of the queue is for others");
+        let bob = admission.enter("bob", Work::Request, 0).unwrap();
+        assert!(bob.is_admitted(0));
+        ann.remove(0);
+        assert_eq!(state(&ann), [true, true, false], "the first who waits is next");
+        let late = admission.enter("ann", Work::Request, 0).unwrap();
+        assert!(!late.is_admitted(0), "nobody overtakes");
+    }
+
+    #[test]
+    fn heavy_work_is_bounded_in_all_and_one_caller_leaves_a_place() {
+        let admission = Admission::new(BOUNDS);
+        let first = admission.enter("ann", Work::Heavy, 0).unwrap();
+        let second = admission.enter("ann", Work::Heavy, 0).unwrap();
+        assert_eq!((first.is_admitted(0), second.is_admitted(0)), (true, false));
+        let bob = admission.enter("bob", Work::Heavy, 0).unwrap();
+        assert!(bob.is_admitted(0));
+        let eve = admission.enter("eve", Work::Heavy, 0).unwrap();
+        assert!(!eve.is_admitted(0));
+        drop(bob);
+        assert!(eve.is_admitted(0) && !second.is_admitted(0), "who may not have the place is passed over");
+        drop(first);
+        assert!(second.is_admitted(0));
+        let alone = Admission::new(Concurrency { heavy: 1, ..BOUNDS });
+        assert!(alone.enter("ann", Work::Heavy, 0).unwrap().is_admitted(0), "a single place is anyone's");
+    }
+
+    #[test]
+    fn what_was_lost_is_given_back() {
+        let admission = Admission::new(BOUNDS);
+        let lost: Vec<Place> = (0..4).filter_map(|_| admission.enter("ann", Work::Request, 0)).collect();
+        lost.into_iter().for_each(std::mem::forget);
+        assert!(admission.enter("ann", Work::Request, 1).is_none());
+        let later = admission.enter("ann", Work::Request, WAITING_LEASE).unwrap();
+        assert!(!later.is_admitted(WAITING_LEASE), "two are still worked on");
+        assert!(later.is_admitted(WAITING_LEASE + 1) || later.is_admitted(LEASE));
+        let place = admission.enter("bob", Work::Heavy, 0).unwrap();
+        assert!(place.is_admitted(10 * LEASE) && place.is_admitted(20 * LEASE), "work that goes on is not stopped");
+    }
+
+    #[test]
+    fn which_requests_are_heavy() {
+        for (method, path, heavy) in [
+            ("POST", "/v1/query/aql", true),
+            ("GET", "/rest/openehr/v1/query/a::b/1.0.0", true),
+            ("POST", "/v1/ehr/bulk", true),
+            ("GET", "/v1/admin/export", true),
+            ("GET", "/v1/gdl/query/1/2", true),
+            ("POST", "/v1/ehr", false),
+            ("GET", "/v1/ehr/1", false),
+            ("OPTIONS", "/v1/query/aql", false),
+            ("GET", "/health", false),
+        ] {
+            assert_eq!(is_heavy(&Request::new(method, path)), heavy, "{method} {path}");
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! Decompression of gzip bodies (RFC 1952) in bounded steps.
+//!
+//! A compressed byte can expand to 1,032 bytes. The caller therefore says how many bytes a step may append, and a body that
+//! expands by more than [`RATIO`] behind its first [`LEEWAY`] bytes is refused. Memory is the window of 32 kB, the bytes that
+//! were fed and not yet read, and the output of one step.
+
+use miniz_oxide::inflate::stream::{InflateState, inflate};
+use miniz_oxide::{DataFormat, MZError, MZFlush, MZStatus};
+
+/// Expanded bytes for a compressed one, behind the first [`LEEWAY`]. Compositions in JSON reach 60.
+pub(crate) const RATIO: u64 = 200;
+/// Expanded bytes that no ratio is asked of.
+const LEEWAY: u64 = 250_000;
+/// Bytes of a member's header, which may carry a file name and a comment.
+const LONGEST_HEADER: usize = 65_536;
+/// Bytes that one call of the decompressor may write.
+const STEP: usize = 65_536;
+
+/// Why a body cannot be decompressed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GzipError {
+    /// It is not gzip, is damaged, or ends early.
+    Malformed,
+    /// It expands more than any document does.
+    Ratio,
+}
+
+/// What the decompressor needs to go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    /// Room: the step is full.
+    Room,
+    /// Input: all that was fed is expanded.
+    Input,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Header,
+    Data,
+    Trailer,
+}
+
+/// A gzip body on its way: compressed bytes are fed, expanded bytes are read.
+pub struct Gunzip {
+    /// Compressed bytes that are not consumed; those before `at` are.
+    input: Vec<u8>,
+    at: usize,
+    stage: Stage,
+    state: Box<InflateState>,
+    crc: u32,
+    /// Expanded bytes of the member.
+    size: u32,
+    members: u64,
+    consumed: u64,
+    expanded: u64,
+}
+
+impl Default for Gunzip {
+    fn default() -> Gunzip {
+        let state = Box::new(InflateState::new(DataFormat::Raw));
+        Gunzip { input: Vec::new(), at: 0, stage: Stage::Header, state, crc: !0, size: 0, members: 0, consumed: 0, expanded: 0 }
+    }
+}
+
+impl Gunzip {
+    /// Adds compressed bytes.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.input.drain(..self.at.min(self.input.len()));
+        self.at = 0;
+        self.input.extend_from_slice(bytes);
+    }
+
+    /// Appends at most `most` expanded bytes to `out`.
+    ///
+    /// # Errors
+    /// [`GzipError::Malformed`] where the bytes are not gzip, [`GzipError::Ratio`] where they expand too much.
+    pub fn expand(&mut self, out: &mut Vec<u8>, most: usize) -> Result<Progress, GzipError> {
+        let full = out.len().saturating_add(most);
+        loop {
+            let is_hungry = match self.stage {
+                Stage::Header => !self.header()?,
+                Stage::Data if out.len() >= full => return Ok(Progress::Room),
+                Stage::Data => !self.data(out, full)?,
+                Stage::Trailer => !self.trailer()?,
+            };
+            if is_hungry {
+                return Ok(Progress::Input);
+            }
+        }
+    }
+
+    /// Makes sure that nothing is missing where the input ends.
+    ///
+    /// # Errors
+    /// [`GzipError::Malformed`] within a member, or before the first.
+    pub fn end(&self) -> Result<(), GzipError> {
+        let whole = self.stage == Stage::Header && self.members > 0 && self.rest().is_empty();
+        if whole { Ok(()) } else { Err(GzipError::Malformed) }
+    }
+
+    fn rest(&self) -> &[u8] {
+        self.input.get(self.at..).unwrap_or_default()
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.at += bytes;
+        self.consumed += bytes as u64;
+    }
+
+    /// Consumes the header of a member; false where more of it must be fed.
+    fn header(&mut self) -> Result<bool, GzipError> {
+        let rest = self.rest();
+        match length_of_header(rest)? {
+            Some(length) => {
+                self.consume(length);
+                self.stage = Stage::Data;
+                self.state.reset(DataFormat::Raw);
+                (self.crc, self.size) = (!0, 0);
+                Ok(true)
+            }
+            None if rest.len() > LONGEST_HEADER => Err(GzipError::Malformed),
+            None => Ok(false),
+        }
+    }
+
+    /// Expands until a step is written or the input is consumed; false where more must be fed.
+    fn data(&mut self, out: &mut Vec<u8>, full: usize) -> Result<bool, GzipError> {
+        let begin = out.len();
+        let room = STEP.min(full - begin);
+        out.resize(begin + room, 0);
+        let step = inflate(&mut self.state, self.input.get(self.at..).unwrap_or_default(), out.get_mut(begin..).unwrap_or_default(), MZFlush::None);
+        out.truncate(begin + step.bytes_written);
+        self.consume(step.bytes_consumed);
+        let written = out.get(begin..).unwrap_or_default();
+        self.crc = crc_of(self.crc, written);
+        // The trailer has the size modulo 2³².
+        self.size = self.size.wrapping_add(written.len() as u32);
+        self.expanded += written.len() as u64;
+        if self.expanded > LEEWAY && self.expanded > self.consumed.saturating_mul(RATIO) {
+            return Err(GzipError::Ratio);
+        }
+        match step.status {
+            Ok(MZStatus::StreamEnd) => {
+                self.stage = Stage::Trailer;
+                Ok(true)
+            }
+            Ok(_) => Ok(step.bytes_written == room || !self.rest().is_empty()),
+            Err(MZError::Buf) => Ok(false),
+            Err(_) => Err(GzipError::Malformed),
+        }
+    }
+
+    /// Compares checksum and size; another member may follow.
+    fn trailer(&mut self) -> Result<bool, GzipError> {
+        let Some((trailer, _)) = self.rest().split_first_chunk::<8>() else { return Ok(false) };
+        let [a, b, c, d, e, f, g, h] = *trailer;
+        if u32::from_le_bytes([a, b, c, d]) != !self.crc || u32::from_le_bytes([e, f, g, h]) != self.size {
+            return Err(GzipError::Malformed);
+        }
+        self.consume(8);
+        self.members += 1;
+        self.stage = Stage::Header;
+        Ok(!self.rest().is_empty())
+    }
+}
+
+/// The length of a header, where it is there whole (RFC 1952, section 2.3).
+fn length_of_header(bytes: &[u8]) -> Result<Option<usize>, GzipError> {
+    const CHECKSUM: u8 = 2;
+    const EXTRA: u8 = 4;
+    const NAME: u8 = 8;
+    const COMMENT: u8 = 16;
+    const RESERVED: u8 = 0xe0;
+    if !bytes.iter().zip([0x1f, 0x8b, 8]).all(|(byte, magic)| *byte == magic) {
+        return Err(GzipError::Malformed);
+    }
+    let Some(flags) = bytes.get(3).copied().filter(|_| bytes.len() >= 10) else { return Ok(None) };
+    if flags & RESERVED != 0 {
+        return Err(GzipError::Malformed);
+    }
+    let mut length = 10;
+    if flags & EXTRA != 0 {
+        let Some(&[low, high]) = bytes.get(length..length + 2) else { return Ok(None) };
+        length += 2 + usize::from(u16::from_le_bytes([low, high]));
+    }
+    for text in [NAME, COMMENT] {
+        if flags & text != 0 {
+            let Some(end) = bytes.get(length..).and_then(|rest| rest.iter().position(|byte| *byte == 0)) else { return Ok(None) };
+            length += end + 1;
+        }
+    }
+    length += if flags & CHECKSUM != 0 { 2 } else { 0 };
+    Ok((bytes.len() >= length).then_some(length))
+}
+
+/// The CRC-32 of ISO 3309, continued by bytes.
+fn crc_of(crc: u32, bytes: &[u8]) -> u32 {
+    static TABLE: [u32; 256] = table();
+    bytes.iter().fold(crc, |crc, byte| (crc >> 8) ^ TABLE.get(((crc ^ u32::from(*byte)) & 0xff) as usize).copied().unwrap_or_default())
+}
+
+#[allow(clippy::indexing_slicing, reason = "evaluated by the compiler, which refuses an index outside")]
+const fn table() -> [u32; 256] {
+    let mut table = [0; 256];
+    let mut index = 0;
+    while index < 256 {
+        let (mut crc, mut bit) = (index as u32, 0);
+        while bit < 8 {
+            crc = if crc & 1 == 1 { (crc >> 1) ^ 0xedb8_8320 } else { crc >> 1 };
+            bit += 1;
+        }
+        table[index] = crc;
+        index += 1;
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use miniz_oxide::deflate::compress_to_vec;
+
+    /// A member: header, deflated text, trailer.
+    fn gzip(text: &[u8]) -> Vec<u8> {
+        let mut out = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
+        out.extend(compress_to_vec(text, 6));
+        let crc = !crc_of(!0, text);
+        out.extend(crc.to_le_bytes());
+        out.extend((text.len() as u32).to_le_bytes());
+        out
+    }
+
+    /// Feeds slices of a length, and reads steps of another.
+    fn expanded(bytes: &[u8], slice: usize, step: usize) -> Result<Vec<u8>, GzipError> {
+        let (mut gunzip, mut out) = (Gunzip::default(), Vec::new());
+        for part in bytes.chunks(slice) {
+            gunzip.feed(part);
+            loop {
+                let before = out.len();
+                let progress = gunzip.expand(&mut out, step)?;
+                assert!(out.len() - before <= step, "a step is bounded");
+                if progress == Progress::Input {
+                    break;
+                }
+            }
+        }
+        gunzip.end().map(|()| out)
+    }
+
+    #[test]
+    fn every_slicing_gives_the_text() {
+        let text: Vec<u8> = (0..40_000_u32).flat_map(|n| (n % 977).to_string().into_bytes()).collect();
+        let packed = gzip(&text);
+        for (slice, step) in [(1, 1_000), (7, 3), (65_536, 1), (packed.len(), usize::MAX), (1_000, 100_000)] {
+            assert!(expanded(&packed, slice, step).as_deref() == Ok(text.as_slice()), "{slice} {step}");
+        }
+        assert_eq!(expanded(&gzip(b""), 5, 5).as_deref(), Ok(&b""[..]));
+    }
+
+    #[test]
+    fn members_follow_each_other_and_headers_carry_names() {
+        let mut both = gzip(b"first ");
+        both.extend(gzip(b"second"));
+        assert_eq!(expanded(&both, 3, 2).as_deref(), Ok(&b"first second"[..]));
+        let plain = gzip(b"text");
+        let mut named = plain[..10].to_vec();
+        named[3] = 2 | 4 | 8 | 16;
+        named.extend([2, 0, b'x', b'y']);
+        named.extend(b"name\0comment\0");
+        named.extend([0, 0]);
+        named.extend(&plain[10..]);
+        for slice in [1, 100] {
+            assert_eq!(expanded(&named, slice, 100).as_deref(), Ok(&b"text"[..]));
+        }
+    }
+
+    #[test]
+    fn what_is_not_gzip_is_refused() {
+        let packed = gzip(b"a text that is long enough to be cut");
+        for end in 0..packed.len() {
+            assert_eq!(expanded(&packed[..end], 4, 100), Err(GzipError::Malformed), "cut at {end}");
+        }
+        for at in [0, 1, 2, 3, packed.len() - 8, packed.len() - 1] {
+            let mut changed = packed.clone();
+            changed[at] ^= 0x80;
+            assert_eq!(expanded(&changed, 1_000, 100), Err(GzipError::Malformed), "byte {at}");
+        }
+        let mut behind = packed;
+        behind.extend(b"junk");
+        assert_eq!(expanded(&behind, 1_000, 100), Err(GzipError::Malformed));
+        let endless = [vec![0x1f, 0x8b, 8, 8, 0, 0, 0, 0, 0, 255], vec![b'n'; 70_000]].concat();
+        assert_eq!(expanded(&endless, 10_000, 100), Err(GzipError::Malformed), "a name without end");
+    }
+
+    #[test]
+    fn a_bomb_is_refused_after_the_leeway() {
+        let bomb = gzip(&vec![b'\n'; 40_000_000]);
+        assert!(bomb.len() < 50_000);
+        let (mut gunzip, mut given) = (Gunzip::default(), 0);
+        gunzip.feed(&bomb);
+        let error = loop {
+            let mut out = Vec::new();
+            match gunzip.expand(&mut out, 100_000) {
+                Ok(_) => given += out.len() as u64,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error, GzipError::Ratio);
+        assert!(given <= LEEWAY, "{given}");
+        assert_eq!(expanded(&gzip(&vec![b'\n'; 240_000]), 1_000, 1_000_000).map(|out| out.len()), Ok(240_000));
+    }
+}

@@ -1,0 +1,80 @@
+// Runs the worker in workerd on this machine, on 127.0.0.1, by the API of miniflare: no proxy before it, no inspector, no log files. The
+// development server of wrangler writes what the database answers into a log file, and its inspector shows it to every local program.
+//
+//   node xtask/serve.mjs --port 8787 --state FOLDER [--config wrangler.toml] [--var NAME=VALUE]… [--log info]
+import { mkdirSync, rmSync } from "node:fs";
+import { connect } from "node:net";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+const { values: given } = parseArgs({
+  options: {
+    port: { type: "string", default: "8787" },
+    state: { type: "string" },
+    config: { type: "string", default: join(root, "wrangler.toml") },
+    var: { type: "string", multiple: true, default: [] },
+    log: { type: "string", default: "error" },
+  },
+});
+if (!given.state) throw new Error("`--state` is missing: the folder of the databases");
+const state = resolve(given.state);
+
+// Both packages are told before they are loaded where temporary files belong, and to stay off the network.
+const temporary = join(state, "tmp");
+mkdirSync(temporary, { recursive: true });
+const log = join(temporary, "log");
+Object.assign(process.env, { TMPDIR: temporary, WRANGLER_LOG_PATH: log, WRANGLER_LOG: "none", WRANGLER_SEND_METRICS: "false", X_LOCAL_EXPLORER: "false" });
+const { Miniflare, NoOpLog } = await import("miniflare");
+const { unstable_getMiniflareWorkerOptions: optionsOf } = await import("wrangler");
+
+/** The worker as the configuration of a deployment describes it. */
+function worker() {
+  const { workerOptions, main } = optionsOf(resolve(given.config));
+  const folder = dirname(main);
+  const vars = Object.fromEntries(given.var.map((pair) => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)]));
+  const modules = [{ type: "ESModule", path: main }, { type: "CompiledWasm", path: join(folder, "aqlite_worker_bg.wasm") }];
+  return { ...workerOptions, name: "aqlite", modulesRules: undefined, modulesRoot: folder, modules, bindings: { ...workerOptions.bindings, ...vars } };
+}
+
+/** Lines of the worker: errors always, the others where they are asked for. */
+function tell({ level, message }) {
+  if (level === "error") console.error(message);
+  else if (given.log === "info") console.log(message);
+}
+
+const persisted = (kind) => join(state, "v3", kind);
+const miniflare = new Miniflare({
+  workers: [worker()],
+  host: "127.0.0.1",
+  port: Number(given.port),
+  cf: false,
+  telemetry: { enabled: false },
+  unsafeLocalExplorer: false,
+  log: new NoOpLog(),
+  handleStructuredLogs: tell,
+  d1Persist: persisted("d1"),
+  kvPersist: persisted("kv"),
+  cachePersist: persisted("cache"),
+});
+
+const end = (code) => miniflare.dispose().finally(() => process.exit(code));
+// Reading the configuration leaves a file with nothing of ours in it; nothing else is written there.
+const forget = () => rmSync(log, { recursive: true, force: true });
+process.on("exit", forget);
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => end(0));
+
+const { port } = await miniflare.ready;
+forget();
+console.log(`ready on http://127.0.0.1:${port}`);
+
+// Where workerd is gone this process ends too, with a status that a supervisor sees.
+setInterval(() => {
+  const probe = connect(Number(port), "127.0.0.1", () => probe.destroy());
+  probe.on("error", ({ code }) => {
+    if (code !== "ECONNREFUSED") return;
+    console.error("workerd ended");
+    end(1);
+  });
+}, 2_000);
