@@ -5,6 +5,7 @@
 //! entry that waits has a key, by which it is added once however often it is moved.
 
 use super::repository::{Access, AccessFilter, StoreError};
+use crate::order;
 use std::cell::RefCell;
 use std::collections::HashSet;
 
@@ -27,7 +28,7 @@ pub trait LogStore {
     /// the text form of [`Access::time`].
     async fn append_refused(&self, entries: &[Access], day: &str, most: u64) -> Result<bool, StoreError>;
 
-    /// The entries of a filter with their numbers, which grow in the order in which entries were added.
+    /// The entries of a filter with their numbers, in the order of time, and of their numbers where times are equal.
     async fn read(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError>;
 
     /// Sets how many days entries are kept; younger ones cannot be removed.
@@ -70,15 +71,19 @@ impl MemoryLog {
 
     /// The entries of a filter.
     pub(super) fn select(&self, filter: &AccessFilter<'_>) -> Vec<(u64, Access)> {
+        let log = self.0.borrow();
+        let mut entries: Vec<&(u64, Access)> = log.entries.iter().collect();
+        order::sort_by_key(&mut entries, |(number, access)| (access.time.as_str(), *number));
+        let after = entries.iter().find(|(number, _)| *number == filter.after).map(|(number, access)| (access.time.as_str(), *number));
         let wanted = |(number, access): &&(u64, Access)| {
-            *number > filter.after
+            after.is_none_or(|after| (access.time.as_str(), *number) > after)
                 && filter.from.is_none_or(|from| access.time.as_str() >= from)
                 && filter.to.is_none_or(|to| access.time.as_str() < to)
                 && filter.ehr_id.is_none_or(|id| access.ehr_id.as_deref() == Some(id))
                 && filter.who.is_none_or(|who| access.who == who)
         };
         let limit = usize::try_from(filter.limit).unwrap_or(usize::MAX);
-        self.0.borrow().entries.iter().filter(wanted).take(limit).cloned().collect()
+        entries.into_iter().filter(wanted).take(limit).cloned().collect()
     }
 }
 

@@ -195,7 +195,7 @@ pub struct AccessFilter<'a> {
     pub ehr_id: Option<&'a str>,
     /// Of this caller.
     pub who: Option<&'a str>,
-    /// Behind the line of this number.
+    /// Behind the line of this number, in the order of time.
     pub after: u64,
     /// At most so many.
     pub limit: u64,
@@ -468,7 +468,7 @@ pub trait Repository {
     /// [`Access::time`]); true when they were added.
     async fn note_refused(&self, accesses: &[Access], day: &str, most: u64) -> Result<bool, StoreError>;
 
-    /// Lines of the access log with their numbers, which grow with time.
+    /// Lines of the access log with their numbers, in the order of time.
     async fn accesses(&self, filter: &AccessFilter<'_>) -> Result<Vec<(u64, Access)>, StoreError>;
 
     /// A number that grows with every change of data or definitions.

@@ -128,6 +128,30 @@ fn the_nightly_maintenance_moves_and_removes_entries() {
 }
 
 #[test]
+fn entries_are_listed_by_time_and_paged_wherever_they_were_written() {
+    let database = Sqlite::in_memory();
+    let store = database.repository();
+    done(store.commit(creation(EHR, None)));
+    let at = |second: u32| format!("2026-11-20T10:00:{second:02}.000Z");
+    for second in 0..9 {
+        let entry = access(&at(second), &second.to_string());
+        match second % 3 {
+            0 => done(store.commit(Commit { access: Some(entry), ..Draft::composition(&format!("object-{second}"), 1).commit() })),
+            _ => done(store.note(vec![entry])),
+        }
+    }
+    let (mut seen, mut after) = (Vec::new(), 0);
+    loop {
+        let page = done(store.accesses(&AccessFilter { after, limit: 2, ..ALL }));
+        let Some((last, _)) = page.last() else { break };
+        after = *last;
+        seen.extend(page.into_iter().map(|(_, access)| access.request_id));
+    }
+    assert_eq!(seen, ["0", "1", "2", "3", "4", "5", "6", "7", "8"]);
+    assert_eq!(done(store.accesses(&AccessFilter { after: 1_000, ..ALL })).len(), 9, "behind one that has expired");
+}
+
+#[test]
 fn entries_with_a_key_are_added_once() {
     let database = Sqlite::in_memory();
     fn once<L: LogStore>(log: &L) {

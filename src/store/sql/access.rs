@@ -39,8 +39,11 @@ const APPEND: &str = append!("true", " ON CONFLICT DO NOTHING");
 /// `?2` the day, `?3` most entries of a day.
 const APPEND_REFUSED: &str =
     append!("(SELECT count(*) FROM (SELECT 1 FROM access_log WHERE refused IS NOT NULL AND time >= ?2 LIMIT ?3)) < ?3", " RETURNING id");
+/// In the order of time: an entry that was moved here has a higher number than later ones that were added directly. `?1` is the entry
+/// behind which to go on; one that has expired is before all others.
 const READ: &str = "SELECT id, time, who, issuer, operation, object, ehr_id, query, status, request_id, refused FROM access_log
-    WHERE id > ?1 AND time >= ?2 AND time < ?3 AND (?4 IS NULL OR ehr_id = ?4) AND (?5 IS NULL OR who = ?5) ORDER BY id LIMIT ?6";
+    WHERE (time, id) > (SELECT coalesce(max(time), ''), coalesce(max(id), 0) FROM access_log WHERE id = ?1)
+      AND time >= ?2 AND time < ?3 AND (?4 IS NULL OR ehr_id = ?4) AND (?5 IS NULL OR who = ?5) ORDER BY time, id LIMIT ?6";
 const KEEP_FOR: &str = "UPDATE retention SET days = ?1 WHERE days <> ?1";
 /// Entries stand about in the order of their times, so only the first ones are looked at.
 const EXPIRE: &str = "DELETE FROM access_log WHERE id IN (SELECT id FROM access_log ORDER BY id LIMIT ?2) AND time < ?1
