@@ -37,3 +37,4 @@ mod template;
 mod terminology;
 mod tidy;
 mod upgrade;
+mod work;

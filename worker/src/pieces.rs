@@ -1,6 +1,7 @@
 //! Long bodies of lines: the service gets them in pieces, and its answers leave as they come.
 
 use crate::http::Body;
+use crate::memory::Sending;
 use aqlite::service::{AHEAD, Pieces, Request, Response};
 use futures_util::{StreamExt, stream};
 use std::future::Future;
@@ -31,8 +32,9 @@ where
         return super::http::write(first);
     }
     let (headers, begun) = (super::http::headers(&first)?, first.body);
-    let rest = stream::try_unfold(Some((body, pieces, ask, head)), move |state| async move {
-        let Some((mut body, mut pieces, mut ask, head)) = state else { return Ok(None) };
+    let begins = (body, pieces, ask, head, Sending::begin());
+    let rest = stream::try_unfold(Some(begins), move |state| async move {
+        let Some((mut body, mut pieces, mut ask, head, sending)) = state else { return Ok(None) };
         let Some(piece) = next(&mut body, &mut pieces, &head).await? else { return Ok::<_, worker::Error>(None) };
         let answer = ask(piece).await;
         // A piece that is refused as a whole ends the load: the lines before it are answered.
@@ -42,7 +44,7 @@ where
             text.push(b'\n');
             body.pass(limit).await;
         }
-        Ok(Some((text, goes_on.then_some((body, pieces, ask, head)))))
+        Ok(Some((text, goes_on.then_some((body, pieces, ask, head, sending)))))
     });
     let all = stream::once(async move { Ok(begun) }).chain(rest);
     Ok(worker::Response::from_stream(all)?.with_headers(headers).into())
