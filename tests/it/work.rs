@@ -110,7 +110,7 @@ fn existence_below_a_node_costs_no_product() {
     for contained in [
         format!("(ELEMENT a AND ELEMENT b AND ELEMENT d AND ELEMENT f AND {never})"),
         format!("(LOCATABLE a CONTAINS LOCATABLE b CONTAINS LOCATABLE d CONTAINS {never})"),
-        format!("((ELEMENT a AND ELEMENT b AND {never}) OR (ELEMENT d AND ELEMENT f AND {never}))"),
+        format!("((ELEMENT a AND ELEMENT b AND {never}) OR (ELEMENT d AND ELEMENT f AND {}))", never.replace(" z", " y")),
     ] {
         let outcome = count(&format!("SELECT COUNT(*) FROM EHR e CONTAINS COMPOSITION c NOT CONTAINS {contained}"), &batch, Budget::default());
         assert_eq!(outcome.rows, Ok(vec!["[1]".into()]), "{contained}");
@@ -149,10 +149,11 @@ fn a_long_list_costs_each_row_as_much_as_a_short_one() {
     let batch = elements(2_000);
     let query = "SELECT COUNT(*) FROM EHR e CONTAINS ELEMENT a WHERE a/value/magnitude matches {$p}";
     let work = |values: usize| {
-        let list = (0..values).map(|i| Parameter::Number((i * 2).to_string())).collect();
+        // The same ten rows are found, whatever else is in the list.
+        let list = (0..values).map(|i| Parameter::Number((if i < 10 { i } else { 100_000 + i }).to_string())).collect();
         let parameters = Parameters::from([(String::from("p"), Parameter::List(list))]);
         let outcome = measured(query, &parameters, &QueryOptions::default(), &[&batch], Budget::default());
-        assert_eq!(outcome.rows, Ok(vec![format!("[{}]", values.min(1000))]));
+        assert_eq!(outcome.rows, Ok(vec![String::from("[10]")]));
         outcome.work
     };
     assert_eq!(work(50_000), work(10));
@@ -173,9 +174,9 @@ fn a_row_that_shows_a_whole_document_again_and_again_writes_it_once() {
 #[test]
 fn distinct_stops_when_the_window_is_full() {
     let batch = elements(2_000);
-    let all = count("SELECT DISTINCT a/value/units FROM EHR e CONTAINS (ELEMENT a AND ELEMENT b) LIMIT 2", &elements(50), Budget::default());
+    let all = count("SELECT DISTINCT a/value/units FROM COMPOSITION c CONTAINS (ELEMENT a AND ELEMENT b) LIMIT 2", &elements(50), Budget::default());
     assert_eq!(all.rows, Ok(vec!["[\"mm\"]".into()]));
-    let first = count("SELECT DISTINCT a/value/magnitude FROM EHR e CONTAINS (ELEMENT a AND ELEMENT b) LIMIT 2", &batch, Budget::default());
+    let first = count("SELECT DISTINCT a/value/magnitude FROM COMPOSITION c CONTAINS (ELEMENT a AND ELEMENT b) LIMIT 2", &batch, Budget::default());
     assert_eq!(first.rows, Ok(vec!["[0]".into(), "[1]".into()]));
     assert!(first.work < 3_000_000, "{} units", first.work);
 }
