@@ -74,7 +74,7 @@ impl Default for Budget {
 }
 
 /// Units of work that a query may take where nobody says otherwise: some seconds of one processor.
-const WORK: u64 = 4_000_000_000;
+const WORK: u64 = 2_000_000_000;
 
 /// Units of work between two pauses: some milliseconds.
 const PIECE: u64 = 10_000_000;
