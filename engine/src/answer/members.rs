@@ -16,6 +16,13 @@ pub struct Members {
     literals: Vec<Literal>,
     /// Uids of objects, or of their versions without the system.
     short_uids: Vec<ShortUid>,
+    /// What finds them, made when it is first needed.
+    found_by: Box<Index>,
+}
+
+/// What finds values.
+#[derive(Clone, Default)]
+struct Index {
     sets: OnceCell<Sets>,
     /// For DATE, TIME, DATE_TIME and DURATION.
     moments: [OnceCell<Moments>; 4],
@@ -138,7 +145,7 @@ impl Members {
     }
 
     fn sets(&self) -> &Sets {
-        self.sets.get_or_init(|| {
+        self.found_by.sets.get_or_init(|| {
             let mut sets = Sets { short_uids: self.short_uids.iter().cloned().collect(), ..Sets::default() };
             self.literals.iter().for_each(|literal| sets.add(literal));
             sets
@@ -153,7 +160,7 @@ impl Members {
             TemporalKind::DateTime => 2,
             TemporalKind::Duration => 3,
         };
-        let [date, time, date_time, duration] = &self.moments;
+        let [date, time, date_time, duration] = &self.found_by.moments;
         let cell = [date, time, date_time, duration].into_iter().nth(place).unwrap_or(duration);
         cell.get_or_init(|| {
             let mut moments = Moments::default();
