@@ -3,11 +3,27 @@ import * as aqlite from "aqlite-worker";
 
 const state = aqlite.__worker_init_state();
 
-function reviveAfterAbort() {
-  if (!state.criticalError) return;
+/** Bytes that the memory of an instance may have more than at its start while nobody asks anything. */
+const SPARE = 96 * 1024 * 1024;
+
+/** Requests that are being handled. */
+let open = 0;
+/** Bytes of the memory of an instance before its first request. */
+let initial;
+
+function replace() {
   aqlite.__wbg_reset_state();
   state.criticalError = false;
   state.instanceId += 1;
+}
+
+function reviveAfterAbort() {
+  if (state.criticalError) replace();
+}
+
+/** Replaces an instance whose memory grew, once it is idle: wasm memory never shrinks. */
+function giveMemoryBack() {
+  if (open === 0 && !state.criticalError && aqlite.replaceable_bytes() > initial + SPARE) replace();
 }
 
 function note(error) {
@@ -18,11 +34,16 @@ addEventListener("error", (event) => note(event.error));
 
 async function guarded(handler, event, env, context) {
   reviveAfterAbort();
+  initial ??= aqlite.replaceable_bytes();
+  open += 1;
   try {
     return await handler(event, env, context);
   } catch (error) {
     note(error);
     throw error;
+  } finally {
+    open -= 1;
+    giveMemoryBack();
   }
 }
 

@@ -27,7 +27,7 @@ fuzz_target!(|text: &str| {
         BATCH.with(|batch| {
             let rows = |plain: bool| {
                 let stop = || false;
-                let mut run = Run::new(&plan, "2026-01-02T03:04:05.678Z", Budget { rows: 1000, plain, ..Budget::default() }, &stop);
+                let mut run = Run::new(&plan, "2026-01-02T03:04:05.678Z", Budget { rows: 1000, plain, work: 50_000_000, ..Budget::default() }, &stop);
                 run.push(batch);
                 let result = run.finish().ok()?;
                 let mut rows = String::new();

@@ -11,11 +11,14 @@ mod uid;
 mod value;
 
 use super::ast;
-use super::query::{Aggregate, Column, ColumnValue, Condition, Expr, IdentifiedPath, Literal, OrderBy, OrderKey, Query, Variable, Window};
+use super::query::{Aggregate, Column, ColumnValue, Condition, Expr, IdentifiedPath, Literal, Members, OrderBy, OrderKey, Query, Variable, Window};
 use super::terminology::Terminology;
 use super::token::{DIAGNOSTICS_LIMIT, Keyword};
 use crate::diag::{Diagnostic, Severity, Span, nearest};
 use crate::order::{self, ByText};
+
+/// The most values that a list behind MATCHES may have, beside those of value sets.
+pub const MAX_MEMBERS: usize = 50_000;
 
 /// What a parameter is bound to.
 #[derive(Clone, Debug, PartialEq)]
@@ -186,7 +189,7 @@ impl<'a> Checker<'a> {
                 let coded = matches!(operand, ast::MatchesOperand::Terminology(_) | ast::MatchesOperand::Uri(_))
                     || matches!(operand, ast::MatchesOperand::List(items) if items.iter().any(|i| matches!(i, ast::MatchesItem::Terminology(_))));
                 let (path, values) = (if coded { self.coded_path(path) } else { self.path(path) }, self.members(operand));
-                Condition::Matches(Expr::Path(path?), values?)
+                Condition::Matches(Expr::Path(path?), Members::new(values?))
             }
         })
     }

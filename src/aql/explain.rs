@@ -178,6 +178,7 @@ fn truth(condition: &Condition) -> Part {
         Condition::Compare(left, op, right) => Part::leaf(format!("{} {} {}", value(left), print::operator(*op), value(right))),
         Condition::Like(left, _) => Part::leaf(format!("{} LIKE a pattern", value(left))),
         Condition::Matches(left, members) => {
+            let members = members.literals();
             let shown = members.iter().take(MEMBERS).map(|m| Part::leaf(written(literal, m)));
             let more = members.len().saturating_sub(MEMBERS);
             let more = (more > 0).then(|| Part::leaf(format!("… and {more} more")));

@@ -15,6 +15,7 @@ use super::{Config, Moment, Request, Response};
 use crate::document::ObjectKind;
 use crate::order::{self, ByText};
 use crate::rm::tree::NodeRef;
+use crate::store::repository::Pause;
 use serde_json::json;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -148,6 +149,11 @@ impl<'a> Call<'a> {
     /// The clock again: for budgets.
     pub fn clock(&self) -> i64 {
         self.moment.borrow_mut().now()
+    }
+
+    /// Lets other requests be answered: awaited between pieces of long work.
+    pub fn pause(&self) -> Pause {
+        self.moment.borrow_mut().pause()
     }
 
     /// Seconds east of UTC in a zone at a number of milliseconds since 1970, where the host knows the zone.

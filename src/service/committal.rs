@@ -156,12 +156,11 @@ impl Audit {
 }
 
 impl Code {
-    /// A DV_CODED_TEXT as canonical JSON. Its code has no `preferred_term`, which the v1 XML schema does not know: a VERSION of content
-    /// that v1 can hold stays v1.
+    /// A DV_CODED_TEXT as canonical JSON.
     pub fn to_json(self) -> String {
         let Code { code, rubric } = self;
         format!(
-            r#"{{"_type":"DV_CODED_TEXT","value":"{rubric}","defining_code":{{"_type":"CODE_PHRASE","terminology_id":{{"_type":"TERMINOLOGY_ID","value":"openehr"}},"code_string":"{code}"}}}}"#
+            r#"{{"_type":"DV_CODED_TEXT","value":"{rubric}","defining_code":{{"_type":"CODE_PHRASE","terminology_id":{{"_type":"TERMINOLOGY_ID","value":"openehr"}},"code_string":"{code}","preferred_term":"{rubric}"}}}}"#
         )
     }
 }

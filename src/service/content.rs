@@ -48,7 +48,7 @@ pub(crate) fn read_text(text: &str, format: Format, class: Cls, what: &str) -> R
 pub(crate) fn body_of(node: NodeRef<'_>, format: Format) -> Result<(&'static str, String), Failure> {
     let body = match format {
         Format::Json => json::write(node),
-        Format::Xml => xml::write(node, &root_name(node.class()))
+        Format::Xml => xml::write_without_audit_terms(node, &root_name(node.class()))
             .map_err(|finding| Failure::new(406, format!("the resource cannot be written as XML: {}", finding.one_line())))?,
     };
     Ok((format.media_type(), body))

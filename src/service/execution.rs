@@ -22,6 +22,9 @@ use crate::store::repository::Repository;
 use std::collections::HashSet;
 use std::rc::Rc;
 
+/// On so many EHRs a guide runs between two pauses.
+const TOGETHER: usize = 16;
+
 /// How many guides may run one after the other.
 const CHAIN: usize = 20;
 
@@ -194,6 +197,9 @@ impl<R: Repository> Service<R> {
                 runs.push(run);
                 if call.clock() - started > self.config.limits.query_time {
                     return Err(Failure::new(408, "the guides take too long: name fewer EHRs, or fewer guides").within(&whose));
+                }
+                if runs.len().is_multiple_of(TOGETHER) {
+                    call.pause().await;
                 }
             }
             if ran.stages.len() + 1 < stages.len() {

@@ -10,17 +10,18 @@ use super::http::Response;
 use super::negotiate::choose;
 use super::parameters::Asked;
 use super::time::iso;
-use crate::aql::{self, Budget, Explanation, Parameters, Part, Plan, QueryOptions, Run, Terminology, Touched, TouchedShape};
+use crate::aql::{self, Explanation, Parameters, Part, Plan, QueryOptions, Run, Terminology, Touched, TouchedShape};
 use crate::diag::{LineIndex, Severity, Span};
 use crate::document::Batch;
-use crate::store::repository::{Repository, StoreError};
+use crate::store::repository::{BatchSink, Pause, Repository, StoreError};
+use crate::store::scan::Progress;
 use serde_json::{Map, Value, json};
 
 impl<R: Repository> Service<R> {
     /// GET and POST /query/aql/explain
     pub(super) async fn query_explain(&self, call: &Call<'_>) -> Result<Response, Failure> {
         choose(call.request, &["application/json"])?;
-        let asked = Asked::of(call)?;
+        let asked = Asked::of(call, None)?;
         let q = asked.q.as_deref().filter(|q| !q.trim().is_empty()).ok_or_else(|| Failure::bad("the query text `q` is missing"))?;
         if q.len() > self.config.limits.aql {
             return Err(Failure::too_large("query", self.config.limits.aql));
@@ -35,11 +36,12 @@ impl<R: Repository> Service<R> {
         };
         let until = call.now.saturating_add(self.config.limits.query_time);
         let stopped = || call.clock() > until;
-        let told = self.explanation(q, &asked.parameters, asked.ehr.as_deref(), &answers, &iso(call.now), &stopped).await;
+        let host = Host { now: &iso(call.now), stopped: &stopped, pause: &|| call.pause() };
+        let told = self.explanation(q, &asked.parameters, asked.ehr.as_deref(), &answers, &host).await;
         Ok(Response::json(200, told.map_err(Failure::of_store)?))
     }
 
-    /// Every rung of a query, and what its run touches. `now` is ISO 8601 with zone.
+    /// Every rung of a query, and what its run touches.
     ///
     /// # Errors
     /// When the repository fails; whatever is wrong with the query stands in the explanation.
@@ -49,26 +51,23 @@ impl<R: Repository> Service<R> {
         parameters: &Parameters,
         ehr: Option<&str>,
         terminology: &dyn Terminology,
-        now: &str,
-        stopped: &dyn Fn() -> bool,
+        host: &Host<'_>,
     ) -> Result<Value, StoreError> {
         let options = QueryOptions { ehr, exact_archetypes: self.config.exact_archetypes, terminology: Some(terminology) };
         let (told, plan) = aql::explain(q, parameters, &options);
         let mut out = rungs(q, &told);
         if let Some(plan) = plan {
-            out.insert(String::from("run"), self.explained_run(&plan, now, stopped).await?);
+            out.insert(String::from("run"), self.explained_run(&plan, host).await?);
         }
         Ok(Value::Object(out))
     }
 
-    async fn explained_run(&self, plan: &Plan, now: &str, stopped: &dyn Fn() -> bool) -> Result<Value, StoreError> {
-        let mut touched = Touched::default();
-        let mut run = Run::new(plan, now, Budget::default(), stopped);
-        let mut sink = |batch: &Batch| {
-            touched.add(plan, batch);
-            run.push(batch)
-        };
+    async fn explained_run(&self, plan: &Plan, host: &Host<'_>) -> Result<Value, StoreError> {
+        let run = Run::new(plan, host.now, self.budget(), host.stopped);
+        let mut sink = Explained { plan, touched: Touched::default(), run, is_new: true, pause: host.pause };
         self.repository.scan(plan.scan(), &mut sink).await?;
+        let Explained { touched, run, .. } = sink;
+        let work = run.work();
         let outcome = run.finish();
         Ok(json!({
             "batches": touched.batches,
@@ -78,9 +77,45 @@ impl<R: Repository> Service<R> {
             "documents_scanned": touched.scanned,
             "shapes": touched.shapes,
             "matching": touched.matching.iter().map(shape).collect::<Value>(),
+            "work": work,
             "rows": outcome.as_ref().ok().map(|result| result.len()),
             "error": outcome.as_ref().err().map(ToString::to_string),
         }))
+    }
+}
+
+/// What a run needs of its host.
+pub struct Host<'h> {
+    /// The one reading of the clock, ISO 8601 with zone.
+    pub now: &'h str,
+    /// Asked now and then whether to stop.
+    pub stopped: &'h dyn Fn() -> bool,
+    /// Lets others work, see [`super::Moment::pause`].
+    pub pause: &'h dyn Fn() -> Pause,
+}
+
+/// Runs a query, and tells what it touches.
+struct Explained<'r, 'h> {
+    plan: &'r Plan,
+    touched: Touched,
+    run: Run<'r>,
+    /// False between the pieces of one batch.
+    is_new: bool,
+    pause: &'h dyn Fn() -> Pause,
+}
+
+impl BatchSink for Explained<'_, '_> {
+    fn take(&mut self, batch: &Batch) -> Progress {
+        if self.is_new {
+            self.touched.add(self.plan, batch);
+        }
+        let progress = self.run.advance(batch);
+        self.is_new = progress != Progress::Paused;
+        progress
+    }
+
+    fn pause(&self) -> Pause {
+        (self.pause)()
     }
 }
 

@@ -92,6 +92,7 @@ mod versioned;
 pub use admin::Loaded;
 pub use admission::{Admission, Concurrency, LEASE, Place, Work, is_heavy};
 pub use bulk::piece;
+pub use explain::Host;
 pub use gzip::{Gunzip, GzipError, Progress};
 pub use http::{Request, Response};
 pub use negotiate::is_compressed;
@@ -102,7 +103,9 @@ pub use route::{needs_leave, operation};
 pub use terminology::{Answers, Reply, TerminologyServer, Unreachable};
 pub use time::days_before;
 
+use crate::aql::Budget;
 use crate::document::Shapes;
+pub use crate::store::repository::Pause;
 use crate::store::repository::Repository;
 use crate::template::flat::Maker;
 use auth::{Caller, Denied, Refusals, Trail};
@@ -119,6 +122,12 @@ pub trait Moment {
 
     /// A new random UUID in lower case.
     fn new_uuid(&mut self) -> String;
+
+    /// Lets other requests be answered, and resolves after they had their turn: a long request awaits it between pieces of its work. A
+    /// host that answers each request in a thread of its own, or one after the other, has nothing to do.
+    fn pause(&mut self) -> Pause {
+        Box::pin(std::future::ready(()))
+    }
 
     /// Seconds east of UTC in a zone of the IANA database, such as `Europe/Stockholm`, at a number of milliseconds since 1970; `None` for
     /// a zone that the host does not know.
@@ -158,6 +167,10 @@ pub struct Limits {
     pub fetch_maximum: u64,
     /// Microseconds that a query may take; more is answered with 408.
     pub query_time: i64,
+    /// Units of work that a query may take, see `Budget::work`; more is answered with 408.
+    pub query_work: u64,
+    /// Bytes of the parameters of a query; more is answered with 413.
+    pub parameters: usize,
     /// Bytes of a result set.
     pub result: usize,
     /// EHRs of one guide execution.
@@ -175,6 +188,8 @@ impl Default for Limits {
             fetch_default: 10_000,
             fetch_maximum: 100_000,
             query_time: 10_000_000,
+            query_work: Budget::default().work,
+            parameters: 4_000_000,
             result: 50_000_000,
             guide_ehrs: 1_000,
             concurrency: Concurrency::default(),

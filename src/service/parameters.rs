@@ -11,8 +11,10 @@ use super::content::malformed;
 use super::error::Failure;
 use super::ids::is_uuid;
 use super::negotiate::json_body;
-use crate::aql::{Parameter, Parameters};
+use crate::aql::{MAX_MEMBERS, Parameter, Parameters};
+use crate::order;
 use crate::rm::json::{self, elements, members};
+use std::borrow::Cow;
 
 /// A request to run a query.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -27,25 +29,38 @@ pub(crate) struct Asked {
     pub offset: Option<u64>,
     /// Rows to give.
     pub fetch: Option<u64>,
+    /// The placeholders of the text, in order; values of others are not read. Absent: all values are read.
+    wanted: Option<Vec<String>>,
+    /// How many values were sent so far, wanted or not.
+    sent: usize,
 }
+
+/// The most values that a request may bind, those of lists not counted.
+const MOST_VALUES: usize = 1_000;
 
 /// How often a list of parameters may hold another one: a list of lists is told by the checker.
 const DEPTH: u32 = 3;
 
 impl Asked {
-    /// Reads the query string, and the body of a POST.
-    pub fn of(call: &Call<'_>) -> Result<Asked, Failure> {
-        let mut asked = Asked::default();
-        for (key, value) in &call.request.query {
-            asked.take_text(key, value)?;
-        }
+    /// Reads the query string, and the body of a POST: of the values those that the text has placeholders for, which is `stored` or is
+    /// sent along.
+    pub fn of(call: &Call<'_>, stored: Option<&str>) -> Result<Asked, Failure> {
+        let mut body = Vec::new();
         if call.request.method == "POST" {
             json_body(call.request)?;
             let text = call.text()?;
             if !text.trim().is_empty() {
-                asked.take_body(text)?;
+                body = members(text).map_err(|m| malformed("body", text, m))?;
             }
         }
+        within_bytes(&call.request.query, &body, call.config.limits.parameters)?;
+        let sent = || body.iter().find(|(key, _)| key == "q").and_then(|(_, value)| json::text(value));
+        let q = stored.or_else(|| call.request.query_value("q")).map(str::to_owned).or_else(sent);
+        let mut asked = Asked { wanted: Some(q.as_deref().map(placeholders).unwrap_or_default()), ..Asked::default() };
+        for (key, value) in &call.request.query {
+            asked.take_text(key, value)?;
+        }
+        asked.take_members(body)?;
         asked.take_header(call.request)?;
         asked.confined(call)
     }
@@ -74,7 +89,7 @@ impl Asked {
             "fetch" => once(&mut self.fetch, key, count(key, value)?)?,
             "ehr_id" => self.narrow(value)?,
             _ if is_parameters(key) => self.unpack(value)?,
-            _ => self.add_text(key, value),
+            _ => self.add_text(key, value)?,
         }
         Ok(())
     }
@@ -86,15 +101,19 @@ impl Asked {
         }
         for pair in value.split('&').filter(|p| !p.trim().is_empty()) {
             let (name, value) = pair.split_once('=').ok_or_else(|| Failure::bad("`query_parameter` is neither `name=value` nor a JSON object"))?;
-            self.add_text(name.trim(), value);
+            self.add_text(name.trim(), value)?;
         }
         Ok(())
     }
 
     /// A value from a query string; several values of one name make a list.
-    fn add_text(&mut self, name: &str, value: &str) {
-        let value = Parameter::Untyped(value.to_owned());
+    fn add_text(&mut self, name: &str, value: &str) -> Result<(), Failure> {
         let name = name.strip_prefix('$').unwrap_or(name);
+        self.count()?;
+        if !self.wants(name) {
+            return Ok(());
+        }
+        let value = Parameter::Untyped(value.to_owned());
         match self.parameters.get_mut(name) {
             None => {
                 self.parameters.insert(name.to_owned(), value);
@@ -103,10 +122,24 @@ impl Asked {
             Some(bound) if *bound == value => {}
             Some(bound) => *bound = Parameter::List(vec![bound.clone(), value]),
         }
+        Ok(())
     }
 
-    fn take_body(&mut self, text: &str) -> Result<(), Failure> {
-        for (key, value) in members(text).map_err(|m| malformed("body", text, m))? {
+    /// Counts a value, wanted or not.
+    fn count(&mut self) -> Result<(), Failure> {
+        self.sent += 1;
+        if self.sent > MOST_VALUES {
+            return Err(Failure::bad(format!("the request binds more than {MOST_VALUES} parameters: bind a list to one placeholder instead")));
+        }
+        Ok(())
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        self.wanted.as_ref().is_none_or(|wanted| wanted.binary_search_by(|other| other.as_str().cmp(name)).is_ok())
+    }
+
+    fn take_members(&mut self, body: Vec<(Cow<'_, str>, &str)>) -> Result<(), Failure> {
+        for (key, value) in body {
             match &*key {
                 _ if value == "null" => {}
                 "q" => once(&mut self.q, &key, string(&key, value)?)?,
@@ -123,9 +156,14 @@ impl Asked {
     fn bind_all(&mut self, object: &str) -> Result<(), Failure> {
         let all = members(object).map_err(|_| Failure::bad("`query_parameters` is not a JSON object of names and values"))?;
         for (name, value) in all {
-            let parameter = parameter(value, DEPTH)
-                .ok_or_else(|| Failure::bad(format!("the parameter `{name}` is neither a text, a number, a boolean nor a list of them")))?;
-            self.bind(name.strip_prefix('$').unwrap_or(&name), parameter)?;
+            self.count()?;
+            let name = name.strip_prefix('$').unwrap_or(&name);
+            let is_wanted = self.wants(name);
+            if !is_wanted && !value.trim_start().starts_with('{') {
+                continue;
+            }
+            let parameter = parameter(name, value, DEPTH)?;
+            self.bind(name, parameter)?;
         }
         Ok(())
     }
@@ -195,16 +233,37 @@ fn string(key: &str, value: &str) -> Result<String, Failure> {
     json::text(value).ok_or_else(|| Failure::bad(format!("`{key}` is not a text")))
 }
 
-fn parameter(sent: &str, depth: u32) -> Option<Parameter> {
+fn parameter(name: &str, sent: &str, depth: u32) -> Result<Parameter, Failure> {
+    let neither = || Failure::bad(format!("the parameter `{name}` is neither a text, a number, a boolean nor a list of them"));
     let sent = sent.trim();
-    match sent.bytes().next()? {
-        b'"' => json::text(sent).map(Parameter::Text),
-        b't' | b'f' => sent.parse().ok().map(Parameter::Boolean),
-        b'n' => Some(Parameter::Null),
-        b'[' if depth > 0 => elements(sent).ok()?.into_iter().map(|item| parameter(item, depth - 1)).collect::<Option<_>>().map(Parameter::List),
-        b'{' | b'[' => None,
-        _ => Some(Parameter::Number(sent.to_owned())),
+    match sent.bytes().next().ok_or_else(neither)? {
+        b'"' => json::text(sent).map(Parameter::Text).ok_or_else(neither),
+        b't' | b'f' => sent.parse().map(Parameter::Boolean).map_err(|_| neither()),
+        b'n' => Ok(Parameter::Null),
+        b'[' if depth > 0 => {
+            let items = elements(sent).map_err(|_| neither())?;
+            if items.len() > MAX_MEMBERS {
+                let message = format!("the list `{name}` has more than {MAX_MEMBERS} values: store them as a value set, or ask in several queries");
+                return Err(Failure::bad(message));
+            }
+            items.into_iter().map(|item| parameter(name, item, depth - 1)).collect::<Result<_, _>>().map(Parameter::List)
+        }
+        b'{' | b'[' => Err(neither()),
+        _ => Ok(Parameter::Number(sent.to_owned())),
     }
+}
+
+/// Refuses values of more bytes than a request may bind, before any of them is read.
+fn within_bytes(query: &[(String, String)], body: &[(Cow<'_, str>, &str)], limit: usize) -> Result<(), Failure> {
+    let in_query = query.iter().filter(|(key, _)| key != "q").map(|(key, value)| key.len() + value.len());
+    let in_body = body.iter().filter(|(key, _)| is_parameters(key)).map(|(_, value)| value.len());
+    if in_query.chain(in_body).sum::<usize>() > limit { Err(Failure::too_large("set of query parameters", limit)) } else { Ok(()) }
+}
+
+/// The names behind `$` in a query text, sorted, those in its strings and comments too: more names than there are do no harm.
+fn placeholders(q: &str) -> Vec<String> {
+    let name = |rest: &str| rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect::<String>();
+    order::distinct(q.split('$').skip(1).map(name))
 }
 
 #[cfg(test)]
@@ -234,12 +293,25 @@ mod tests {
     #[test]
     fn bodies_keep_types_and_refuse_contradictions() {
         let mut asked = Asked::default();
-        asked.take_body(r#"{"q":"SELECT","offset":"2","query_parameters":{"a":1.0,"b":["x",true]},"query-parameters":{"a":1.0}}"#).unwrap();
+        let mut take = |text| asked.take_members(members(text).unwrap());
+        take(r#"{"q":"SELECT","offset":"2","query_parameters":{"a":1.0,"b":["x",true]},"query-parameters":{"a":1.0}}"#).unwrap();
+        assert!(take(r#"{"query_parameters":{"a":2}}"#).is_err());
+        assert!(take(r#"{"fetch":-1}"#).is_err());
+        assert!(take(r#"{"query_parameters":{"o":{}}}"#).is_err());
         assert_eq!(asked.offset, Some(2));
         assert_eq!(asked.parameters.get("a"), Some(&Parameter::Number(String::from("1.0"))));
         assert_eq!(asked.parameters.get("b"), Some(&Parameter::List(vec![Parameter::Text(String::from("x")), Parameter::Boolean(true)])));
-        assert!(asked.take_body(r#"{"query_parameters":{"a":2}}"#).is_err());
-        assert!(asked.take_body(r#"{"fetch":-1}"#).is_err());
-        assert!(asked.take_body(r#"{"query_parameters":{"o":{}}}"#).is_err());
+    }
+
+    #[test]
+    fn values_without_placeholder_are_counted_and_not_read() {
+        let mut asked = Asked { wanted: Some(placeholders("WHERE a = $b AND c matches {$list_1}")), ..Asked::default() };
+        assert_eq!(asked.wanted.as_deref(), Some(["b", "list_1"].map(String::from).as_slice()));
+        asked.take_members(members(r#"{"query_parameters":{"a":[[[[1]]]],"b":2,"list_1":[1]}}"#).unwrap()).unwrap();
+        assert_eq!((asked.parameters.get("a"), asked.parameters.get("b")), (None, Some(&Parameter::Number(String::from("2")))));
+        let many = (0..=MOST_VALUES).map(|i| format!("\"p{i}\":1")).collect::<Vec<_>>().join(",");
+        assert!(asked.take_members(members(&format!("{{\"query_parameters\":{{{many}}}}}")).unwrap()).is_err());
+        let list = format!("[{}0]", "1,".repeat(MAX_MEMBERS));
+        assert!(parameter("p", &list, DEPTH).is_err() && parameter("p", &list.replacen("1,", "", 1), DEPTH).is_ok());
     }
 }

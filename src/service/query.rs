@@ -12,11 +12,11 @@ use super::root::generator;
 use super::stored_query::{detail, qualified_name};
 use super::time::iso;
 use crate::aql::query::{ColumnValue, Condition, Expr, Function, Literal, Query, Window};
-use crate::aql::{self, Budget, CheckOptions, Found, Parameter, Parameters, Plan, QueryError, ResultSet, Run};
+use crate::aql::{self, Budget, CheckOptions, Found, Layout, Parameter, Parameters, Plan, QueryError, ResultSet, Run};
 use crate::document::{Batch, short_digest};
 use crate::rm::class::{Attr, Cls};
-use crate::store::repository::{Definition, Repository};
-use crate::store::scan::Scan;
+use crate::store::repository::{BatchSink, Definition, Pause, Repository};
+use crate::store::scan::{Progress, Scan};
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -48,7 +48,7 @@ impl<R: Repository> Service<R> {
     /// GET and POST /query/aql
     pub(super) async fn query_ad_hoc(&self, call: &Call<'_>) -> Result<Response, Failure> {
         let format = wanted_result(call.request)?;
-        let asked = Asked::of(call)?;
+        let asked = Asked::of(call, None)?;
         let q = asked.q.clone().filter(|q| !q.trim().is_empty()).ok_or_else(|| Failure::bad("the query text `q` is missing"))?;
         self.respond(call, &asked, &q, None, format).await
     }
@@ -62,7 +62,7 @@ impl<R: Repository> Service<R> {
         if call.dialect.detail_and_result() && plain {
             return self.detail_and_result(call, &stored).await;
         }
-        let asked = Asked::of(call)?;
+        let asked = Asked::of(call, Some(&stored.body))?;
         self.respond(call, &asked, &stored.body, Some(&stored), format).await
     }
 
@@ -113,16 +113,19 @@ impl<R: Repository> Service<R> {
         }
         let etag = self.etag(call, asked, q, answer.revision, format);
         let (media_type, body) = match format {
-            ResultFormat::Json => ("application/json", self.result_json(call, asked, q, stored, &answer)?),
-            ResultFormat::Csv(options) => ("text/csv; charset=utf-8; header=present", answer.result.to_csv(options)),
-            ResultFormat::Ndjson => ("application/x-ndjson", answer.result.to_ndjson()),
+            ResultFormat::Json => {
+                let head = self.result_head(call, asked, q, stored, &answer);
+                ("application/json", self.written(call, &answer.result, Layout::Json, head).await? + "}")
+            }
+            ResultFormat::Csv(options) => {
+                let layout = Layout::Csv(options, answer.result.csv_columns());
+                ("text/csv; charset=utf-8; header=present", self.written(call, &answer.result, layout, String::new()).await?)
+            }
+            ResultFormat::Ndjson => ("application/x-ndjson", {
+                let layout = Layout::Ndjson(answer.result.column_names());
+                self.written(call, &answer.result, layout, String::new()).await?
+            }),
         };
-        if body.len() > self.config.limits.result {
-            return Err(Failure::bad(format!(
-                "the result is larger than {} bytes: ask for fewer rows by `fetch`, or for paths instead of whole objects",
-                self.config.limits.result
-            )));
-        }
         let response = Response::new(200).with_body(media_type, body).with_header("ETag", format!("\"{etag}\""));
         Ok(if answer.more && format != ResultFormat::Json { response.with_header(MORE, "true") } else { response })
     }
@@ -151,14 +154,11 @@ impl<R: Repository> Service<R> {
         let scan = plans.iter().fold(nothing, |all, plan| all.with(plan.scan()));
         let now = iso(call.now);
         let stopped = self.deadline(call);
-        let mut runs: Vec<Run<'_>> = plans.iter().map(|plan| Run::new(plan, &now, Budget::default(), &stopped)).collect();
-        let mut sink = |batch: &Batch| {
-            missing.retain(|id| batch.ehr_number(id).is_none());
-            let goes_on = |(i, run): (usize, &mut Run<'_>)| run.push_each(batch, &mut |row| visit(i, row));
-            runs.is_empty() || runs.iter_mut().enumerate().map(goes_on).fold(false, |any, one| any | one)
-        };
+        let budget = self.budget();
+        let runs = plans.iter().map(|plan| Run::new(plan, &now, budget, &stopped)).collect();
+        let mut sink = EachRow { call, runs, at: 0, goes_on: false, missing: &mut missing, visit };
         self.repository.scan(&scan, &mut sink).await.map_err(|error| (0, Failure::of_store(error)))?;
-        runs.into_iter().enumerate().try_for_each(|(i, run)| run.finish().map(drop).map_err(|error| (i, self.given_up(&error))))?;
+        sink.runs.into_iter().enumerate().try_for_each(|(i, run)| run.finish().map(drop).map_err(|error| (i, self.given_up(&error))))?;
         Ok(missing)
     }
 
@@ -176,10 +176,16 @@ impl<R: Repository> Service<R> {
         move || call.clock() > deadline
     }
 
+    /// What one query may use.
+    pub(super) fn budget(&self) -> Budget {
+        Budget { work: self.config.limits.query_work, ..Budget::default() }
+    }
+
     fn given_up(&self, error: &QueryError) -> Failure {
         let seconds = self.config.limits.query_time / 1_000_000;
         match error {
-            QueryError::TooManyRows(_) | QueryError::TooLarge(_) => Failure::bad(error.to_string()),
+            QueryError::TooManyRows(_) | QueryError::TooManyCombinations(_) | QueryError::TooLarge(_) => Failure::bad(error.to_string()),
+            QueryError::TooMuchWork(_) => Failure::new(408, error.to_string()),
             QueryError::Stopped => {
                 Failure::new(408, format!("the query took longer than {seconds} s; narrow it by an EHR, an archetype or a template"))
             }
@@ -251,14 +257,10 @@ impl<R: Repository> Service<R> {
         let Prepared { plan, default_page, .. } = prepared;
         let now = iso(call.now);
         let stopped = self.deadline(call);
-        let mut run = Run::new(&plan, &now, Budget::default(), &stopped);
-        let mut of_ehr = None;
-        let mut sink = |batch: &Batch| {
-            of_ehr = plan.scan().ehr().filter(|ehr| batch.ehr_number(ehr).is_some()).map(str::to_owned);
-            run.push(batch)
-        };
+        let mut sink = OneQuery { call, run: Run::new(&plan, &now, self.budget(), &stopped), ehr: plan.scan().ehr(), seen: false };
         let revision = self.repository.scan(plan.scan(), &mut sink).await.map_err(Failure::of_store)?;
-        let mut result = run.finish().map_err(|error| self.given_up(&error))?;
+        let of_ehr = sink.ehr.filter(|_| sink.seen).map(str::to_owned);
+        let mut result = sink.run.finish().map_err(|error| self.given_up(&error))?;
         let page = default_page.and_then(|rows| usize::try_from(rows).ok()).unwrap_or(usize::MAX);
         let more = result.len() > page;
         result.truncate(page);
@@ -271,7 +273,34 @@ impl<R: Repository> Service<R> {
         short_digest(&text)
     }
 
-    fn result_json(&self, call: &Call<'_>, asked: &Asked, q: &str, stored: Option<&Definition>, answer: &Answer) -> Result<String, Failure> {
+    /// The rows of a result behind a head, with pauses between pieces of them.
+    ///
+    /// # Errors
+    /// As soon as the text is larger than a result may be.
+    async fn written(&self, call: &Call<'_>, result: &ResultSet, layout: Layout, head: String) -> Result<String, Failure> {
+        let (mut out, mut rows, limit) = (head, 0, self.config.limits.result);
+        layout.begin(&mut out);
+        while rows < result.len() {
+            let start = out.len();
+            rows = result.write_piece(&layout, rows, start + PIECE, &mut out);
+            if out.len() > limit {
+                let remedy = "ask for fewer rows by `fetch`, or for paths instead of whole objects";
+                return Err(Failure::bad(format!("the result is larger than {limit} bytes: {remedy}")));
+            }
+            if rows < result.len() {
+                // Room for what is left, as the rows so far foretell: a text that doubles would take twice as much.
+                let foretold = (out.len() as u64).saturating_mul(result.len() as u64) / rows.max(1) as u64;
+                let room = usize::try_from(foretold).unwrap_or(limit).min(limit).saturating_sub(out.len());
+                out.reserve_exact(room.saturating_add(2 * PIECE).min(limit));
+                call.pause().await;
+            }
+        }
+        layout.end(&mut out);
+        Ok(out)
+    }
+
+    /// The members of a result in front of its rows.
+    fn result_head(&self, call: &Call<'_>, asked: &Asked, q: &str, stored: Option<&Definition>, answer: &Answer) -> String {
         let mut out = String::from(r#"{"meta":{"#);
         if call.request.method != "POST" {
             let _ = write!(out, r#""_href":{},"#, quoted(&href(call)));
@@ -311,9 +340,68 @@ impl<R: Repository> Service<R> {
             out.push('}');
         }
         out.push_str(r#"],"rows":"#);
-        answer.result.write_rows(&mut out);
-        out.push('}');
-        Ok(out)
+        out
+    }
+}
+
+/// Bytes of a result that are written between two pauses.
+const PIECE: usize = 1 << 20;
+
+/// Runs one query over the batches of a scan.
+struct OneQuery<'r, 'c, 'a> {
+    call: &'c Call<'a>,
+    run: Run<'r>,
+    /// The EHR that it is narrowed to.
+    ehr: Option<&'r str>,
+    /// Whether that EHR was in a batch.
+    seen: bool,
+}
+
+impl BatchSink for OneQuery<'_, '_, '_> {
+    fn take(&mut self, batch: &Batch) -> Progress {
+        self.seen |= self.ehr.is_some_and(|ehr| batch.ehr_number(ehr).is_some());
+        self.run.advance(batch)
+    }
+
+    fn pause(&self) -> Pause {
+        self.call.pause()
+    }
+}
+
+/// Runs several queries over the batches of a scan, one after the other, and hands over their rows.
+struct EachRow<'r, 'c, 'a, 'v> {
+    call: &'c Call<'a>,
+    runs: Vec<Run<'r>>,
+    /// The query whose turn it is with the present batch.
+    at: usize,
+    /// Whether a query before it wants more batches.
+    goes_on: bool,
+    /// The named EHRs that were in no batch so far.
+    missing: &'v mut Vec<String>,
+    visit: &'v mut dyn FnMut(usize, &[Found<'_>]),
+}
+
+impl BatchSink for EachRow<'_, '_, '_, '_> {
+    fn take(&mut self, batch: &Batch) -> Progress {
+        if self.at == 0 {
+            self.missing.retain(|id| batch.ehr_number(id).is_none());
+        }
+        while let Some(run) = self.runs.get_mut(self.at) {
+            let (at, visit) = (self.at, &mut *self.visit);
+            match run.advance_each(batch, &mut |row| visit(at, row)) {
+                Progress::Paused => return Progress::Paused,
+                Progress::More => self.goes_on = true,
+                Progress::Enough => {}
+            }
+            self.at += 1;
+        }
+        self.at = 0;
+        let goes_on = std::mem::take(&mut self.goes_on) || self.runs.is_empty();
+        if goes_on { Progress::More } else { Progress::Enough }
+    }
+
+    fn pause(&self) -> Pause {
+        self.call.pause()
     }
 }
 

@@ -43,6 +43,9 @@ use serde_json::{Value, json};
 const PAGE: u64 = 200;
 const LONGEST_PAGE: u64 = 1_000;
 
+/// Contributions that are written between two pauses.
+const TOGETHER: usize = 50;
+
 const KINDS: [(&str, DefinitionKind); 4] = [
     ("template", DefinitionKind::Template),
     ("query", DefinitionKind::Query),
@@ -64,8 +67,11 @@ impl<R: Repository> Service<R> {
             self.export_definitions(&mut out).await?;
         }
         let found = self.repository.contributions(ehr_id.as_deref(), after, limit).await.map_err(Failure::of_store)?;
-        for contribution in &found {
+        for (number, contribution) in (1_usize..).zip(&found) {
             add_record(&mut out, &contribution_record(contribution));
+            if number.is_multiple_of(TOGETHER) {
+                call.pause().await;
+            }
         }
         if (found.len() as u64) < limit {
             add_record(&mut out, r#"{"end":true}"#);

@@ -6,7 +6,7 @@ use super::journal::{Change, Journal};
 use super::log::MemoryLog;
 use super::repository::{
     Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, EhrFlags, Grounds, ItemTag, Repository, Sink, StoreError, TagList,
-    Version, Which,
+    Version, Which, send_at_once,
 };
 use super::scan::Scan;
 use super::statement;
@@ -725,9 +725,9 @@ impl Repository for Memory {
                 // What follows from all versions of an EHR would be made for all EHRs of the standing batch.
                 Some(found) if scan.whole_ehrs && scan.all_versions => {
                     let rows = found.iter().filter_map(|ehr| state.batch.ehr(*ehr));
-                    rows.filter_map(|row| state.batch_of(&row.ehr_id)).all(|batch| sink(&batch))
+                    rows.filter_map(|row| state.batch_of(&row.ehr_id)).all(|batch| send_at_once(sink, &batch))
                 }
-                _ => sink(&state.batch),
+                _ => send_at_once(sink, &state.batch),
             };
             Ok(state.revision)
         })

@@ -2,10 +2,11 @@
 //!
 //! Implementations: [`super::memory`] (browser, tests) and [`super::sql`] (D1, SQLite). The service is the only caller.
 
-use super::scan::Scan;
+use super::scan::{Progress, Scan};
 use crate::document::{Batch, ObjectKind, Packed};
 use crate::order;
 use std::fmt;
+use std::pin::Pin;
 
 /// An EHR, the record of one patient.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -377,8 +378,51 @@ impl fmt::Display for StoreError {
     }
 }
 
-/// Takes batches; returns false to stop the scan.
-pub type Sink<'a> = &'a mut dyn FnMut(&Batch) -> bool;
+/// Receives the batches of a scan, each in as many pieces as it likes.
+pub trait BatchSink {
+    /// Takes a piece of a batch; after [`Progress::Paused`] it gets the same batch again.
+    fn take(&mut self, batch: &Batch) -> Progress;
+
+    /// Lets others work. A repository that can wait awaits it after [`Progress::Paused`].
+    fn pause(&self) -> Pause {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Resolves after others had their turn.
+pub type Pause = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Takes a batch whole; false stops the scan.
+impl<F: FnMut(&Batch) -> bool> BatchSink for F {
+    fn take(&mut self, batch: &Batch) -> Progress {
+        if self(batch) { Progress::More } else { Progress::Enough }
+    }
+}
+
+/// Where a scan sends its batches.
+pub type Sink<'a> = &'a mut dyn BatchSink;
+
+/// Sends a batch to a sink without waiting; false when no more is wanted.
+pub(crate) fn send_at_once(sink: Sink<'_>, batch: &Batch) -> bool {
+    loop {
+        match sink.take(batch) {
+            Progress::Paused => {}
+            Progress::More => return true,
+            Progress::Enough => return false,
+        }
+    }
+}
+
+/// Sends a batch to a sink, which lets others work between its pieces; false when no more is wanted.
+pub(crate) async fn send(sink: Sink<'_>, batch: &Batch) -> bool {
+    loop {
+        match sink.take(batch) {
+            Progress::Paused => sink.pause().await,
+            Progress::More => return true,
+            Progress::Enough => return false,
+        }
+    }
+}
 
 /// A store of EHRs, versions and definitions.
 #[allow(async_fn_in_trait, reason = "futures of a worker are not Send, and nothing spawns them")]

@@ -5,7 +5,10 @@ import { after, before, test } from "node:test";
 import { freshState, root, start } from "./server.mjs";
 
 /** What the runner of the cases sets up natively, said in variables of a deployment. */
-const common = { SYSTEM_ID: "test.example", LIMIT_BODY: "200000", LIMIT_TEMPLATE: "150000", ORIGINS: "https://page.example" };
+const common = {
+  SYSTEM_ID: "test.example", LIMIT_BODY: "200000", LIMIT_TEMPLATE: "150000", LIMIT_QUERY_WORK: "20000000", LIMIT_PARAMETERS: "100000",
+  ORIGINS: "https://page.example",
+};
 const kinds = {
   open: { ...common, AUTH: "none", ACCESS_LOG: "on", ADMIN: "true" },
   exact: { ...common, AUTH: "none", ACCESS_LOG: "on", ADMIN: "true", SPECIALISATION: "exact", FLAT_DIALECT: "ehrbase" },

@@ -19,10 +19,12 @@ async function entry() {
     export const __wbg_reset_state = () => { globalThis.resets = (globalThis.resets ?? 0) + 1; };
     export async function fetch(request) {
       const body = await request.text();
+      if (body === "wait") await globalThis.waiting;
       if (body === "abort") throw new WebAssembly.RuntimeError("unreachable");
       return new Response(JSON.stringify({ body, encoding: request.headers.get("content-encoding") }));
     }
     export async function scheduled() {}
+    export const replaceable_bytes = () => globalThis.bytes ?? 1_000_000;
   `);
   const outfile = join(folder, "entry.mjs");
   globalThis.addEventListener ??= () => {};
@@ -58,4 +60,22 @@ test("an abort is answered with an id that the log has too, and the next request
   const kept = [];
   await worker.fetch(post("abort"), {}, { waitUntil: (promise) => kept.push(promise) });
   assert.deepEqual(await Promise.all(kept), [undefined], "work goes on where the client goes away, and its abort is answered once");
+});
+
+test("an instance whose memory grew is replaced once no request is open, never before", async () => {
+  const worker = await entry();
+  const before = globalThis.resets ?? 0;
+  await worker.fetch(post("hello"), {}, {});
+  let go;
+  globalThis.waiting = new Promise((resolve) => (go = resolve));
+  const first = worker.fetch(post("wait"), {}, {});
+  globalThis.bytes = 1_000_000 + 97 * 1024 * 1024;
+  await worker.fetch(post("hello"), {}, {});
+  assert.equal(globalThis.resets ?? 0, before, "replaced under an open request");
+  go();
+  await first;
+  assert.equal(globalThis.resets, before + 1);
+  globalThis.bytes = 90 * 1024 * 1024;
+  await worker.fetch(post("hello"), {}, {});
+  assert.equal(globalThis.resets, before + 1, "replaced without need");
 });

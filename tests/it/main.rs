@@ -38,3 +38,4 @@ mod template;
 mod terminology;
 mod tidy;
 mod upgrade;
+mod work;

@@ -10,7 +10,9 @@ mod random;
 use super::notation::{Document, Repository};
 use super::reference;
 use super::rows::{NOW, run};
-use aqlite::aql::{Parameter, QueryOptions, check, format, parse, prepare, print};
+use super::work::measured;
+use aqlite::aql::{Budget, Parameter, QueryError, QueryOptions, check, format, parse, prepare, print};
+use aqlite::document::Batch;
 use query::Draft;
 use random::Random;
 use std::collections::BTreeMap;
@@ -18,6 +20,9 @@ use std::ops::Range;
 
 /// So many failures are made small and shown.
 const MOST_FAILURES: usize = 6;
+
+/// Units of work that each byte of the data may cost for each row and 40 bytes of the query.
+const UNITS: u64 = 100;
 
 /// Of so many queries some have each feature.
 const ENOUGH: usize = 2_000;
@@ -146,7 +151,34 @@ impl Case {
                 other => return Outcome::Differs(format!("reference {expected:#?}\n{name} {other:#?}")),
             }
         }
-        Outcome::Agreed(expected.len())
+        self.within_budgets(&text, &options, &[&first, &second], &expected).unwrap_or(Outcome::Agreed(expected.len()))
+    }
+
+    /// Under any budget of work there is the whole answer, or the error: never a part. What is counted is in proportion to the data and the
+    /// rows.
+    fn within_budgets(&self, text: &str, options: &QueryOptions<'_>, batches: &[&Batch], expected: &[String]) -> Option<Outcome> {
+        // Pieces of one step each take long: some queries are enough.
+        if !text.len().is_multiple_of(16) {
+            return None;
+        }
+        for plain in [true, false] {
+            let budget = Budget { plain, rows: 20_000, slice: 2, ..Budget::default() };
+            let whole = measured(text, &self.draft.parameters, options, batches, budget);
+            for (part, piece) in [(1, 40), (3, 500), (7, 5_000), (8, 10_000_000)] {
+                let tight = Budget { work: whole.work / 8 * part, piece, ..budget };
+                match measured(text, &self.draft.parameters, options, batches, tight).rows {
+                    Ok(rows) if rows == expected => {}
+                    Err(QueryError::TooMuchWork(_)) => {}
+                    other => return Some(Outcome::Differs(format!("reference {expected:#?}\n{part}/8 of the work, plain: {plain} {other:#?}"))),
+                }
+            }
+            let input = (self.data.len() * (1 + text.len() / 40)) as u64;
+            if whole.work > UNITS * input * (1 + expected.len() as u64) {
+                let told = format!("{} units for {} bytes of data, {} rows, plain: {plain}", whole.work, self.data.len(), expected.len());
+                return Some(Outcome::Differs(told));
+            }
+        }
+        None
     }
 
     fn show(&self) -> String {

@@ -228,7 +228,7 @@ impl Run {
             auth: if option("auth: off") { Auth::Refuse } else { Auth::Open },
             log: true,
             admin: !option("admin: off"),
-            limits: Limits { body: 200_000, template: 150_000, ..Limits::default() },
+            limits: Limits { body: 200_000, template: 150_000, query_work: 20_000_000, parameters: 100_000, ..Limits::default() },
             smart: Vec::new(),
             exact_archetypes: option("archetypes: exact"),
             flat_dialect: if option("flat: ehrbase") { Maker::Ehrbase } else { Maker::Better },

@@ -87,7 +87,9 @@ pub fn run(query: &str, parameters: &Parameters, options: &QueryOptions<'_>, bat
     let go_on = || false;
     // Some queries in parts of a few documents, some in one.
     let part = if query.len().is_multiple_of(2) { 3 } else { Budget::default().part };
-    let mut run = Run::new(&plan, NOW, Budget { plain, rows: 20_000, slice: 2, part, ..Budget::default() }, &go_on);
+    // Some are interrupted as often as can be.
+    let piece = if query.len().is_multiple_of(3) { Budget::default().piece } else { 1 + query.len() as u64 };
+    let mut run = Run::new(&plan, NOW, Budget { plain, rows: 20_000, slice: 2, part, piece, ..Budget::default() }, &go_on);
     for batch in batches {
         if !run.push(batch) {
             break;

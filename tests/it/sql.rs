@@ -3,7 +3,7 @@
 
 use crate::sqlite::Sqlite;
 use crate::store::{Draft, EHR, OTHER, PRESSURE, PULSE, commit, creation, done, found, refused, under};
-use aqlite::document::ObjectKind;
+use aqlite::document::{Batch, ObjectKind};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::block_on;
 use aqlite::store::repository::{Commit, EhrFlags, Repository, StoreError, Version, Which};
@@ -143,7 +143,7 @@ fn a_scan_sees_one_moment() {
         let scan = Scan { whole_ehrs, ..compositions() };
         let before = found(&store, &scan);
         let (mut during, mut batches) = (Vec::new(), 0);
-        done(store.scan(&scan, &mut |batch| {
+        done(store.scan(&scan, &mut |batch: &Batch| {
             batches += 1;
             for doc in batch.docs() {
                 assert!(doc.row.latest);

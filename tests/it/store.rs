@@ -707,7 +707,7 @@ fn objects_are_paged_in_commit_order<R: Repository>(store: &R) {
 /// The documents (`object::number`) that a scan sends and that a query would look at, in order.
 pub fn found<R: Repository>(store: &R, scan: &Scan) -> Vec<String> {
     let mut found = Vec::new();
-    done(store.scan(scan, &mut |batch| {
+    done(store.scan(scan, &mut |batch: &Batch| {
         let wanted = |doc: &aqlite::document::Doc| {
             let ehr = batch.ehr(doc.ehr).filter(|e| scan.ehrs.as_ref().is_none_or(|ids| ids.contains(&e.ehr_id)));
             ehr.is_some_and(|e| e.is_queryable || scan.unqueryable)
@@ -757,7 +757,7 @@ fn a_scan_sends_what_is_asked_for<R: Repository>(store: &R) {
 fn a_scan_stops_when_told<R: Repository>(store: &R) {
     done(store.commit(creation(EHR, None)));
     let mut batches = 0;
-    let revision = done(store.scan(&Scan::default(), &mut |_| {
+    let revision = done(store.scan(&Scan::default(), &mut |_: &Batch| {
         batches += 1;
         false
     }));

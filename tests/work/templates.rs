@@ -47,7 +47,6 @@ fn nested(depth: usize, occurrences: &str, named: &str) -> String {
     (0..depth).fold(String::new(), |inner, level| {
         let inner = if inner.is_empty() { object("ELEMENT", "at0009", "1..1", "") } else { inner };
         attribute("items", &object("CLUSTER", &format!("at{level:04}"), occurrences, &format!("{named}{inner}")))
-            .replace("</attributes></children>", "</attributes></children>")
     })
 }
 

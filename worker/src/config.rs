@@ -144,6 +144,8 @@ fn limits(variables: &Variables<'_>) -> Result<Limits, String> {
         fetch_default: variables.number("LIMIT_FETCH_DEFAULT", standard.fetch_default)?,
         fetch_maximum: variables.number("LIMIT_FETCH", standard.fetch_maximum)?,
         query_time: variables.number::<i64>("LIMIT_QUERY_MS", standard.query_time / 1000)?.saturating_mul(1000),
+        query_work: variables.number("LIMIT_QUERY_WORK", standard.query_work)?,
+        parameters: variables.number("LIMIT_PARAMETERS", standard.parameters)?,
         result: variables.number("LIMIT_RESULT", standard.result)?,
         guide_ehrs: variables.number("LIMIT_GUIDE_EHRS", standard.guide_ehrs)?,
         concurrency: Concurrency {

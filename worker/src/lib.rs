@@ -7,13 +7,14 @@ mod d1;
 mod http;
 mod keys;
 mod log;
+mod memory;
 mod pieces;
 mod terminology;
 #[path = "../../www/wasm/src/zone.rs"]
 mod zone;
 
 use aqlite::service::auth::{Caller, Denied, Gate, KeyRing};
-use aqlite::service::{self, Admission, Auth, Moment, Place, Service, Work};
+use aqlite::service::{self, Admission, Auth, Moment, Pause, Place, Service, Work};
 use aqlite::store::sql::{Catalogue, SqlRepository};
 use cached::Cached;
 use d1::D1;
@@ -236,6 +237,11 @@ impl Moment for Runtime {
 
     fn new_uuid(&mut self) -> String {
         uuid::Uuid::new_v4().to_string()
+    }
+
+    /// A turn of the event loop: a promise that is resolved at once would not let other requests in.
+    fn pause(&mut self) -> Pause {
+        Box::pin(Delay::from(Duration::ZERO))
     }
 
     fn offset(&mut self, zone: &str, millis: i64) -> Option<i32> {

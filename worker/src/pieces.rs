@@ -2,6 +2,7 @@
 
 use crate::Visit;
 use crate::http::{Body, Unread};
+use crate::memory::Sending;
 use aqlite::service::{AHEAD, Pieces, Request, Response};
 use futures_util::{StreamExt, stream};
 use std::rc::Rc;
@@ -15,6 +16,8 @@ struct Load {
     body: Body,
     pieces: Pieces,
     limit: usize,
+    /// Keeps this instance while answers of the load are being sent.
+    _sending: Sending,
 }
 
 impl Load {
@@ -41,7 +44,7 @@ impl Load {
 /// Answers a request piece by piece, of `size` bytes each; the first answer decides about the status.
 pub async fn answer(visit: Rc<Visit>, mut head: Request, request: &web_sys::Request, (size, limit): (usize, usize)) -> Result<web_sys::Response> {
     let body = Body::expanded(request, &mut head, AHEAD);
-    let mut load = Load { visit, head, body, pieces: Pieces::new(size, limit), limit };
+    let mut load = Load { visit, head, body, pieces: Pieces::new(size, limit), limit, _sending: Sending::begin() };
     let first = match load.answer().await {
         Some(first) => first,
         None => load.visit.answer(&load.head).await,

@@ -3,6 +3,7 @@
 mod csv_guard;
 mod eval;
 mod facts;
+mod members;
 mod plan;
 pub mod query;
 mod result;
@@ -12,6 +13,7 @@ mod trie;
 
 pub use eval::{Budget, Found, QueryError, Run, Touched, TouchedShape, way};
 pub use plan::{MAX_PATHS, Plan, plan};
-pub use result::{Cell, ResultColumn, ResultSet, Row};
+pub use result::{Cell, Layout, ResultColumn, ResultSet, Row};
+pub use scan::Progress;
 pub use table::CsvOptions;
 pub use trie::{Mode, Trie, TrieNode};

@@ -341,7 +341,7 @@ fn ehr_of_condition(query: &Query, condition: &Condition) -> Option<String> {
     match condition {
         Condition::And(terms) => terms.iter().find_map(|t| ehr_of_condition(query, t)),
         Condition::Compare(left, CompareOp::Eq, Expr::Literal(literal)) if names_ehr(left) => text_of(literal),
-        Condition::Matches(left, members) if names_ehr(left) => match members.as_slice() {
+        Condition::Matches(left, members) if names_ehr(left) => match members.literals() {
             [only] => text_of(only),
             _ => None,
         },

@@ -2,6 +2,7 @@
 //!
 //! `check` lowers the syntax tree to it; the engine compiles it. Vocabulary of AQL Release 1.1.0, chapter 3.
 
+pub use super::members::{Members, ShortUid};
 use crate::rm::class::{Attr, Cls};
 
 /// A whole query, ready to be planned.
@@ -205,7 +206,7 @@ pub enum Condition {
     /// `a LIKE pattern`; the pattern is checked.
     Like(Expr, LikePattern),
     /// `a matches {…}`: parameters expanded, value sets resolved.
-    Matches(Expr, Vec<Literal>),
+    Matches(Expr, Members),
     /// `EXISTS path`: not in [`Query::paths`], it never multiplies rows.
     Exists(IdentifiedPath),
     /// A condition known before any row is seen.

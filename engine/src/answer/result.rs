@@ -3,6 +3,7 @@
 //! Nothing is text until it is written: a cell is a number, or says where its text stands among the words of the batch or
 //! among those that the result set keeps itself.
 
+use super::table::{CsvColumns, CsvOptions};
 use crate::document::{Column, Dictionary, Lane, Number, Words};
 use crate::rm::json::quote_into;
 
@@ -14,6 +15,35 @@ pub struct ResultSet {
     sheet: Sheet,
     /// The rows of the sheet, in the order of the answer.
     rows: Vec<u32>,
+}
+
+/// How rows are written.
+#[derive(Clone, Debug)]
+pub enum Layout {
+    /// A JSON array of arrays.
+    Json,
+    /// A JSON object a line, with these names of members.
+    Ndjson(Vec<String>),
+    /// Lines of CSV.
+    Csv(CsvOptions, CsvColumns),
+}
+
+impl Layout {
+    /// Appends what stands in front of the rows.
+    pub fn begin(&self, out: &mut String) {
+        match self {
+            Layout::Json => out.push('['),
+            Layout::Ndjson(_) => {}
+            Layout::Csv(options, columns) => columns.write_head(*options, out),
+        }
+    }
+
+    /// Appends what stands behind the rows.
+    pub fn end(&self, out: &mut String) {
+        if let Layout::Json = self {
+            out.push(']');
+        }
+    }
 }
 
 /// A column of a result set.
@@ -99,19 +129,39 @@ impl ResultSet {
         self.rows.truncate(rows);
     }
 
+    /// Appends rows in a layout, from a number on, until the text has so many bytes; gives the number of the first row that is left.
+    pub fn write_piece(&self, layout: &Layout, from: usize, bytes: usize, out: &mut String) -> usize {
+        let rows = self.rows.get(from..).unwrap_or_default();
+        for (number, row) in (from..).zip(rows) {
+            if out.len() >= bytes {
+                return number;
+            }
+            self.write_row(layout, number, Row { held: self.sheet.row(*row), sheet: &self.sheet }, out);
+        }
+        self.rows.len()
+    }
+
+    fn write_row(&self, layout: &Layout, number: usize, row: Row<'_>, out: &mut String) {
+        match layout {
+            Layout::Json => {
+                out.push_str(if number > 0 { ",[" } else { "[" });
+                for (j, cell) in row.iter().enumerate() {
+                    out.push_str(if j > 0 { "," } else { "" });
+                    cell.write_json(out);
+                }
+                out.push(']');
+            }
+            Layout::Ndjson(names) => super::table::write_ndjson(names, row, out),
+            Layout::Csv(options, columns) => columns.write(row, *options, out),
+        }
+    }
+
     /// Appends the rows as a JSON array of arrays.
     pub fn write_rows(&self, out: &mut String) {
         out.reserve(self.rows.len() * self.columns.len() * 12);
-        out.push('[');
-        for (i, row) in self.rows().enumerate() {
-            out.push_str(if i > 0 { ",[" } else { "[" });
-            for (j, cell) in row.iter().enumerate() {
-                out.push_str(if j > 0 { "," } else { "" });
-                cell.write_json(out);
-            }
-            out.push(']');
-        }
-        out.push(']');
+        Layout::Json.begin(out);
+        self.write_piece(&Layout::Json, 0, usize::MAX, out);
+        Layout::Json.end(out);
     }
 }
 
@@ -221,6 +271,14 @@ impl Sheet {
             kept.push(moved.into_iter());
         }
         *self = kept;
+    }
+
+    /// Of the rows from this one on keeps some only, in this order.
+    pub fn keep_behind(&mut self, start: usize, rows: &[u32]) {
+        let kept: Vec<Held> = rows.iter().flat_map(|row| self.row(*row)).copied().collect();
+        self.cells.truncate(start * self.width);
+        self.cells.extend(kept);
+        self.detached = self.detached.min(self.cells.len());
     }
 
     /// What a cell is kept as.

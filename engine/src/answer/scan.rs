@@ -66,6 +66,17 @@ fn either(one: &[ArchetypeGroup], other: &[ArchetypeGroup]) -> Vec<ArchetypeGrou
     vec![ArchetypeGroup(ids)]
 }
 
+/// How far a receiver has come with a batch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    /// A pause is due; the receiver goes on with the same batch.
+    Paused,
+    /// The batch is done; more are wanted.
+    More,
+    /// No more batches are needed, because enough is known or something failed.
+    Enough,
+}
+
 /// Archetype ids of which a document must hold one, compared by specialisation (see `rm::id`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ArchetypeGroup(pub Vec<String>);

@@ -5,7 +5,7 @@
 //! are named by their alias, else by their path, else by `#` and their number; a name that comes twice gets a number.
 
 use super::csv_guard::{guarded, is_plain};
-use super::result::{Cell, ResultSet};
+use super::result::{Cell, Layout, ResultSet, Row};
 use crate::order;
 use crate::rm::Token;
 use crate::rm::json::{Scanner, members, quote_into};
@@ -80,36 +80,74 @@ impl ResultSet {
         distinct(self.columns.iter().enumerate().map(named))
     }
 
-    /// The table as CSV: a line of names, lines that end in CR LF.
-    pub fn to_csv(&self, options: CsvOptions) -> String {
-        let rows: Vec<Vec<Spread<'_>>> = self.rows().map(|row| row.iter().map(spread).collect()).collect();
-        let parts: Vec<Vec<String>> = (0..self.columns.len()).map(|column| parts_of(rows.iter().filter_map(|row| row.get(column)))).collect();
+    /// The columns of CSV: which parts the values of each column have.
+    pub fn csv_columns(&self) -> CsvColumns {
+        let mut found: Vec<Vec<String>> = vec![Vec::new(); self.columns.len()];
+        for row in self.rows() {
+            for (cell, found) in row.iter().zip(&mut found) {
+                for (part, _) in spread(cell) {
+                    if !found.contains(&part) {
+                        found.push(part);
+                    }
+                }
+            }
+        }
+        let parts: Vec<Vec<String>> = found.into_iter().map(in_order).collect();
         let names = self.column_names();
         let headings = names.iter().zip(&parts).flat_map(|(name, parts)| parts.iter().map(move |part| format!("{name}{part}")));
-        let mut out = String::new();
-        line(distinct(headings).iter().map(|name| Field::Text(name.into())), options, &mut out);
-        for row in &rows {
-            let fields = row.iter().zip(&parts).flat_map(|(cell, parts)| parts.iter().map(|part| field(cell, part)));
-            line(fields, options, &mut out);
-        }
-        out
+        CsvColumns { headings: distinct(headings), parts }
+    }
+
+    /// The table as CSV: a line of names, lines that end in CR LF.
+    pub fn to_csv(&self, options: CsvOptions) -> String {
+        self.written(&Layout::Csv(options, self.csv_columns()))
     }
 
     /// A JSON object a row and line, its members named as the columns of [`ResultSet::column_names`]; cells as in JSON results.
     pub fn to_ndjson(&self) -> String {
+        self.written(&Layout::Ndjson(self.column_names()))
+    }
+
+    fn written(&self, layout: &Layout) -> String {
         let mut out = String::new();
-        let names = self.column_names();
-        for row in self.rows() {
-            for (i, (name, cell)) in names.iter().zip(row.iter()).enumerate() {
-                out.push(if i > 0 { ',' } else { '{' });
-                quote_into(&mut out, name);
-                out.push(':');
-                cell.write_json(&mut out);
-            }
-            out.push_str("}\n");
-        }
+        layout.begin(&mut out);
+        self.write_piece(layout, 0, usize::MAX, &mut out);
+        layout.end(&mut out);
         out
     }
+}
+
+/// The columns of CSV.
+#[derive(Clone, Debug)]
+pub struct CsvColumns {
+    headings: Vec<String>,
+    /// The parts of each column of the result.
+    parts: Vec<Vec<String>>,
+}
+
+impl CsvColumns {
+    /// Appends the line of names.
+    pub(super) fn write_head(&self, options: CsvOptions, out: &mut String) {
+        line(self.headings.iter().map(|name| Field::Text(name.into())), options, out);
+    }
+
+    /// Appends the line of a row.
+    pub(super) fn write(&self, row: Row<'_>, options: CsvOptions, out: &mut String) {
+        let cells: Vec<Spread<'_>> = row.iter().map(spread).collect();
+        let fields = cells.iter().zip(&self.parts).flat_map(|(cell, parts)| parts.iter().map(|part| field(cell, part)));
+        line(fields, options, out);
+    }
+}
+
+/// Appends a row as a JSON object and the end of its line.
+pub(super) fn write_ndjson(names: &[String], row: Row<'_>, out: &mut String) {
+    for (i, (name, cell)) in names.iter().zip(row.iter()).enumerate() {
+        out.push(if i > 0 { ',' } else { '{' });
+        quote_into(out, name);
+        out.push(':');
+        cell.write_json(out);
+    }
+    out.push_str("}\n");
 }
 
 /// The names, a number behind each that came before.
@@ -124,21 +162,15 @@ fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
     out
 }
 
-/// The parts of a column: those that some cell has, in the order of the classes; the cell itself where there are none.
-fn parts_of<'a>(cells: impl Iterator<Item = &'a Spread<'a>> + Clone) -> Vec<String> {
-    let mut found: Vec<&str> = Vec::new();
-    for (part, _) in cells.flatten() {
-        if !found.contains(&part.as_str()) {
-            found.push(part);
-        }
-    }
+/// The parts of a column in the order of the classes; the cell itself where there are none.
+fn in_order(mut found: Vec<String>) -> Vec<String> {
     let place = |part: &str| {
         let end = part.trim_start_matches(".lower").trim_start_matches(".upper").trim_start_matches('.');
         let of_class = PARTS.iter().flat_map(|(_, parts)| *parts).position(|p| *p == end);
         (part.starts_with(".upper"), of_class.map_or(0, |p| p + 1))
     };
     order::sort_by_key(&mut found, |part| place(part));
-    if found.is_empty() { vec![String::new()] } else { found.into_iter().map(str::to_owned).collect() }
+    if found.is_empty() { vec![String::new()] } else { found }
 }
 
 fn field<'a>(cell: &Spread<'a>, part: &str) -> Field<'a> {

@@ -100,10 +100,38 @@ fn unreadable(body: &str, code: &'static str, offset: usize, message: &str) -> F
 /// # Errors
 /// A text has a character that XML 1.0 cannot carry (RM0108), with its path.
 pub fn write(node: NodeRef<'_>, root: &str) -> Result<String, Finding> {
-    let mut writer = Writer { out: String::with_capacity(4096), path: Vec::new(), problem: None };
+    write_as(node, root, AuditTerms::Kept)
+}
+
+/// Writes an object like [`write`], but without the `preferred_term` of the codes of audits and lifecycle states: it repeats their rubric,
+/// and the v1 schema does not know it.
+///
+/// # Errors
+/// See [`write`].
+pub fn write_without_audit_terms(node: NodeRef<'_>, root: &str) -> Result<String, Finding> {
+    write_as(node, root, AuditTerms::Omitted)
+}
+
+/// Whether the codes of audits and lifecycle states keep their `preferred_term`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AuditTerms {
+    Kept,
+    Omitted,
+}
+
+impl AuditTerms {
+    /// True for the code of an audit or of a lifecycle state whose `preferred_term` is omitted.
+    fn are_omitted_at(self, cls: Cls, attr: Attr) -> bool {
+        let is_code = (attr == Attr::CHANGE_TYPE && cls.is_a(Cls::AUDIT_DETAILS)) || (attr == Attr::LIFECYCLE_STATE && cls.is_a(Cls::VERSION));
+        self == AuditTerms::Omitted && is_code
+    }
+}
+
+fn write_as(node: NodeRef<'_>, root: &str, terms: AuditTerms) -> Result<String, Finding> {
+    let mut writer = Writer { out: String::with_capacity(4096), path: Vec::new(), problem: None, terms, in_audit_code: false };
     writer.out.push_str("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<");
     writer.out.push_str(root);
-    for (name, value) in [(" xmlns=\"", if is_root_of_v2(node.class()) || needs_v2(node) { V2 } else { V1 }), (" xmlns:xsi=\"", INSTANCE)] {
+    for (name, value) in [(" xmlns=\"", if is_root_of_v2(node.class()) || needs_v2(node, terms) { V2 } else { V1 }), (" xmlns:xsi=\"", INSTANCE)] {
         writer.out.push_str(name);
         writer.out.push_str(value);
         writer.out.push('"');
@@ -138,7 +166,7 @@ fn is_root_of_v2(class: Cls) -> bool {
 }
 
 /// The v1 schema stopped at RM 1.0.2: whether an object has what that cannot hold, or lacks what it demands.
-fn needs_v2(node: NodeRef<'_>) -> bool {
+fn needs_v2(node: NodeRef<'_>, terms: AuditTerms) -> bool {
     let cls = node.class();
     let is_later = |child: NodeRef<'_>| {
         let Some(def) = definition(cls, child) else { return false };
@@ -148,7 +176,9 @@ fn needs_v2(node: NodeRef<'_>) -> bool {
             || (def.attr == Attr::ACTIVITY_ID && !is_at_code(child.text()))
     };
     let is_incomplete = || DEMANDED_BY_V1.iter().any(|(owner, attr)| cls.is_a(*owner) && node.get(*attr).is_none());
-    (node.kind() == Kind::Object && is_incomplete()) || node.children().any(|child| is_later(child) || (!child.is_leaf() && needs_v2(child)))
+    let is_counted = |child: &NodeRef<'_>| !child.attr().is_some_and(|attr| terms.are_omitted_at(cls, attr));
+    let mut children = node.children().filter(is_counted);
+    (node.kind() == Kind::Object && is_incomplete()) || children.any(|child| is_later(child) || (!child.is_leaf() && needs_v2(child, terms)))
 }
 
 /// The form to which the v1 schema holds an `activity_id`.
@@ -458,6 +488,9 @@ struct Writer {
     path: Vec<Step>,
     /// The first character that could not be written.
     problem: Option<Finding>,
+    terms: AuditTerms,
+    /// True inside the code of an audit whose `preferred_term` is omitted.
+    in_audit_code: bool,
 }
 
 impl Writer {
@@ -483,12 +516,17 @@ impl Writer {
         self.out.push('>');
         for child in node.children() {
             if let Some(def) = definition(cls, child).filter(|d| d.xml != XmlForm::Attribute) {
-                self.attribute(child, def);
+                self.attribute(cls, child, def);
             }
         }
     }
 
-    fn attribute(&mut self, node: NodeRef<'_>, def: &AttrDef) {
+    fn attribute(&mut self, cls: Cls, node: NodeRef<'_>, def: &AttrDef) {
+        if self.in_audit_code && def.attr == Attr::PREFERRED_TERM {
+            return;
+        }
+        let outside = self.in_audit_code;
+        self.in_audit_code |= self.terms.are_omitted_at(cls, def.attr);
         self.path.push(Step::Attr(def.attr));
         if node.kind() == Kind::List {
             for (index, child) in node.children().enumerate() {
@@ -500,6 +538,7 @@ impl Writer {
             self.element(node, def);
         }
         self.path.pop();
+        self.in_audit_code = outside;
     }
 
     fn element(&mut self, node: NodeRef<'_>, def: &AttrDef) {

@@ -92,7 +92,9 @@ fn parameters_are_bound_wherever_they_stand() {
     ];
     let query = checked(text, &given).unwrap();
     let Some(Condition::And(all)) = &query.condition else { panic!("{query:?}") };
-    assert!(matches!(all.first(), Some(Condition::Matches(_, values)) if *values == [Literal::Text("a".into()), Literal::Number("2".into())]));
+    assert!(
+        matches!(all.first(), Some(Condition::Matches(_, values)) if values.literals() == [Literal::Text("a".into()), Literal::Number("2".into())])
+    );
     let unbound = checked(text, &[]).unwrap_err();
     assert_eq!(unbound.len(), 1);
     assert_eq!(unbound[0].message, "the parameters `$e`, `$a`, `$n`, `$name`, `$l`, `$p` are not bound");
@@ -143,4 +145,15 @@ fn wide_containments_do_not_nest_deep() {
     assert_eq!(query.variables.len(), 901);
     let more: Vec<String> = (0..1100).map(|i| format!("OBSERVATION o{i}x")).collect();
     assert_eq!(codes(&format!("SELECT COUNT(*) FROM EHR e CONTAINS ({})", more.join(" OR "))).first(), Some(&"AQL0003"));
+}
+
+#[test]
+fn lists_have_a_limit() {
+    let text = "SELECT c FROM COMPOSITION c WHERE c/name/value matches {'x', $p}";
+    let (ast, _) = parse(text);
+    let ast = ast.unwrap();
+    let bound = |values: usize| Parameters::from([(String::from("p"), Parameter::List(vec![Parameter::Boolean(true); values]))]);
+    assert!(check(&ast, &bound(MAX_MEMBERS - 1), &CheckOptions::default()).is_ok());
+    let wrong = check(&ast, &bound(MAX_MEMBERS), &CheckOptions::default()).unwrap_err();
+    assert_eq!((wrong[0].code, wrong[0].span.start), ("AQL0304", text.find("$p").unwrap()));
 }

@@ -3,7 +3,9 @@
 //! COMPOSITION.uid holds a version uid (`uuid::system::2`), but people and clients know the object. So `=`, `!=` and
 //! `matches` on `…/uid/value` also compare with these short forms; other texts compare as texts.
 
-use crate::aql::query::{CompareOp, Condition, Contains, Expr, LikeItem, LikePattern, Literal, Predicate, PredicateValue, Query, Source, Step};
+use crate::aql::query::{
+    CompareOp, Condition, Contains, Expr, LikeItem, LikePattern, Literal, Predicate, PredicateValue, Query, ShortUid, Source, Step,
+};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::id::is_uuid;
 
@@ -29,11 +31,9 @@ fn widened(query: &Query, condition: Condition) -> Condition {
                 Some(like) => Condition::And(vec![exact, Condition::Not(Box::new(like))]),
             }
         }
-        Condition::Matches(Expr::Path(path), literals) if is_uid(query, path) => {
-            let likes: Vec<Condition> =
-                literals.iter().filter_map(short_form).map(|form| Condition::Like(Expr::Path(path), form.pattern())).collect();
-            let exact = Condition::Matches(Expr::Path(path), literals);
-            if likes.is_empty() { exact } else { Condition::Or(std::iter::once(exact).chain(likes).collect()) }
+        Condition::Matches(Expr::Path(path), members) if is_uid(query, path) => {
+            let short = members.literals().iter().filter_map(short_form).map(|form| form.owned()).collect();
+            Condition::Matches(Expr::Path(path), members.with_short_uids(short))
         }
         other => other,
     }
@@ -100,6 +100,10 @@ fn short_form(literal: &Literal) -> Option<ShortForm<'_>> {
 }
 
 impl ShortForm<'_> {
+    fn owned(&self) -> ShortUid {
+        ShortUid { object: self.object.to_owned(), number: self.number.map(str::to_owned) }
+    }
+
     fn pattern(&self) -> LikePattern {
         let start = LikeItem::Text(format!("{}::", self.object));
         let end = self.number.map(|n| LikeItem::Text(format!("::{n}")));

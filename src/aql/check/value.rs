@@ -1,6 +1,6 @@
 //! Values: literals, parameters, functions, patterns, value sets.
 
-use super::{Checker, Parameter, did_you_mean};
+use super::{Checker, MAX_MEMBERS, Parameter, did_you_mean};
 use crate::aql::ast;
 use crate::aql::query::{Expr, LikeItem, LikePattern, Literal};
 use crate::aql::signature::{SIGNATURES, Signature, signature};
@@ -105,10 +105,35 @@ impl Checker<'_> {
             ast::MatchesOperand::Uri(uri) => self.codes(&TerminologyCall::Uri(uri.text.clone()), uri.span()),
             ast::MatchesOperand::Terminology(call) => self.codes(&TerminologyCall::of(call), call.at.0),
             ast::MatchesOperand::List(items) => {
+                self.short_enough(items)?;
                 let all: Vec<Option<Vec<Literal>>> = items.iter().map(|i| self.member(i)).collect();
                 Some(all.into_iter().collect::<Option<Vec<_>>>()?.into_iter().flatten().collect())
             }
         }
+    }
+
+    /// Refuses a list of too many values before any of them is read.
+    fn short_enough(&mut self, items: &[ast::MatchesItem]) -> Option<()> {
+        let mut members = 0;
+        for item in items {
+            members += match item {
+                ast::MatchesItem::Parameter(name) => match self.parameters.get(&name.text) {
+                    Some(Parameter::List(values)) => values.len(),
+                    _ => 1,
+                },
+                _ => 1,
+            };
+            if members > MAX_MEMBERS {
+                let span = match item {
+                    ast::MatchesItem::Parameter(name) => name.span(),
+                    ast::MatchesItem::Literal(literal) => literal.at.0,
+                    ast::MatchesItem::Terminology(call) => call.at.0,
+                };
+                let message = format!("the list has more than {MAX_MEMBERS} values");
+                return self.error("AQL0304", span, message, "store them as a value set, or ask in several queries");
+            }
+        }
+        Some(())
     }
 
     fn member(&mut self, item: &ast::MatchesItem) -> Option<Vec<Literal>> {

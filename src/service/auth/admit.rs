@@ -168,7 +168,8 @@ mod tests {
         let writer = Caller::with_roles("w", "", &["write", "query", "population"]);
         let nobody = Denied::nobody("Bearer realm=\"aqlite\"");
         let bulk = "/v1/ehr/bulk";
-        let cases: &[(Result<&Caller, &Denied>, &str, &str, &[(&str, &str)], u16)] = &[
+        type Case<'c> = (Result<&'c Caller, &'c Denied>, &'c str, &'c str, &'c [(&'c str, &'c str)], u16);
+        let cases: &[Case<'_>] = &[
             (Err(&nobody), "POST", bulk, &[("Content-Encoding", "gzip")], 401),
             (Ok(&reader), "POST", bulk, &[("Content-Encoding", "gzip")], 403),
             (Ok(&writer), "POST", "/v1/nothing", &[], 404),

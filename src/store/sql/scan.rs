@@ -10,7 +10,7 @@ use super::seal::Stored;
 use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
 use crate::document::{Batch, DocRow, EhrRow};
 use crate::store::conflict::join_uid;
-use crate::store::repository::{Sink, StoreError};
+use crate::store::repository::{Sink, StoreError, send};
 use crate::store::scan::Scan;
 use std::collections::{BTreeSet, HashMap};
 
@@ -125,7 +125,7 @@ impl<S: Sql> SqlRepository<S> {
             let count = lines.len() as u64;
             let first = after == 0;
             after = lines.last().and_then(|l| l.doc.as_ref()).map_or(NO_BOUND, |doc| doc.row.ordinal);
-            if count > 0 && (first || after != NO_BOUND) && !sink(&self.batch_of(lines, scan.empty_ehrs).await?) {
+            if count > 0 && (first || after != NO_BOUND) && !send(sink, &self.batch_of(lines, scan.empty_ehrs).await?).await {
                 return Ok(bounds.revision);
             }
             if count < most || after == NO_BOUND {
@@ -161,7 +161,7 @@ impl<S: Sql> SqlRepository<S> {
             let reached = if full { lines.last().and_then(|l| l.doc.as_ref()).map_or(until, |doc| doc.row.ordinal) } else { until };
             pace.learn(&lines, reached - after, by_ehr);
             after = reached;
-            if !lines.is_empty() && !sink(&self.batch_of(lines, scan.empty_ehrs).await?) {
+            if !lines.is_empty() && !send(sink, &self.batch_of(lines, scan.empty_ehrs).await?).await {
                 break;
             }
         }

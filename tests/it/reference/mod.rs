@@ -11,7 +11,9 @@ mod trie;
 mod value;
 
 use super::notation::Repository;
-use aqlite::aql::query::{ClassExpr, CompareOp, Condition, Contains, Expr, Literal, Predicate, PredicateValue, Query, Source, Step, Versions};
+use aqlite::aql::query::{
+    ClassExpr, CompareOp, Condition, Contains, Expr, Literal, Predicate, PredicateValue, Query, ShortUid, Source, Step, Versions,
+};
 use aqlite::document::{EhrRow, ObjectKind};
 use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::json;
@@ -424,7 +426,12 @@ impl<'a> World<'a> {
             }
             Condition::Matches(expr, members) => {
                 let value = self.value(expr, row);
-                let found: Vec<Option<bool>> = members.iter().map(|m| compare(&value, CompareOp::Eq, &Value::literal(m))).collect();
+                let mut found: Vec<Option<bool>> = members.literals().iter().map(|m| compare(&value, CompareOp::Eq, &Value::literal(m))).collect();
+                let short = |s: &ShortUid, uid: &str| match uid.split("::").collect::<Vec<_>>().as_slice() {
+                    [object, _, number] => s.object == **object && s.number.as_ref().is_none_or(|n| n == number),
+                    _ => false,
+                };
+                found.extend(members.short_uids().iter().map(|s| value.text().map(|uid| short(s, &uid))));
                 if found.contains(&Some(true)) {
                     Some(true)
                 } else if found.contains(&None) {

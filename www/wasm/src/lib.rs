@@ -10,10 +10,11 @@ mod zone;
 
 use aqlite::aql::{self, Budget, Completion, CsvOptions, Parameter, Parameters, QueryOptions, ResultSet, Run, TemplateLabels};
 use aqlite::diag::{Diagnostic, Finding, LineIndex, Severity, Span};
+use aqlite::document::Batch;
 use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::json as rm_json;
 use aqlite::samples::Generator;
-use aqlite::service::{Answers, Auth, Config, Replayed, Request, Response, Service};
+use aqlite::service::{Answers, Auth, Config, Host, Replayed, Request, Response, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::block_on;
 use aqlite::store::repository::{Definition, DefinitionKind, Repository as _};
@@ -215,8 +216,14 @@ impl Repository {
         let parameters = bound(parameters)?;
         let answers = self.answers(q)?;
         let go_on = || false;
-        let told =
-            block_on(self.service.explanation(q, &parameters, None, &answers, now, &go_on)).map_err(|waits| JsError::new(&waits.to_string()))?;
+        let told = block_on(self.service.explanation(
+            q,
+            &parameters,
+            None,
+            &answers,
+            &Host { now, stopped: &go_on, pause: &|| Box::pin(std::future::ready(())) },
+        ))
+        .map_err(|waits| JsError::new(&waits.to_string()))?;
         told.map(|told| told.to_string()).map_err(|error| JsError::new(&error.to_string()))
     }
 
@@ -277,7 +284,7 @@ impl Repository {
         let options = QueryOptions { terminology: Some(&answers), ..QueryOptions::default() };
         let plan = aql::prepare(q, &parameters, &options).map_err(|found| query_error(q, &found))?;
         let mut run = Run::new(&plan, now, Budget { rows: ROWS, ..Budget::default() }, stopped);
-        let scanned = block_on(self.service.repository().scan(plan.scan(), &mut |batch| run.push(batch)));
+        let scanned = block_on(self.service.repository().scan(plan.scan(), &mut |batch: &Batch| run.push(batch)));
         scanned.map_err(|waits| JsError::new(&waits.to_string()))?.map_err(|e| JsError::new(&e.to_string()))?;
         Ok(run.finish().map_err(|e| JsError::new(&e.to_string()))?)
     }

@@ -1,14 +1,17 @@
 //! FROM: all assignments of the variables of a query within one EHR, or one document of it.
 
+use super::expand::Product;
 use super::node::{Node, View};
 use super::predicate::{Tester, matches_node_id};
+use super::work::{STEP, Work};
 use crate::answer::facts::Candidate;
 use crate::answer::plan::Plan;
 use crate::answer::query::{ClassExpr, CompareOp, Contains, Literal, Predicate, PredicateValue, Source, Versions};
 use crate::document::{Container, Doc, ItemKind, ObjectKind, Table};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::id::is_archetype_id;
-use std::cell::Cell;
+use hashbrown::HashMap;
+use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
@@ -42,34 +45,105 @@ pub(super) struct Binder<'p, 'b> {
     pub view: View<'b>,
     pub ehr: u32,
     pub last_ehr: &'p LastEhr,
-    pub watch: Watch<'p>,
+    pub work: &'p Work,
+    pub trail: &'p Trail,
+    /// The living compositions of the EHR by their object ids, once a folder was looked at.
+    pub listed: OnceCell<HashMap<&'b str, u32>>,
 }
 
-/// Asks the host now and then, while candidates are tried, whether to stop.
-pub(super) struct Watch<'p> {
-    stopped: &'p dyn Fn() -> bool,
-    tried: Cell<u32>,
-    over: Cell<bool>,
+/// Where the enumeration of the assignments of one document or EHR stands, so that it can be left and gone on with.
+///
+/// Class expressions nest in one order. For each that is open the trail has the number of its candidate; going on passes over those
+/// before it without a test.
+#[derive(Default)]
+pub(super) struct Trail {
+    /// The number of the candidate of each open class expression, the outermost first.
+    path: RefCell<Vec<u32>>,
+    /// How many class expressions are open.
+    depth: Cell<usize>,
+    /// Rows of the present assignment that are done.
+    rows: Cell<u64>,
+    /// Those rows, where the enumeration was left among them.
+    product: RefCell<Option<Product>>,
+    /// Whether there is an assignment of what a class expression contains, below one of its nodes.
+    known: RefCell<HashMap<(usize, Node), bool>>,
 }
 
-impl<'p> Watch<'p> {
-    pub fn new(stopped: &'p dyn Fn() -> bool) -> Watch<'p> {
-        Watch { stopped, tried: Cell::new(0), over: Cell::new(false) }
+/// A candidate of a class expression, as the trail has it.
+enum Reached {
+    /// Done before.
+    Passed,
+    /// The enumeration was left somewhere below it.
+    Again,
+    New,
+}
+
+/// An open class expression on a trail.
+struct Level {
+    depth: usize,
+    /// Candidates that were done before the enumeration was left.
+    skip: u32,
+    count: Cell<u32>,
+}
+
+impl Trail {
+    /// Rows of the present assignment that are done.
+    pub fn rows(&self) -> u64 {
+        self.rows.get()
     }
 
-    /// True when the run was stopped; what was found since means nothing.
-    pub fn is_over(&self) -> bool {
-        self.over.get()
+    /// Leaves the rows of the present assignment behind so many of them.
+    pub fn leave(&self, product: Product, rows: u64) {
+        self.product.replace(Some(product));
+        self.rows.set(rows);
     }
 
-    /// Breaks off when the run is over.
-    pub fn step(&self) -> ControlFlow<()> {
-        self.tried.set(self.tried.get().wrapping_add(1));
-        if self.over.get() || (self.tried.get().is_multiple_of(4096) && (self.stopped)()) {
-            self.over.set(true);
-            return ControlFlow::Break(());
+    /// The rows among which the enumeration was left.
+    pub fn product(&self) -> Option<Product> {
+        self.product.take()
+    }
+
+    /// All rows of the present assignment are done.
+    pub fn close_rows(&self) {
+        self.rows.set(0);
+    }
+
+    /// Begins anew, for another document or EHR.
+    pub fn clear(&self) {
+        self.path.borrow_mut().clear();
+        self.known.borrow_mut().clear();
+        self.depth.set(0);
+        self.rows.set(0);
+        self.product.take();
+    }
+
+    fn open(&self) -> Level {
+        let depth = self.depth.replace(self.depth.get() + 1);
+        let mut path = self.path.borrow_mut();
+        if path.len() <= depth {
+            path.push(0);
         }
-        ControlFlow::Continue(())
+        Level { depth, skip: path.get(depth).copied().unwrap_or(0), count: Cell::new(0) }
+    }
+
+    /// The next candidate of a class expression: the trail stands at it, unless it was done before.
+    fn reach(&self, level: &Level) -> Reached {
+        let number = level.count.replace(level.count.get().saturating_add(1));
+        if number < level.skip {
+            return Reached::Passed;
+        }
+        let mut path = self.path.borrow_mut();
+        path.get_mut(level.depth).into_iter().for_each(|at| *at = number);
+        let is_inside = path.len() > level.depth + 1 || self.product.borrow().is_some();
+        if number == level.skip && is_inside { Reached::Again } else { Reached::New }
+    }
+
+    /// Closes a class expression; where the enumeration is left, the trail keeps its place.
+    fn close(&self, level: &Level, flow: ControlFlow<()>) {
+        self.depth.set(level.depth);
+        if flow.is_continue() {
+            self.path.borrow_mut().truncate(level.depth);
+        }
     }
 }
 
@@ -78,54 +152,103 @@ impl<'p, 'b> Binder<'p, 'b> {
         Tester { plan: self.plan, view: self.view }
     }
 
-    /// Calls `next` for every assignment of `source` below `parent`.
+    /// Calls `next` for every assignment of `source` below `parent` that the trail has not passed. Breaks when `next` does, when a
+    /// pause is due, and when the budget is spent.
     pub fn bind(&self, source: &Source, parent: Parent<'b>, a: &mut Assignment, next: Next<'_>) -> ControlFlow<()> {
         match source {
             Source::And(left, right) => self.bind(left, parent, a, &mut |a| self.bind(right, parent, a, next)),
-            Source::Or(left, right) => match (self.exists(left, parent, a), self.exists(right, parent, a)) {
-                (true, true) => self.bind(left, parent, a, &mut |a| self.bind(right, parent, a, next)),
-                (true, false) => self.bind(left, parent, a, next),
-                (false, true) => self.bind(right, parent, a, next),
-                (false, false) => ControlFlow::Continue(()),
-            },
+            Source::Or(left, right) => {
+                let (has_left, has_right) = (self.exists(left, parent), self.exists(right, parent));
+                if self.work.is_over() {
+                    return ControlFlow::Break(());
+                }
+                match (has_left, has_right) {
+                    (true, true) => self.bind(left, parent, a, &mut |a| self.bind(right, parent, a, next)),
+                    (true, false) => self.bind(left, parent, a, next),
+                    (false, true) => self.bind(right, parent, a, next),
+                    (false, false) => ControlFlow::Continue(()),
+                }
+            }
             Source::Class(expr) => self.bind_class(expr, parent, a, next),
         }
     }
 
-    fn exists(&self, source: &Source, parent: Parent<'b>, a: &Assignment) -> bool {
-        self.bind(source, parent, &mut a.clone(), &mut |_| ControlFlow::Break(())).is_break()
+    /// True when there is an assignment. The branches of AND do not depend on each other, and what stands below a node is asked once:
+    /// the cost is at most one visit for each node and class expression, never a product.
+    fn exists(&self, source: &Source, parent: Parent<'b>) -> bool {
+        match source {
+            Source::And(left, right) => self.exists(left, parent) && self.exists(right, parent),
+            Source::Or(left, right) => self.exists(left, parent) || self.exists(right, parent),
+            Source::Class(expr) => {
+                let found = |node: Node, below: Parent<'b>| {
+                    self.work.add(STEP);
+                    let ends = self.work.is_over() || (self.passes(expr, node) && self.contains(expr, node, below));
+                    if ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                };
+                self.each(expr, parent, &mut { found }).is_break()
+            }
+        }
+    }
+
+    /// True when a node has below it what its class expression contains.
+    fn contains(&self, expr: &ClassExpr, node: Node, below: Parent<'b>) -> bool {
+        let (source, wanted) = match &expr.contains {
+            Contains::Nothing => return true,
+            Contains::Some(source) => (source, true),
+            Contains::None(source) => (source, false),
+        };
+        let key = (expr.variable, node);
+        let known = self.trail.known.borrow().get(&key).copied();
+        let exists = known.unwrap_or_else(|| {
+            let exists = self.exists(source, below);
+            self.trail.known.borrow_mut().insert(key, exists);
+            exists
+        });
+        exists == wanted
     }
 
     fn bind_class(&self, expr: &ClassExpr, parent: Parent<'b>, a: &mut Assignment, next: Next<'_>) -> ControlFlow<()> {
-        let flow = if expr.class.is_a(Cls::VERSION) {
-            self.versions(expr, parent, &mut |doc| {
-                let version = Node::root(doc.version);
-                if self.view.class(version).is_a(expr.class) {
-                    self.take(expr, version, Parent::Version(doc), a, next)
-                } else {
-                    ControlFlow::Continue(())
-                }
-            })
-        } else if expr.class.is_a(Cls::VERSIONED_OBJECT) {
-            self.containers(expr, parent, &mut |object| self.take(expr, Node::root(object.fragment), Parent::Object(object), a, next))
-        } else if expr.class == Cls::EHR {
-            match (parent, self.view.batch.ehr_fragment(self.ehr)) {
-                (Parent::Ehr(_) | Parent::Doc(_), Some(fragment)) => self.take(expr, Node::root(fragment), parent, a, next),
-                _ => ControlFlow::Continue(()),
+        let level = self.trail.open();
+        let flow = self.each(expr, parent, &mut |node, below| {
+            match self.trail.reach(&level) {
+                Reached::Passed => return ControlFlow::Continue(()),
+                Reached::Again => {}
+                Reached::New => self.work.step(STEP)?,
             }
-        } else {
-            self.nodes(expr, parent, &mut |node| self.take(expr, node, Parent::Node(node), a, next))
-        };
+            self.take(expr, node, below, a, next)
+        });
+        self.trail.close(&level, flow);
         if let Some(slot) = a.get_mut(expr.variable) {
             *slot = Node::NONE;
         }
         flow
     }
 
+    /// Visits the candidates of a class expression below a parent, each with what stands below it.
+    fn each(&self, expr: &ClassExpr, parent: Parent<'b>, visit: &mut dyn FnMut(Node, Parent<'b>) -> ControlFlow<()>) -> ControlFlow<()> {
+        if expr.class.is_a(Cls::VERSION) {
+            self.versions(expr, parent, &mut |doc| {
+                let version = Node::root(doc.version);
+                if self.view.class(version).is_a(expr.class) { visit(version, Parent::Version(doc)) } else { ControlFlow::Continue(()) }
+            })
+        } else if expr.class.is_a(Cls::VERSIONED_OBJECT) {
+            self.containers(expr, parent, &mut |object| visit(Node::root(object.fragment), Parent::Object(object)))
+        } else if expr.class == Cls::EHR {
+            match (parent, self.view.batch.ehr_fragment(self.ehr)) {
+                (Parent::Ehr(_) | Parent::Doc(_), Some(fragment)) => visit(Node::root(fragment), parent),
+                _ => ControlFlow::Continue(()),
+            }
+        } else {
+            self.nodes(expr, parent, &mut |node| visit(node, Parent::Node(node)))
+        }
+    }
+
+    fn passes(&self, expr: &ClassExpr, node: Node) -> bool {
+        expr.predicate.as_ref().is_none_or(|p| if expr.class == Cls::EHR { self.ehr_passes(expr, p, node) } else { self.tester().holds(p, node) })
+    }
+
     fn take(&self, expr: &ClassExpr, node: Node, below: Parent<'b>, a: &mut Assignment, next: Next<'_>) -> ControlFlow<()> {
-        self.watch.step()?;
-        if !expr.predicate.as_ref().is_none_or(|p| if expr.class == Cls::EHR { self.ehr_passes(expr, p, node) } else { self.tester().holds(p, node) })
-        {
+        if !self.passes(expr, node) {
             return ControlFlow::Continue(());
         }
         if let Some(slot) = a.get_mut(expr.variable) {
@@ -134,7 +257,8 @@ impl<'p, 'b> Binder<'p, 'b> {
         match &expr.contains {
             Contains::Nothing => next(a),
             Contains::Some(source) => self.bind(source, below, a, next),
-            Contains::None(source) if self.exists(source, below, a) => ControlFlow::Continue(()),
+            Contains::None(_) if !self.contains(expr, node, below) => ControlFlow::Continue(()),
+            Contains::None(_) if self.work.is_over() => ControlFlow::Break(()),
             Contains::None(_) => next(a),
         }
     }
@@ -172,8 +296,8 @@ impl<'p, 'b> Binder<'p, 'b> {
         match parent {
             Parent::Ehr(_) => of_ehr.iter().try_for_each(visit),
             Parent::Node(node) if self.view.class(node).is_a(Cls::FOLDER) => self.listed(node, &mut |doc| {
-                let holds = |object: &&Container| self.docs_in(object).any(|d| d.document == doc.document);
-                of_ehr.iter().find(holds).map_or(ControlFlow::Continue(()), &mut visit)
+                self.view.count(STEP * of_ehr.len() as u64);
+                of_ehr.iter().find(|object| object.docs.contains(&doc.document)).map_or(ControlFlow::Continue(()), &mut visit)
             }),
             _ => ControlFlow::Continue(()),
         }
@@ -228,7 +352,10 @@ impl<'p, 'b> Binder<'p, 'b> {
     ) -> ControlFlow<()> {
         let Some(table) = self.view.batch.table(fragment.table) else { return ControlFlow::Continue(()) };
         let end = table.shape().item(from.saturating_sub(1)).map_or(0, |i| i.end);
-        for candidate in self.candidates_of(expr, table).iter().filter(|c| c.item >= from && c.item < end && table.has(fragment.row, c.item)) {
+        let candidates = self.candidates_of(expr, table);
+        // They stand in the order of their items.
+        let start = candidates.partition_point(|c| c.item < from);
+        for candidate in candidates.iter().skip(start).take_while(|c| c.item < end).filter(|c| table.has(fragment.row, c.item)) {
             if local.is_some_and(|anchor| candidate.above.is_some_and(|root| anchor.is_none_or(|a| root > a))) {
                 continue;
             }
@@ -236,6 +363,7 @@ impl<'p, 'b> Binder<'p, 'b> {
                 None => visit(Node { fragment, item: candidate.item })?,
                 Some(run) => {
                     for part in self.view.batch.parts(fragment, run) {
+                        self.view.count(STEP);
                         self.search(expr, *part, 0, local.map(|_| None), visit)?;
                     }
                 }
@@ -277,6 +405,22 @@ impl<'p, 'b> Binder<'p, 'b> {
         found
     }
 
+    /// The living compositions of the EHR by their object ids.
+    fn compositions(&self) -> &HashMap<&'b str, u32> {
+        self.listed.get_or_init(|| {
+            let batch = self.view.batch;
+            let is_composition = |doc: &Doc| is_current(doc) && doc.row.kind == ObjectKind::Composition;
+            let mut found = HashMap::new();
+            for document in batch.docs_of(self.ehr) {
+                self.view.count(STEP);
+                if batch.doc(*document).as_ref().is_some_and(is_composition) {
+                    found.entry(batch.object_id(*document)).or_insert(*document);
+                }
+            }
+            found
+        })
+    }
+
     /// The compositions that a folder lists, then those of its sub-folders, each listing counted.
     fn listed(&self, folder: Node, visit: &mut dyn FnMut(Doc) -> ControlFlow<()>) -> ControlFlow<()> {
         let mut items = Vec::new();
@@ -286,12 +430,7 @@ impl<'p, 'b> Binder<'p, 'b> {
         });
         for id in items {
             let object = id.split("::").next().unwrap_or(id);
-            let batch = self.view.batch;
-            let is_listed = |document: &&u32| {
-                let is_composition = |doc: &Doc| is_current(doc) && doc.row.kind == ObjectKind::Composition;
-                batch.doc(**document).as_ref().is_some_and(is_composition) && batch.object_id(**document) == object
-            };
-            if let Some(doc) = batch.docs_of(self.ehr).iter().find(is_listed).and_then(|document| batch.doc(*document)) {
+            if let Some(doc) = self.compositions().get(object).and_then(|document| self.view.batch.doc(*document)) {
                 visit(doc)?;
             }
         }

@@ -3,9 +3,10 @@
 use super::function;
 use super::node::{Node, View};
 use super::predicate::Tester;
-use super::value::{Value, compare};
+use super::value::{Value, compare, member};
+use super::work::{BYTE, STEP, Work};
 use crate::answer::plan::Plan;
-use crate::answer::query::{CompareOp, Condition, Expr, LikeItem, LikePattern};
+use crate::answer::query::{Condition, Expr, LikeItem, LikePattern};
 
 /// Evaluates expressions and conditions over the rows of one batch.
 #[derive(Clone, Copy)]
@@ -20,6 +21,7 @@ impl<'p: 'b, 'b> Judge<'p, 'b> {
     /// True when WHERE keeps the row.
     pub fn keeps(self, row: &[Node]) -> bool {
         let mut exists = 0;
+        self.view.count(STEP);
         self.plan.query.condition.as_ref().is_none_or(|c| self.truth(c, row, &mut exists) == Some(true))
     }
 
@@ -30,19 +32,8 @@ impl<'p: 'b, 'b> Judge<'p, 'b> {
             Condition::Or(terms) => self.all(terms, row, exists, true),
             Condition::Not(inner) => self.truth(inner, row, exists).map(|t| !t),
             Condition::Compare(left, op, right) => compare(&self.value(left, row), *op, &self.value(right, row)),
-            Condition::Like(left, pattern) => self.value(left, row).as_text().map(|text| is_like(text, pattern)),
-            Condition::Matches(left, members) => {
-                let value = self.value(left, row);
-                let mut found = Some(false);
-                for member in members {
-                    match compare(&value, CompareOp::Eq, &Value::of_literal(member)) {
-                        Some(true) => return Some(true),
-                        Some(false) => {}
-                        None => found = None,
-                    }
-                }
-                found
-            }
+            Condition::Like(left, pattern) => self.value(left, row).as_text().map(|text| is_like(text, pattern, self.view.work())),
+            Condition::Matches(left, members) => member(&self.value(left, row), members),
             Condition::Exists(_) => {
                 *exists += 1;
                 Some(self.exists(*exists - 1, row))
@@ -79,16 +70,23 @@ impl<'p: 'b, 'b> Judge<'p, 'b> {
             Expr::Literal(literal) => Value::of_literal(literal),
             Expr::Call(function, arguments) => {
                 let arguments: Vec<Value<'b>> = arguments.iter().map(|a| self.value(a, row)).collect();
+                let bytes: usize = arguments.iter().filter_map(Value::as_text).map(str::len).sum();
+                // What CONCAT makes is as long as all its arguments: it is counted before it is made.
+                if self.view.work().is_some_and(|work| !work.compare(STEP + bytes as u64 * BYTE, &mut 0)) {
+                    return Value::Null;
+                }
                 function::call(*function, &arguments, self.now)
             }
         }
     }
 }
 
-/// Matches a whole text against a LIKE pattern, with one point to return to: linear in practice, never exponential.
-pub(super) fn is_like(text: &str, pattern: &LikePattern) -> bool {
+/// Matches a whole text against a LIKE pattern, with one point to return to: never exponential. A text that follows `*` is searched for,
+/// so that a pattern without `?` costs about the length of the text; the rest is counted, and given up when it takes too much.
+pub(super) fn is_like(text: &str, pattern: &LikePattern, work: Option<&Work>) -> bool {
     let (mut rest, mut at) = (text, 0);
     let mut back: Option<(&str, usize)> = None;
+    let mut units = 0;
     loop {
         let step = match pattern.0.get(at) {
             Some(LikeItem::Any) => {
@@ -106,16 +104,30 @@ pub(super) fn is_like(text: &str, pattern: &LikePattern) -> bool {
         match (step, back) {
             (Some(tail), _) => (rest, at) = (tail, at + 1),
             (None, Some((from, next))) => {
-                let mut characters = from.chars();
-                if characters.next().is_none() {
+                let next_start = match pattern.0.get(next) {
+                    Some(LikeItem::Text(piece)) => after_first(from).and_then(|from| from.find(piece.as_str()).and_then(|at| from.get(at..))),
+                    // Behind the last `*` everything matches.
+                    None => Some(""),
+                    _ => after_first(from),
+                };
+                let Some(start) = next_start else { return false };
+                let passed = (from.len() - start.len()) as u64 / 8;
+                back = Some((start, next));
+                (rest, at) = (start, next);
+                if work.is_some_and(|work| !work.compare(1 + passed, &mut units)) {
                     return false;
                 }
-                back = Some((characters.as_str(), next));
-                (rest, at) = (characters.as_str(), next);
             }
             (None, None) => return false,
         }
+        units += 1;
     }
+}
+
+/// A text without its first character; `None` where it has none.
+fn after_first(text: &str) -> Option<&str> {
+    let mut characters = text.chars();
+    characters.next().map(|_| characters.as_str())
 }
 
 #[cfg(test)]
@@ -126,9 +138,9 @@ mod tests {
     fn like_matches_whole_texts() {
         let text = |t: &str| LikeItem::Text(t.to_owned());
         let pattern = LikePattern(vec![text("2019-0"), LikeItem::One, text("-"), LikeItem::Any, text("Z")]);
-        assert!(is_like("2019-05-01T10:00:00Z", &pattern));
-        assert!(!is_like("2019-05-01T10:00:00", &pattern));
-        assert!(is_like("", &LikePattern(vec![LikeItem::Any])));
-        assert!(is_like("aXbXc", &LikePattern(vec![text("a"), LikeItem::Any, text("X"), LikeItem::One])));
+        assert!(is_like("2019-05-01T10:00:00Z", &pattern, None));
+        assert!(!is_like("2019-05-01T10:00:00", &pattern, None));
+        assert!(is_like("", &LikePattern(vec![LikeItem::Any]), None));
+        assert!(is_like("aXbXc", &LikePattern(vec![text("a"), LikeItem::Any, text("X"), LikeItem::One]), None));
     }
 }

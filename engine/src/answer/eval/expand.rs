@@ -4,6 +4,7 @@ use super::bind::may_hold;
 use super::block::set_cells;
 use super::node::{Asked, Node, View};
 use super::predicate::Tester;
+use super::work::STEP;
 use crate::answer::facts::{Bound, Case, Cases, Cells, Expansion, Filled, OverRun};
 use crate::answer::plan::{PathSet, Plan};
 use crate::answer::query::Predicate;
@@ -25,7 +26,7 @@ impl Rows {
         Rows { width, nodes: vec![Node::NONE; width] }
     }
 
-    fn none(width: usize) -> Rows {
+    pub fn none(width: usize) -> Rows {
         Rows { width, nodes: Vec::new() }
     }
 
@@ -33,18 +34,20 @@ impl Rows {
         self.nodes.chunks_exact(self.width)
     }
 
-    /// Every row with every row of a template at a fragment.
-    fn fill(&mut self, template: &[Cells], fragment: Fragment, most: usize) {
-        if let ([cells], 1) = (template, self.len()) {
-            return self.set(0, cells, fragment);
-        }
-        let mut more = Rows::none(self.width);
+    /// Rows of some nodes.
+    pub fn of<'r>(rows: impl Iterator<Item = &'r [Node]>, width: usize) -> Rows {
+        Rows { width, nodes: rows.flatten().copied().collect() }
+    }
+
+    /// The rows of a template at a fragment.
+    pub fn of_template(template: &[Cells], fragment: Fragment, width: usize) -> Rows {
+        let mut rows = Rows::none(width);
         for cells in template {
-            let start = more.nodes.len();
-            more.nodes.resize(start + self.width, Node::NONE);
-            more.set(start, cells, fragment);
+            let start = rows.nodes.len();
+            rows.nodes.resize(start + width, Node::NONE);
+            rows.set(start, cells, fragment);
         }
-        self.product(&more, most);
+        rows
     }
 
     fn set(&mut self, start: usize, cells: &Cells, fragment: Fragment) {
@@ -80,16 +83,56 @@ impl Rows {
             merge(&mut self.nodes, &other.nodes);
             return;
         }
-        let mut nodes =
-            Vec::with_capacity(self.nodes.len().saturating_mul(other.nodes.len() / self.width).min((most + 1).saturating_mul(self.width)));
+        let rows = self.len().saturating_mul(other.len()).min(most.saturating_add(1));
+        let mut nodes = Vec::with_capacity(rows.saturating_mul(self.width));
         for row in self.iter() {
-            for more in other.iter().take((most + 1).saturating_sub(nodes.len() / self.width)) {
+            for more in other.iter().take(rows.saturating_sub(nodes.len() / self.width)) {
                 let start = nodes.len();
                 nodes.extend_from_slice(row);
                 merge(nodes.get_mut(start..).unwrap_or_default(), more);
             }
         }
         self.nodes = nodes;
+    }
+}
+
+/// The product of the rows of some variables, of which no more than one row is made at a time: the last variable varies fastest.
+pub(super) struct Product {
+    width: usize,
+    factors: Vec<Rows>,
+}
+
+impl Product {
+    /// The product of no variables: one row without nodes.
+    pub fn new(width: usize) -> Product {
+        Product { width, factors: Vec::new() }
+    }
+
+    /// Multiplies by the rows of one more variable; the columns of all are disjoint.
+    pub fn add(&mut self, rows: Rows) {
+        self.factors.push(rows);
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> u64 {
+        self.factors.iter().fold(1, |all, rows| all.saturating_mul(rows.len() as u64))
+    }
+
+    /// The most rows that one variable has.
+    pub fn widest(&self) -> usize {
+        self.factors.iter().map(Rows::len).max().unwrap_or(0)
+    }
+
+    /// Writes the row of a number.
+    pub fn fill(&self, number: u64, row: &mut [Node]) {
+        row.fill(Node::NONE);
+        let mut rest = number;
+        for rows in self.factors.iter().rev() {
+            let count = rows.len().max(1) as u64;
+            let start = (rest % count) as usize * self.width;
+            rest /= count;
+            merge(row, rows.nodes.get(start..start + self.width).unwrap_or_default());
+        }
     }
 }
 
@@ -200,19 +243,19 @@ impl<'p, 'b> Expander<'p, 'b> {
     }
 
     /// The rows of an assignment: the product over all variables that have paths.
-    pub fn rows(self, assignment: &[Node]) -> Rows {
-        let mut rows = Rows::single(self.plan.width);
+    pub fn product(self, assignment: &[Node]) -> Product {
+        let mut product = Product { width: self.plan.width, factors: Vec::with_capacity(self.plan.tries.len()) };
         for trie in &self.plan.tries {
             let node = assignment.get(trie.variable).copied().unwrap_or(Node::NONE);
             if node.is_none() {
                 continue;
             }
-            match self.expansion(trie, node).as_deref().and_then(Case::rows) {
-                Some(template) => rows.fill(template, node.fragment, self.most),
-                None => rows.product(&self.walked(trie, node), self.most),
-            }
+            product.add(match self.expansion(trie, node).as_deref().and_then(Case::rows) {
+                Some(template) => Rows::of_template(template, node.fragment, self.plan.width),
+                None => self.walked(trie, node),
+            });
         }
-        rows
+        product
     }
 
     /// What a variable gives that is bound to this node, as all fragments give it that have the same items, as far as it asks;
@@ -340,6 +383,7 @@ impl<'p, 'b> Expander<'p, 'b> {
 
     /// The paths that are alive at an instance; `None` when no path cares for it.
     fn passing(self, step: &TrieNode, instance: Node, alive: &PathSet) -> Option<PathSet> {
+        self.view.count(STEP);
         let mut passing = PathSet::default();
         for (path, predicate) in &step.paths {
             if alive.contains(*path) && predicate.as_ref().is_none_or(|p| self.tester().holds(p, instance)) {
@@ -374,6 +418,7 @@ impl<'p, 'b> Expander<'p, 'b> {
             let below = self.below(trie, *kid, node, alive);
             if !below.is_empty() {
                 rows.product(&below, self.most);
+                self.view.count(STEP * rows.len() as u64);
             } else if step.mode == Mode::Chain {
                 return Rows::none(self.plan.width);
             }

@@ -7,6 +7,7 @@ mod anchors;
 mod bind;
 mod block;
 mod condition;
+mod distinct;
 mod expand;
 mod fill;
 mod first;
@@ -23,22 +24,28 @@ mod tally;
 mod templates;
 mod touched;
 mod value;
+mod work;
 
 pub use found::Found;
 pub use touched::{Touched, TouchedShape, way};
 
 use super::plan::Plan;
 use super::result::ResultSet;
+use super::scan::Progress;
 use crate::document::{Batch, Doc};
 use anchors::Anchors;
-use bind::{Binder, LastEhr, Parent, Watch};
+use bind::{Binder, LastEhr, Parent, Trail};
 use condition::Judge;
 use expand::Expander;
 use node::{Node, View};
 use output::Output;
+use scope::Scope;
+use std::cell::OnceCell;
 use std::fmt;
 use std::ops::{ControlFlow, Range};
-use templates::ByTemplate;
+use std::rc::Rc;
+use templates::{Broken, ByTemplate};
+use work::{ROW, STEP, Work};
 
 /// What one run may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +54,11 @@ pub struct Budget {
     pub rows: usize,
     /// The most bytes that rows, groups and what decides their order may take, about.
     pub bytes: usize,
+    /// The most units of work: a unit is about what one value of a column costs, a nanosecond on a machine of 2025. What is counted
+    /// depends on data and query only, not on a clock.
+    pub work: u64,
+    /// Units of work after which [`Run::advance`] pauses, so that a host can let others work.
+    pub piece: u64,
     /// Evaluates document by document, without templates: slower, and the measure of everything faster.
     pub plain: bool,
     /// Where any first rows are enough, so many documents at least are looked at before it is asked whether there are enough.
@@ -57,9 +69,18 @@ pub struct Budget {
 
 impl Default for Budget {
     fn default() -> Budget {
-        Budget { rows: 1_000_000, bytes: 64 << 20, plain: false, slice: 256, part: 1 << 18 }
+        Budget { rows: 1_000_000, bytes: 64 << 20, work: WORK, piece: PIECE, plain: false, slice: 256, part: 1 << 18 }
     }
 }
+
+/// Units of work that a query may take where nobody says otherwise: some seconds of one processor.
+const WORK: u64 = 2_000_000_000;
+
+/// Units of work between two pauses: some milliseconds.
+const PIECE: u64 = 10_000_000;
+
+/// Bytes that the rows of one variable in one document may take while they are multiplied.
+const BYTES_OF_VARIABLE: usize = 16 << 20;
 
 impl Budget {
     /// Whether so many rows, of so many bytes, may be held.
@@ -70,6 +91,11 @@ impl Budget {
             _ => Ok(()),
         }
     }
+
+    /// The most rows that the paths of one variable may give in one document.
+    fn rows_of_variable(&self, plan: &Plan) -> usize {
+        self.rows.min(BYTES_OF_VARIABLE.min(self.bytes) / (plan.width * size_of::<Node>())).max(1)
+    }
 }
 
 /// Why a run was given up; there is never a partial answer.
@@ -77,8 +103,12 @@ impl Budget {
 pub enum QueryError {
     /// More rows than the budget allows.
     TooManyRows(usize),
+    /// The paths of one variable give more rows in one document than may be multiplied.
+    TooManyCombinations(usize),
     /// Rows that take more bytes than the budget allows.
     TooLarge(usize),
+    /// More work than the budget allows.
+    TooMuchWork(u64),
     /// The host asked to stop, or its time is over.
     Stopped,
 }
@@ -87,13 +117,48 @@ impl fmt::Display for QueryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             QueryError::TooManyRows(limit) => write!(f, "the query gives more than {limit} rows; narrow it by WHERE, by an EHR, or use LIMIT"),
+            QueryError::TooManyCombinations(limit) => write!(
+                f,
+                "the repeated nodes on the paths of one variable combine to more than {limit} rows in one document; select fewer of them together, or bind them by CONTAINS"
+            ),
             QueryError::TooLarge(limit) => write!(
                 f,
                 "what the query gives takes more than {} MB; select paths instead of whole objects, narrow it by WHERE, by an EHR, or use LIMIT",
                 limit >> 20
             ),
+            QueryError::TooMuchWork(limit) => write!(
+                f,
+                "the query takes more than {limit} units of work; narrow it by an EHR, an archetype or a template, and join fewer class expressions by AND"
+            ),
             QueryError::Stopped => f.write_str("the query was stopped; narrow it by an EHR, an archetype or a template"),
         }
+    }
+}
+
+/// A part of a batch that is still to be evaluated.
+#[derive(Clone, Debug)]
+enum Task {
+    /// Documents for a query that wants its first rows in default order only: from this one on.
+    First(u32),
+    /// Documents by row templates.
+    Templates(Range<u32>),
+    /// Documents one by one; of a query about one EHR, by their numbers there.
+    Documents(Range<u32>),
+    /// EHRs one by one, by their numbers among those that take part.
+    Ehrs(Range<u32>),
+}
+
+/// Why a task is not finished.
+enum Halt {
+    Paused,
+    /// No more rows are wanted.
+    Full,
+    Failed(QueryError),
+}
+
+impl From<QueryError> for Halt {
+    fn from(failure: QueryError) -> Halt {
+        Halt::Failed(failure)
     }
 }
 
@@ -105,49 +170,93 @@ pub struct Run<'p> {
     output: Output,
     stopped: &'p dyn Fn() -> bool,
     failure: Option<QueryError>,
+    work: Rc<Work>,
+    /// What is left of the batch that was begun, the next last; absent between batches.
+    open: Option<Vec<Task>>,
+    /// Where the enumeration of the document or EHR stands that was begun.
+    trail: Rc<Trail>,
 }
 
 impl<'p> Run<'p> {
     /// Starts a run. `now` is the one reading of the clock (ISO 8601 with zone); `stopped` is asked now and then.
     pub fn new(plan: &'p Plan, now: &'p str, budget: Budget, stopped: &'p dyn Fn() -> bool) -> Run<'p> {
-        Run { plan, now, budget, output: Output::new(&plan.query), stopped, failure: None }
+        let work = Rc::new(Work::new(budget.work, budget.piece));
+        Run { plan, now, budget, output: Output::new(&plan.query), stopped, failure: None, work, open: None, trail: Rc::default() }
     }
 
     /// Evaluates a batch; false when no more batches are needed, because of a full window or a failure.
     pub fn push(&mut self, batch: &Batch) -> bool {
-        if self.failure.is_none() {
-            self.output.turn_to(View::new(batch));
-            let last_ehr = LastEhr::default();
-            let all = 0..batch.len() as u32;
-            let done = match Anchors::of(self.plan).filter(|_| !self.budget.plain) {
-                Some(anchors) if self.output.missing(self.plan).is_some() && self.plan.scan().ehrs.is_none() => {
-                    self.by_slices(batch, &anchors, &last_ehr)
-                }
-                Some(anchors) => {
-                    let most = if self.plan.scan().ehrs.is_some() { all.end } else { self.budget.part }.max(1);
-                    let mut starts = all.clone().step_by(most as usize);
-                    let done = starts.try_for_each(|start| self.by_template(batch, &anchors, start..all.end.min(start.saturating_add(most))));
-                    done.map_or_else(|failure| self.fail(failure), ControlFlow::Continue)
-                }
-                None if self.plan.single => self.each_document(batch, all, &last_ehr),
-                None => self.each_ehr(batch, &last_ehr),
-            };
-            self.output.settle(Judge { plan: self.plan, view: View::new(batch), now: self.now });
-            if done.is_continue() && !self.is_full() {
-                return true;
+        loop {
+            match self.advance(batch) {
+                Progress::Paused => {}
+                Progress::More => return true,
+                Progress::Enough => return false,
             }
         }
-        false
+    }
+
+    /// Evaluates a piece of a batch. After [`Progress::Paused`] it must be called again with the same batch.
+    pub fn advance(&mut self, batch: &Batch) -> Progress {
+        if self.failure.is_some() {
+            return Progress::Enough;
+        }
+        let mut open = self.open.take().unwrap_or_else(|| {
+            self.output.turn_to(View::new(batch));
+            self.tasks(batch)
+        });
+        self.work.resume();
+        let last_ehr = LastEhr::default();
+        while let Some(task) = open.pop() {
+            match self.perform(batch, task, &last_ehr, &mut open) {
+                Ok(()) if self.is_full() => break,
+                Ok(()) if !self.work.is_due() || open.is_empty() => {}
+                Ok(()) | Err(Halt::Paused) if (self.stopped)() => {
+                    self.failure = Some(QueryError::Stopped);
+                    break;
+                }
+                Ok(()) | Err(Halt::Paused) => {
+                    self.open = Some(open);
+                    return Progress::Paused;
+                }
+                Err(Halt::Full) => break,
+                Err(Halt::Failed(failure)) => {
+                    self.failure = Some(failure);
+                    break;
+                }
+            }
+        }
+        let judge = Judge { plan: self.plan, view: View::new(batch).counting(&self.work), now: self.now };
+        self.output.settle(judge);
+        if self.failure.is_none() && self.work.is_over() {
+            self.failure = self.work.check().err();
+        }
+        if self.failure.is_some() || self.is_full() { Progress::Enough } else { Progress::More }
     }
 
     /// Evaluates a batch like [`Run::push`], and hands over each row that WHERE keeps, in default order, with its values where they
     /// are stored: for queries that select paths, without aggregates, DISTINCT, order or window. What is handed over is not in the
     /// result set.
     pub fn push_each(&mut self, batch: &Batch, visit: &mut dyn FnMut(&[Found<'_>])) -> bool {
+        loop {
+            match self.advance_each(batch, visit) {
+                Progress::Paused => {}
+                Progress::More => return true,
+                Progress::Enough => return false,
+            }
+        }
+    }
+
+    /// Evaluates a piece of a batch like [`Run::advance`], and hands over its rows like [`Run::push_each`].
+    pub fn advance_each(&mut self, batch: &Batch, visit: &mut dyn FnMut(&[Found<'_>])) -> Progress {
         self.output.hold();
-        let goes_on = self.push(batch);
+        let progress = self.advance(batch);
         self.output.release(self.plan, View::new(batch), visit);
-        goes_on
+        progress
+    }
+
+    /// Units of work that were spent so far.
+    pub fn work(&self) -> u64 {
+        self.work.spent()
     }
 
     /// The result set.
@@ -157,35 +266,86 @@ impl<'p> Run<'p> {
     pub fn finish(self) -> Result<ResultSet, QueryError> {
         match self.failure {
             Some(failure) => Err(failure),
-            None => Ok(self.output.finish(&self.plan.query)),
+            None => self.output.finish(self.plan, &self.budget),
         }
     }
 
-    fn by_template(&mut self, batch: &Batch, anchors: &Anchors<'_>, slice: Range<u32>) -> Result<(), QueryError> {
-        let (plan, now, budget, stopped) = (self.plan, self.now, self.budget, self.stopped);
-        ByTemplate { plan, anchors, batch, now, budget, stopped, slice }.run(&mut self.output)
+    /// What is to be done with a batch, the first last.
+    fn tasks(&self, batch: &Batch) -> Vec<Task> {
+        let all = batch.len() as u32;
+        let by_templates = !self.budget.plain && Anchors::of(self.plan).is_some();
+        let is_narrow = self.plan.scan().ehrs.is_some();
+        if !by_templates {
+            return vec![if self.plan.single { Task::Documents(0..self.documents(batch)) } else { Task::Ehrs(0..u32::MAX) }];
+        }
+        if self.output.missing(self.plan).is_some() && !is_narrow {
+            return vec![Task::First(0)];
+        }
+        let most = if is_narrow { all } else { self.budget.part }.max(1);
+        let starts = (0..all).step_by(most as usize);
+        starts.map(|start| Task::Templates(start..all.min(start.saturating_add(most)))).rev().collect()
+    }
+
+    /// How many documents there are to be looked at one by one: those of the batch, or of the one EHR that the query is about.
+    fn documents(&self, batch: &Batch) -> u32 {
+        Scope::documents(self.plan, batch).map_or(batch.len(), <[u32]>::len) as u32
+    }
+
+    fn perform(&mut self, batch: &Batch, task: Task, last_ehr: &LastEhr, open: &mut Vec<Task>) -> Result<(), Halt> {
+        match task {
+            Task::First(start) => {
+                self.first(batch, start, open);
+                Ok(())
+            }
+            Task::Templates(slice) => self.templates(batch, slice, open),
+            Task::Documents(range) => self.each_document(batch, range, last_ehr, open),
+            Task::Ehrs(range) => self.each_ehr(batch, range, last_ehr, open),
+        }
     }
 
     /// For queries that want only their first rows in default order: some documents one by one, then columns of as many as seem
     /// to have the rows that are missing.
-    fn by_slices(&mut self, batch: &Batch, anchors: &Anchors<'_>, last_ehr: &LastEhr) -> ControlFlow<()> {
+    fn first(&mut self, batch: &Batch, start: u32, open: &mut Vec<Task>) {
         let all = batch.len() as u32;
-        let mut slice = 0..self.budget.slice.min(all);
-        self.each_document(batch, slice.clone(), last_ehr)?;
-        while slice.end < all && !self.is_full() {
-            slice = slice.end..slice.end.saturating_add(self.next_slice(slice.end)).min(all);
-            let before = self.output.end();
-            match self.by_template(batch, anchors, slice.clone()) {
-                Ok(()) => {}
-                Err(QueryError::Stopped) => return self.fail(QueryError::Stopped),
-                // Of more rows than may be held few may be wanted.
-                Err(_) => {
-                    self.output.back_to(before);
-                    self.each_document(batch, slice.clone(), last_ehr)?;
-                }
-            }
+        let slice = start..start.saturating_add(if start == 0 { self.budget.slice } else { self.next_slice(start) }).min(all);
+        if slice.end < all {
+            open.push(Task::First(slice.end));
         }
-        ControlFlow::Continue(())
+        open.push(if start == 0 { Task::Documents(slice) } else { Task::Templates(slice) });
+    }
+
+    /// Evaluates documents by row templates. Where they have too much for one piece, half of them at a time; one document that has
+    /// too much is walked, for that can be left and gone on with.
+    fn templates(&mut self, batch: &Batch, slice: Range<u32>, open: &mut Vec<Task>) -> Result<(), Halt> {
+        let (plan, now, budget, stopped, work) = (self.plan, self.now, self.budget, self.stopped, Rc::clone(&self.work));
+        let Some(anchors) = Anchors::of(plan) else { return Ok(()) };
+        let first_only = self.output.missing(plan).is_some();
+        let before = self.output.end();
+        self.output.may_go_back(first_only);
+        let by_template = ByTemplate { plan, anchors: &anchors, batch, now, budget, stopped, slice: slice.clone(), work: &work };
+        let outcome = by_template.run(&mut self.output);
+        self.output.may_go_back(false);
+        let is_whole = plan.scan().ehr().is_some();
+        match outcome {
+            Ok(()) => {
+                self.output.remove_duplicates(plan);
+                self.output.within(plan, &budget)?;
+            }
+            Err(Broken::Heavy) if slice.len() > 1 && !is_whole => {
+                let middle = slice.start + slice.len() as u32 / 2;
+                open.extend([Task::Templates(middle..slice.end), Task::Templates(slice.start..middle)]);
+            }
+            Err(Broken::Heavy) => open.push(Task::Documents(if is_whole { 0..self.documents(batch) } else { slice })),
+            // Of more rows than may be held few may be wanted.
+            Err(Broken::Failed(QueryError::TooManyRows(_) | QueryError::TooManyCombinations(_) | QueryError::TooLarge(_)))
+                if first_only && !is_whole =>
+            {
+                self.output.back_to(before);
+                open.push(Task::Documents(slice));
+            }
+            Err(Broken::Failed(failure)) => return Err(Halt::Failed(failure)),
+        }
+        Ok(())
     }
 
     /// How many documents more are looked at, when so many gave the rows that there are.
@@ -196,86 +356,127 @@ impl<'p> Run<'p> {
         u32::try_from(wanted).unwrap_or(u32::MAX).clamp(least, most)
     }
 
-    fn is_full(&self) -> bool {
+    fn is_full(&mut self) -> bool {
         self.output.is_full(self.plan)
     }
 
-    /// The documents with some numbers, or all of the EHR that the query is about.
-    fn each_document(&mut self, batch: &Batch, slice: Range<u32>, last_ehr: &LastEhr) -> ControlFlow<()> {
+    /// The documents with some numbers; of a query about one EHR, with these numbers there.
+    fn each_document(&mut self, batch: &Batch, range: Range<u32>, last_ehr: &LastEhr, open: &mut Vec<Task>) -> Result<(), Halt> {
         let ehrs = self.plan.scan().ehrs_in(batch);
-        if let Some([only]) = ehrs.as_deref() {
-            return batch.docs_of(*only).iter().filter_map(|d| batch.doc(*d)).try_for_each(|doc| self.document(batch, doc, last_ehr));
-        }
+        let only = Scope::documents(self.plan, batch);
         let takes_part = |ehr: u32| match &ehrs {
             Some(ehrs) => ehrs.binary_search(&ehr).is_ok(),
             None => batch.ehr(ehr).is_some_and(|row| row.is_queryable),
         };
-        for (i, doc) in batch.docs_among(slice).enumerate() {
-            if i % 1024 == 0 && (self.stopped)() {
-                return self.fail(QueryError::Stopped);
+        for at in range.clone() {
+            let number = only.map_or(Some(at), |documents| documents.get(at as usize).copied());
+            let Some(doc) = number.and_then(|number| batch.doc(number)) else { continue };
+            if at.is_multiple_of(1024) && (self.stopped)() {
+                return Err(Halt::Failed(QueryError::Stopped));
             }
             if takes_part(doc.ehr) {
-                self.document(batch, doc, last_ehr)?;
+                let done = self.document(batch, doc, last_ehr);
+                if let Err(Halt::Paused) = done {
+                    open.push(Task::Documents(at..range.end));
+                }
+                done?;
             }
         }
-        ControlFlow::Continue(())
+        Ok(())
     }
 
-    fn document(&mut self, batch: &Batch, doc: Doc, last_ehr: &LastEhr) -> ControlFlow<()> {
+    fn document(&mut self, batch: &Batch, doc: Doc, last_ehr: &LastEhr) -> Result<(), Halt> {
         let scan = self.plan.scan();
         if !scan.kinds.contains(&doc.row.kind) || !(scan.all_versions || (doc.row.latest && !doc.row.deleted)) {
-            return ControlFlow::Continue(());
+            return Ok(());
         }
-        self.bind(batch, doc.ehr, Parent::Doc(doc), last_ehr)?;
-        if self.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        self.bind(batch, doc.ehr, Parent::Doc(doc), last_ehr)
     }
 
-    fn each_ehr(&mut self, batch: &Batch, last_ehr: &LastEhr) -> ControlFlow<()> {
+    fn each_ehr(&mut self, batch: &Batch, range: Range<u32>, last_ehr: &LastEhr, open: &mut Vec<Task>) -> Result<(), Halt> {
         let queryable = || batch.ehrs().filter(|(_, row)| row.is_queryable).map(|(ehr, _)| ehr).collect();
         let ehrs: Vec<u32> = self.plan.scan().ehrs_in(batch).unwrap_or_else(queryable);
-        ehrs.into_iter().try_for_each(|ehr| {
+        for (at, ehr) in (0..).zip(ehrs).skip(range.start as usize) {
             if (self.stopped)() {
-                return self.fail(QueryError::Stopped);
+                return Err(Halt::Failed(QueryError::Stopped));
             }
-            self.bind(batch, ehr, Parent::Ehr(ehr), last_ehr)
-        })
-    }
-
-    fn bind(&mut self, batch: &Batch, ehr: u32, parent: Parent<'_>, last_ehr: &LastEhr) -> ControlFlow<()> {
-        let (plan, now) = (self.plan, self.now);
-        let view = View::new(batch);
-        let binder = Binder { plan, view, ehr, last_ehr, watch: Watch::new(self.stopped) };
-        let mut assignment = vec![Node::NONE; plan.query.variables.len()];
-        let flow = binder.bind(&plan.query.from, parent, &mut assignment, &mut |a| {
-            let judge = Judge { plan, view, now };
-            let order = if plan.single { (0, 0) } else { join_order(batch, a) };
-            let rows = Expander { plan, view, most: self.budget.rows, plain: self.budget.plain }.rows(a);
-            if rows.len() > self.budget.rows {
-                return ControlFlow::Break(());
+            let done = self.bind(batch, ehr, Parent::Ehr(ehr), last_ehr);
+            if let Err(Halt::Paused) = done {
+                open.push(Task::Ehrs(at..range.end));
             }
-            for row in rows.iter() {
-                binder.watch.step()?;
-                if judge.keeps(row) {
-                    self.output.take(judge, row, order);
-                }
-            }
-            if self.budget.check(self.output.len(), self.output.bytes()).is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
-        match flow {
-            _ if binder.watch.is_over() => self.fail(QueryError::Stopped),
-            ControlFlow::Break(()) => {
-                let over = self.budget.check(self.output.len(), self.output.bytes()).err();
-                self.fail(over.unwrap_or(QueryError::TooManyRows(self.budget.rows)))
-            }
-            flow => flow,
+            done?;
         }
+        Ok(())
     }
 
-    fn fail(&mut self, failure: QueryError) -> ControlFlow<()> {
-        self.failure = Some(failure);
-        ControlFlow::Break(())
+    /// Takes the rows of one document or EHR, from where its trail stands.
+    fn bind(&mut self, batch: &Batch, ehr: u32, parent: Parent<'_>, last_ehr: &LastEhr) -> Result<(), Halt> {
+        let (plan, now, budget) = (self.plan, self.now, self.budget);
+        let (work, trail) = (Rc::clone(&self.work), Rc::clone(&self.trail));
+        let view = View::new(batch).counting(&work);
+        let binder = Binder { plan, view, ehr, last_ehr, work: &work, trail: &trail, listed: OnceCell::new() };
+        let most = budget.rows_of_variable(plan);
+        let expander = Expander { plan, view, most, plain: budget.plain };
+        let (mut assignment, mut row) = (vec![Node::NONE; plan.query.variables.len()], vec![Node::NONE; plan.width]);
+        let mut halt = None;
+        let output = &mut self.output;
+        let flow = binder.bind(&plan.query.from, parent, &mut assignment, &mut |a| {
+            let done = rows_of(Judge { plan, view, now }, expander, &trail, a, &mut row, output, &budget);
+            halt = done.err();
+            if halt.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        let halted = match (flow, halt) {
+            _ if work.is_over() => Err(Halt::Failed(QueryError::TooMuchWork(budget.work))),
+            (_, Some(halt)) => Err(halt),
+            (ControlFlow::Break(()), None) => Err(Halt::Paused),
+            (ControlFlow::Continue(()), None) => Ok(()),
+        };
+        if !matches!(halted, Err(Halt::Paused)) {
+            self.trail.clear();
+        }
+        halted
     }
 }
+
+/// Takes the rows of an assignment that the trail has not passed.
+fn rows_of<'p: 'b, 'b>(
+    judge: Judge<'p, 'b>,
+    expander: Expander<'p, 'b>,
+    trail: &Trail,
+    assignment: &[Node],
+    row: &mut [Node],
+    output: &mut Output,
+    budget: &Budget,
+) -> Result<(), Halt> {
+    let (plan, view) = (judge.plan, judge.view);
+    let product = trail.product().unwrap_or_else(|| expander.product(assignment));
+    if product.widest() > expander.most {
+        return Err(Halt::Failed(QueryError::TooManyCombinations(expander.most)));
+    }
+    let order = if plan.single { None } else { Some(join_order(view.batch, assignment)) };
+    for number in trail.rows()..product.len() {
+        if view.work().is_some_and(|work| work.step(STEP).is_break()) {
+            trail.leave(product, number);
+            return Err(Halt::Paused);
+        }
+        product.fill(number, row);
+        if judge.keeps(row) {
+            output.take(judge, row, order);
+            view.count(ROW);
+            if output.is_full(plan) {
+                return Err(Halt::Full);
+            }
+            if number % CHECKED == CHECKED - 1 {
+                output.within(plan, budget)?;
+            }
+        }
+    }
+    trail.close_rows();
+    Ok(output.within(plan, budget)?)
+}
+
+/// After so many rows of one assignment it is checked whether all may be held.
+const CHECKED: u64 = 256;
 
 /// The default order of a row whose assignment joins documents: the first bound document of the class expressions decides,
 /// unbound ones before it come last. Within one EHR, and where only EHRs are bound, rows come in the right order by themselves.

@@ -1,5 +1,6 @@
 //! Walking stored documents without unpacking them: nodes of fragments, in one EHR.
 
+use super::work::{BYTE, Work};
 use crate::answer::plan::EHR_REFERENCES;
 use crate::document::{Batch, Doc, Fragment, ItemKind, Leaf, ObjectKind, Shape, Table};
 use crate::rm::class::{Attr, Cls};
@@ -7,7 +8,7 @@ use crate::rm::json::quote_into;
 use std::cell::{Cell, RefCell};
 
 /// A node of a stored document: an object or a leaf.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Node {
     pub fragment: Fragment,
     pub item: u32,
@@ -40,6 +41,8 @@ pub(super) struct View<'b> {
     differs: Option<&'b Cell<bool>>,
     /// Takes which items a fragment has, where that alone shall be no difference.
     asked: Option<&'b Asked>,
+    /// Counts the work of the run that reads.
+    work: Option<&'b Work>,
 }
 
 /// Which flags of a fragment were asked for, and whether they stand.
@@ -62,7 +65,24 @@ impl Asked {
 
 impl<'b> View<'b> {
     pub fn new(batch: &'b Batch) -> View<'b> {
-        View { batch, differs: None, asked: None }
+        View { batch, differs: None, asked: None, work: None }
+    }
+
+    /// A view that counts what is done through it.
+    pub fn counting(self, work: &'b Work) -> View<'b> {
+        View { work: Some(work), ..self }
+    }
+
+    /// The work of the run that reads.
+    pub fn work(self) -> Option<&'b Work> {
+        self.work
+    }
+
+    /// Counts units of work.
+    pub fn count(self, units: u64) {
+        if let Some(work) = self.work {
+            work.add(units);
+        }
     }
 
     /// A view that tells whether what was read holds for all fragments of the table.
@@ -209,11 +229,13 @@ impl<'b> View<'b> {
             out.push_str("null");
             return;
         };
+        let before = out.len();
         if table.shape().class() == Cls::EHR && node.item == 0 {
             self.write_ehr(table, node, out);
         } else {
             self.batch.write_json(node.fragment, node.item, out);
         }
+        self.count((out.len() - before) as u64 * BYTE);
     }
 
     /// An EHR with a reference to its status.

@@ -2,10 +2,12 @@
 
 use super::block::{Block, rank_of};
 use super::condition::Judge;
+use super::distinct::Distinct;
 use super::found::Found;
 use super::node::{Node, View};
 use super::tally::{Tally, order_at};
 use super::value::Value;
+use super::{Budget, QueryError};
 use crate::answer::plan::Plan;
 use crate::answer::query::{ColumnValue, Expr, Literal, OrderBy, OrderKey, Query, Window};
 use crate::answer::result::{Cell, Held, ResultColumn, ResultSet, Sheet};
@@ -16,7 +18,7 @@ use crate::rm::json::Scanner;
 use crate::rm::number;
 use crate::rm::time::{Axis, Temporal, TemporalKind};
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// A row on its way out.
 struct OutRow {
@@ -32,6 +34,9 @@ struct OutRow {
 }
 
 const UNMADE: u32 = u32::MAX;
+
+/// So many rows may be held before duplicates among them are removed.
+const DUPLICATES: usize = 4096;
 
 /// The default order of a row: two keys, where rows do not come in order, then its number in order of arrival.
 pub(super) type Order = (u64, u64, u64);
@@ -62,6 +67,14 @@ pub(super) struct Output {
     shown: Vec<Shown>,
     /// The rows of the sheet in their order, where they come in order and are sorted by nothing else.
     ready: Vec<u32>,
+    /// What tells rows apart, for DISTINCT.
+    distinct: Distinct,
+    /// The first rows of `ready` are all different, so many.
+    different: usize,
+    /// True while rows may be taken back: what was seen cannot be forgotten.
+    keeps_duplicates: bool,
+    /// Bytes of the texts of keys.
+    key_bytes: usize,
     rows: Vec<OutRow>,
     /// The rows stand in their order.
     sorted: bool,
@@ -85,6 +98,10 @@ impl Output {
             sheet: Sheet::new(query.select.len()),
             shown: vec![None; query.select.len()],
             ready: Vec::new(),
+            distinct: Distinct::default(),
+            different: 0,
+            keeps_duplicates: false,
+            key_bytes: 0,
             rows: Vec::new(),
             sorted: true,
             keys: Vec::new(),
@@ -117,16 +134,48 @@ impl Output {
     }
 
     /// True when more rows cannot change the answer: they come in final order and the window is full.
-    pub fn is_full(&self, plan: &Plan) -> bool {
-        self.missing(plan) == Some(0)
+    pub fn is_full(&mut self, plan: &Plan) -> bool {
+        let is_full = self.missing(plan) == Some(0);
+        if is_full && plan.query.distinct && self.different < self.ready.len() {
+            self.remove_duplicates(plan);
+            return self.missing(plan) == Some(0);
+        }
+        is_full
+    }
+
+    /// While rows may be taken back, no duplicates are removed.
+    pub fn may_go_back(&mut self, may: bool) {
+        self.keeps_duplicates = may;
+    }
+
+    /// Whether what is held may be.
+    ///
+    /// # Errors
+    /// When there are too many rows, or they are too large.
+    pub fn within(&mut self, plan: &Plan, budget: &Budget) -> Result<(), QueryError> {
+        if plan.query.distinct && !self.keeps_duplicates && self.ready.len() - self.different >= DUPLICATES {
+            self.remove_duplicates(plan);
+        }
+        budget.check(self.len(), self.bytes())
+    }
+
+    /// Removes the rows of a plain query with DISTINCT that came before, and the room that they take.
+    pub fn remove_duplicates(&mut self, plan: &Plan) {
+        if !plan.query.distinct || !self.is_plain(plan) || self.different == self.ready.len() {
+            return;
+        }
+        let new = self.ready.split_off(self.different);
+        let kept: Vec<u32> = new.into_iter().filter(|row| self.distinct.is_new(&self.sheet, *row)).collect();
+        let start = self.different as u32;
+        self.sheet.keep_behind(self.different, &kept);
+        self.ready.extend(start..start + kept.len() as u32);
+        self.different = self.ready.len();
     }
 
     /// How many rows more can change the answer, where only the first ones in default order are wanted.
     pub fn missing(&self, plan: &Plan) -> Option<u64> {
         match plan.query.window {
-            Some(Window::First { limit, offset }) if self.is_plain(plan) && !plan.query.distinct => {
-                Some(limit.saturating_add(offset).saturating_sub(self.len() as u64))
-            }
+            Some(Window::First { limit, offset }) if self.is_plain(plan) => Some(limit.saturating_add(offset).saturating_sub(self.len() as u64)),
             _ => None,
         }
     }
@@ -140,6 +189,7 @@ impl Output {
     pub fn back_to(&mut self, (cells, ready): (usize, usize)) {
         self.ready.truncate(ready);
         self.shown.fill(None);
+        self.distinct.forget_texts();
         self.sheet.keep(0..cells as u32);
     }
 
@@ -147,7 +197,7 @@ impl Output {
     pub fn bytes(&self) -> usize {
         let rows = self.ready.len() * size_of::<u32>() + self.rows.len() * size_of::<OutRow>();
         let made_of = self.keys.len() * size_of::<SortKey>() + self.nodes.len() * size_of::<Node>();
-        self.sheet.bytes() + rows + made_of + self.grouped_bytes
+        self.sheet.bytes() + rows + made_of + self.key_bytes + self.grouped_bytes + self.distinct.bytes()
     }
 
     /// Makes ready for the rows of a batch.
@@ -166,14 +216,15 @@ impl Output {
         (&mut self.sheet, &mut self.ready)
     }
 
-    /// Takes a row that WHERE kept.
-    pub fn take<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, row: &[Node], (first, then): (u64, u64)) {
+    /// Takes a row that WHERE kept; `order` is its default order, where rows do not come in it by themselves.
+    pub fn take<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, row: &[Node], order: Option<(u64, u64)>) {
         if self.is_plain(judge.plan) {
             let number = hold_row(&mut self.sheet, &mut self.shown, judge, row);
             return self.ready.push(number);
         }
         self.taken += 1;
-        self.take_in(judge, row, (first, then, self.taken));
+        let order = order.map_or((self.taken, 0, 0), |(first, then)| (first, then, self.taken));
+        self.take_in(judge, row, order);
     }
 
     /// Takes a row that WHERE kept, which stands at a place of its batch.
@@ -207,6 +258,7 @@ impl Output {
         let start = self.keys.len();
         let number = start.checked_div(query.order.len()).unwrap_or(0) as u32;
         self.keys.extend(keys);
+        self.key_bytes += self.keys.get(start..).unwrap_or_default().iter().map(SortKey::text_bytes).sum::<usize>();
         let lead = query.order.first().zip(self.keys.get(start)).map_or((0, 0), |(by, key)| match (by.descending, key.lead()) {
             (true, (rank, value)) => (!rank, !value),
             (false, lead) => lead,
@@ -236,6 +288,7 @@ impl Output {
             visit(&found);
         }
         self.keys.clear();
+        self.key_bytes = 0;
         self.nodes.clear();
     }
 
@@ -275,6 +328,7 @@ impl Output {
                 nodes.extend_from_slice(own);
             }
         }
+        self.key_bytes = keys.iter().map(SortKey::text_bytes).sum();
         (self.keys, self.nodes) = (keys, nodes);
     }
 
@@ -363,24 +417,32 @@ impl Output {
     }
 
     /// Orders, removes duplicates, cuts the window.
-    pub fn finish(mut self, query: &Query) -> ResultSet {
+    ///
+    /// # Errors
+    /// When what tells rows apart is too large.
+    pub fn finish(mut self, plan: &Plan, budget: &Budget) -> Result<ResultSet, QueryError> {
+        let query = &plan.query;
+        self.remove_duplicates(plan);
         if self.grouped {
             self.close_groups(query);
         }
         self.sort(query);
         let mut rows = self.ready;
         rows.extend(self.rows.iter().map(|row| row.cells));
-        if query.distinct {
-            let mut seen = HashSet::new();
+        if query.distinct && self.different == 0 {
+            let held = self.sheet.bytes() + self.key_bytes;
+            let mut too_large = false;
             rows.retain(|row| {
-                let mut key = String::new();
-                self.sheet.row(*row).iter().for_each(|held| identity(&self.sheet.cell(*held), &mut key));
-                seen.insert(key)
+                too_large |= held + self.distinct.bytes() > budget.bytes;
+                !too_large && self.distinct.is_new(&self.sheet, *row)
             });
+            if too_large {
+                return Err(QueryError::TooLarge(budget.bytes));
+            }
         }
         cut(&mut rows, query.window);
         let columns = query.select.iter().map(|c| ResultColumn { name: c.name.clone(), path: c.path.clone() }).collect();
-        ResultSet::new(columns, self.sheet, rows)
+        Ok(ResultSet::new(columns, self.sheet, rows))
     }
 
     fn close_groups(&mut self, query: &Query) {
@@ -455,8 +517,8 @@ fn hold_row<'p: 'b, 'b>(sheet: &mut Sheet, shown: &mut [Shown], judge: Judge<'p,
     start as u32
 }
 
-/// A constant by table and item, and what its cells are kept as.
-pub(super) type Shown = Option<(u32, u32, Held)>;
+/// A constant by table and item, or an object by its node, and what its cells are kept as.
+pub(super) type Shown = Option<(Node, Held)>;
 
 /// What the cell of a node is kept as; `shown` is the last constant that was.
 pub(super) fn hold_node(view: View<'_>, node: Node, own: &mut Dictionary, shown: &mut Shown) -> Held {
@@ -465,15 +527,23 @@ pub(super) fn hold_node(view: View<'_>, node: Node, own: &mut Dictionary, shown:
     match table.and_then(|table| Some((table, table.shape().item(node.item)?.kind))) {
         Some((table, ItemKind::Slot(_, slot))) => table.lane(slot).map_or(Held::Null, |lane| Held::slot(lane, row, own)),
         Some((_, ItemKind::Constant(..))) => match *shown {
-            Some((table, item, held)) if (table, item) == (number, node.item) => held,
-            _ => {
-                let held = Held::of(&cell_of(view, node, &mut String::new()), own);
-                *shown = Some((number, node.item, held));
-                held
-            }
+            Some((known, held)) if (known.fragment.table, known.item) == (number, node.item) => held,
+            _ => shown_as(view, node, own, shown),
         },
-        _ => Held::of(&cell_of(view, node, &mut String::new()), own),
+        // An object stands in as many rows one after the other as there are things in it: it is written once.
+        Some(_) => match *shown {
+            Some((known, held)) if known == node => held,
+            _ => shown_as(view, node, own, shown),
+        },
+        // Nothing, or what is derived of an EHR.
+        None => Held::of(&cell_of(view, node, &mut String::new()), own),
     }
+}
+
+fn shown_as(view: View<'_>, node: Node, own: &mut Dictionary, shown: &mut Shown) -> Held {
+    let held = Held::of(&cell_of(view, node, &mut String::new()), own);
+    *shown = Some((node, held));
+    held
 }
 
 /// The cell of a column; `buffer` is for texts that are made.
@@ -588,6 +658,11 @@ fn temporal_key(kind: TemporalKind, text: &str) -> SortKey {
 }
 
 impl SortKey {
+    /// Bytes of the text that it holds.
+    fn text_bytes(&self) -> usize {
+        if let SortKey::Text(text) | SortKey::Object(text) = self { text.len() } else { 0 }
+    }
+
     fn rank(&self) -> u8 {
         match self {
             SortKey::Number(_) => 0,

@@ -3,9 +3,11 @@
 use super::bind::may_hold;
 use super::node::{Node, View};
 use super::value::{Value, compare};
+use super::work::STEP;
 use crate::answer::plan::Plan;
 use crate::answer::query::{Predicate, PredicateValue, Step};
 use crate::document::{ItemKind, Shape};
+use crate::pattern::Pattern;
 use crate::rm::class::Attr;
 use crate::rm::id::{ArchetypeId, node_code_subsumes};
 
@@ -32,9 +34,15 @@ impl<'b> Tester<'_, 'b> {
             }
             Predicate::Regex(path, pattern) => {
                 let Some((_, regex)) = self.plan.regexes.iter().find(|(source, _)| source == pattern) else { return false };
-                self.any(node, path, &mut |left| left.as_text().is_some_and(|text| regex.matches(text)))
+                self.any(node, path, &mut |left| left.as_text().is_some_and(|text| self.matches(regex, text)))
             }
         }
+    }
+
+    /// Matches a text with a regular expression, which costs at most the product of their lengths.
+    fn matches(self, regex: &Pattern, text: &str) -> bool {
+        let units = (text.len() as u64).saturating_mul(regex.steps() as u64);
+        self.view.work().is_none_or(|work| work.compare(units, &mut 0)) && regex.matches(text)
     }
 
     /// True when some value at the path passes.
@@ -45,6 +53,7 @@ impl<'b> Tester<'_, 'b> {
     /// True when some node at the end of the path passes.
     pub fn reaches(self, node: Node, path: &[Step], test: &mut dyn FnMut(Node) -> bool) -> bool {
         let Some((step, rest)) = path.split_first() else { return test(node) };
+        self.view.count(STEP);
         let such = |shape: &Shape, item: u32| {
             let id = shape.constant(item, Attr::ARCHETYPE_NODE_ID);
             let is_object = shape.item(item).is_some_and(|item| item.kind == ItemKind::Object);

@@ -9,7 +9,7 @@
 use super::anchors::{Anchors, Conjunct};
 use super::block::{Block, Over, Whole, set_cells};
 use super::condition::Judge;
-use super::expand::{Expander, Rows, Start};
+use super::expand::{Expander, Product, Rows, Start};
 use super::fill::Filling;
 use super::first::First;
 use super::node::{Node, View};
@@ -18,7 +18,8 @@ use super::picked::Picked;
 use super::predicate::Tester;
 use super::scope::{Scope, table_of};
 use super::survey::{Sorted, over_run};
-use super::{Budget, QueryError};
+use super::work::{ROW, STEP, Work};
+use super::{Budget, CHECKED, QueryError};
 use crate::answer::facts::{Case, Cells, Expansion, OverRun};
 use crate::answer::plan::{PathSet, Plan};
 use crate::answer::query::{ClassExpr, Predicate};
@@ -34,6 +35,9 @@ use std::rc::Rc;
 /// About so many rows are looked at together: what is known of them stays near the processor.
 const PIECE: usize = 1 << 12;
 
+/// Rows of one fragment, above which they are counted before they are made.
+const MANY: usize = 16;
+
 /// So many rows may go by until the host is asked whether to go on.
 const PATIENCE: usize = 1 << 16;
 
@@ -47,6 +51,31 @@ pub(super) struct ByTemplate<'p, 'b> {
     pub stopped: &'p dyn Fn() -> bool,
     /// Of a population the documents with these numbers.
     pub slice: Range<u32>,
+    pub work: &'b Work,
+}
+
+/// Why an evaluation by templates was given up.
+pub(super) enum Broken {
+    /// The documents have more than one piece of work may take. Nothing was given to the output.
+    Heavy,
+    Failed(QueryError),
+}
+
+impl From<QueryError> for Broken {
+    fn from(failure: QueryError) -> Broken {
+        Broken::Failed(failure)
+    }
+}
+
+/// Units of work that a document may have on an average before its documents are evaluated in smaller pieces.
+const UNITS_OF_DOCUMENT: u64 = 1 << 14;
+
+/// Fragments that give the same rows, ready to be tested.
+struct Ready<'b> {
+    number: u32,
+    case: Rc<Case>,
+    rows: Picked<'b>,
+    over: Over,
 }
 
 /// Where the rows of an anchor go.
@@ -80,6 +109,12 @@ struct Search<'s, 'p, 'b> {
     done: usize,
     /// What leaves rows out that cannot be among the first.
     first: Option<First<'b>>,
+    /// What is given once all is known.
+    ready: Vec<Ready<'b>>,
+    /// Fragments with runs of which no part gives a row, which have one row without them.
+    without: Vec<(u32, Rc<Case>, Vec<u32>)>,
+    /// The passing rows of fragments that were walked.
+    walked: Hits,
     /// The tables with parts elsewhere.
     wholes: Vec<(u32, Rc<Case>)>,
     /// Their parts, together by the step that these are instances of.
@@ -105,7 +140,7 @@ struct Parts {
 
 impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     /// Gives every passing row to the output.
-    pub fn run(&self, output: &mut Output) -> Result<(), QueryError> {
+    pub fn run(&self, output: &mut Output) -> Result<(), Broken> {
         let (per_anchor, rest_is_true) = self.anchors.split(self.plan);
         let mut scope = self.scope();
         if let ([anchor], [conjuncts]) = (self.anchors.entries.as_slice(), per_anchor.as_slice())
@@ -132,7 +167,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let mut found: Vec<(usize, Hits)> = Vec::new();
         for at in most_asked_first(&per_anchor) {
             let (Some(anchor), Some(conjuncts)) = (self.anchors.entries.get(at), per_anchor.get(at)) else { continue };
-            let mut sink = Sink::Hits(Hits { rows: Vec::new(), nodes: Vec::new(), width: self.plan.width });
+            let mut sink = Sink::Hits(Hits::new(self.plan.width));
             let first = First::of(&self.plan.query, anchor.variable).filter(|_| rest_is_true && per_anchor.len() == 1);
             self.search(anchor, conjuncts, &scope, first, &mut sink)?;
             if let Sink::Hits(mut hits) = sink {
@@ -149,7 +184,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     }
 
     pub fn view(&self) -> View<'b> {
-        View::new(self.batch)
+        View::new(self.batch).counting(self.work)
     }
 
     fn judge(&self) -> Judge<'p, 'b> {
@@ -157,14 +192,15 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     }
 
     pub fn expander<'v>(&self, view: View<'v>) -> Expander<'p, 'v> {
-        Expander { plan: self.plan, view, most: self.budget.rows, plain: false }
+        Expander { plan: self.plan, view, most: self.budget.rows_of_variable(self.plan), plain: false }
     }
 
     pub fn trie_of(&self, expr: &ClassExpr) -> Option<&'p Trie> {
         self.plan.tries.iter().find(|t| t.variable == expr.variable)
     }
 
-    /// Gives the rows of one anchor that pass its own conditions to a sink.
+    /// Gives the rows of one anchor that pass its own conditions to a sink. First all is found, then it is given: where it is too much
+    /// for one piece of work, nothing of it.
     fn search(
         &self,
         anchor: &'p ClassExpr,
@@ -172,87 +208,105 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         scope: &Scope<'b>,
         first: Option<First<'b>>,
         sink: &mut Sink<'_, 'b>,
-    ) -> Result<(), QueryError> {
-        let scratch = vec![Node::NONE; self.plan.width];
-        let trie = self.trie_of(anchor);
-        let mut search = Search { trie, conjuncts, scratch, done: 0, first, wholes: Vec::new(), steps: Vec::new() };
+    ) -> Result<(), Broken> {
+        let mut search = Search {
+            trie: self.trie_of(anchor),
+            conjuncts,
+            scratch: vec![Node::NONE; self.plan.width],
+            done: 0,
+            first,
+            ready: Vec::new(),
+            without: Vec::new(),
+            walked: Hits::new(self.plan.width),
+            wholes: Vec::new(),
+            steps: Vec::new(),
+        };
         match scope {
-            Scope::Flagged(..) => self.search_all(&mut search, anchor, scope, sink)?,
-            Scope::Chosen(chosen) => self.search_chosen(&mut search, anchor, chosen, sink)?,
+            Scope::Flagged(..) => self.find_all(&mut search, anchor, scope)?,
+            Scope::Chosen(chosen) => self.find_chosen(&mut search, anchor, chosen)?,
         }
-        self.search_parts(&mut search, sink)?;
+        self.bear(search.rows())?;
+        self.give_found(&mut search, sink)?;
         let mut held = search.first.take().into_iter().flat_map(First::release);
-        held.try_for_each(|block| self.pass(&mut search, &block, sink))
+        Ok(held.try_for_each(|block| self.pass(&mut search, &block, sink))?)
     }
 
-    /// Gives what passes of a population; the parts of runs apart from what has them, where nobody needs to ask which is whose.
-    fn search_all(
-        &self,
-        search: &mut Search<'_, 'p, 'b>,
-        anchor: &'p ClassExpr,
-        scope: &Scope<'b>,
-        sink: &mut Sink<'_, 'b>,
-    ) -> Result<(), QueryError> {
+    /// Whether so many rows can be made in one piece of work.
+    fn bear(&self, rows: u64) -> Result<(), Broken> {
+        let units = rows.saturating_mul(ROW);
+        let most = self.work.piece().max(UNITS_OF_DOCUMENT.saturating_mul(self.slice.len() as u64));
+        self.work.check()?;
+        if units > most { Err(Broken::Heavy) } else { Ok(()) }
+    }
+
+    /// Finds what may pass of a population; the parts of runs apart from what has them, where nobody needs to ask which is whose.
+    fn find_all(&self, search: &mut Search<'_, 'p, 'b>, anchor: &'p ClassExpr, scope: &Scope<'b>) -> Result<(), Broken> {
         let found = self.sorted_tables(anchor, scope, &mut search.done)?;
         // Where anchors may stand in one another, parts of one may stand among the rows of another.
         let apart = search.trie.filter(|_| !anchor.class.may_contain(anchor.class));
         let runs = apart.and_then(|trie| Some((trie, self.runs(trie, &found, scope)?)));
         for Sorted { table, number, cases, .. } in found {
             let mut cases = cases.into_iter().filter(|(case, _)| runs.is_none() || over_run(case).is_none());
-            cases.try_for_each(|(case, rows)| self.search_case(search, (table, number), case, rows, sink))?;
+            cases.try_for_each(|(case, rows)| self.find_case(search, (table, number), case, rows))?;
         }
-        for (number, case, rows) in runs.iter().flat_map(|(trie, runs)| self.without(trie, runs)) {
-            let (Some(table), Some(over)) = (self.batch.table(number), over_run(&case)) else { continue };
-            let (cells, rows) = (Rc::clone(&over.without), Picked::These(rows));
-            self.give(search, Block { table, number, cells, rows, order: 0, over: Over::Nothing }, sink)?;
+        if let Some((trie, runs)) = &runs {
+            search.without.extend(self.without(trie, runs));
         }
         for Sorted { number, cases, .. } in runs.into_iter().flat_map(|(_, runs)| runs.parts) {
-            cases.into_iter().try_for_each(|(case, rows)| self.give_pieces(search, &case, (number, rows, Over::Unasked), sink))?;
+            search.ready.extend(cases.into_iter().map(|(case, rows)| Ready { number, case, rows, over: Over::Unasked }));
         }
         Ok(())
     }
 
-    /// Gives what passes of some fragments.
-    fn search_chosen(
-        &self,
-        search: &mut Search<'_, 'p, 'b>,
-        anchor: &'p ClassExpr,
-        chosen: &[u64],
-        sink: &mut Sink<'_, 'b>,
-    ) -> Result<(), QueryError> {
+    /// Finds what may pass of some fragments.
+    fn find_chosen(&self, search: &mut Search<'_, 'p, 'b>, anchor: &'p ClassExpr, chosen: &[u64]) -> Result<(), Broken> {
         let may_pass = self.may_pass(anchor);
         for same in chosen.chunk_by(|a, b| table_of(*a) == table_of(*b)) {
             let number = same.first().map_or(u32::MAX, |fragment| table_of(*fragment));
             let Some(table) = self.batch.table(number).filter(|table| may_pass(table)) else { continue };
             let rows = Picked::These(same.iter().map(|fragment| *fragment as u32).collect());
             let Some(rows) = self.bound(anchor, (table, number), rows, &mut search.done)? else { continue };
-            self.each_case(anchor, number, rows, &mut |case, rows| self.search_case(search, (table, number), case, rows, sink))?;
+            let mut cases = Vec::with_capacity(1);
+            self.each_case(anchor, number, rows, &mut |case, rows| {
+                cases.push((case, rows));
+                Ok(())
+            })?;
+            cases.into_iter().try_for_each(|(case, rows)| self.find_case(search, (table, number), case, rows))?;
         }
         Ok(())
     }
 
-    /// Gives what passes of rows of a case.
-    fn search_case(
-        &self,
-        search: &mut Search<'_, 'p, 'b>,
-        (table, number): (&'b Table, u32),
-        case: Rc<Case>,
-        rows: Picked<'b>,
-        sink: &mut Sink<'_, 'b>,
-    ) -> Result<(), QueryError> {
+    /// Finds what may pass of rows of a case.
+    fn find_case(&self, search: &mut Search<'_, 'p, 'b>, (table, number): (&'b Table, u32), case: Rc<Case>, rows: Picked<'b>) -> Result<(), Broken> {
         self.go_on(&mut search.done, rows.len())?;
         match (&case.expansion, search.trie) {
             (Expansion::Run(over), Some(trie)) => {
                 let (without, walked) = self.collect_parts(search, trie, over, number, &rows);
-                walked.into_iter().try_for_each(|row| self.walk(search, trie, (table, number), row, sink))?;
-                let (cells, rows) = (Rc::clone(&over.without), Picked::These(without));
-                self.give(search, Block { table, number, cells, rows, order: 0, over: Over::Nothing }, sink)?;
+                walked.into_iter().try_for_each(|row| self.walk(search, trie, (table, number), row))?;
+                search.without.push((number, Rc::clone(&case), without));
                 search.wholes.push((number, case));
                 Ok(())
             }
-            (Expansion::Walk, Some(trie)) => rows.rows().iter().try_for_each(|row| self.walk(search, trie, (table, number), *row, sink)),
-            _ => self.give_pieces(search, &case, (number, rows, Over::Nothing), sink),
+            (Expansion::Walk, Some(trie)) => rows.rows().iter().try_for_each(|row| self.walk(search, trie, (table, number), *row)),
+            _ => {
+                search.ready.push(Ready { number, case, rows, over: Over::Nothing });
+                Ok(())
+            }
         }
+    }
+
+    /// Gives what passes of all that was found.
+    fn give_found(&self, search: &mut Search<'_, 'p, 'b>, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
+        for Ready { number, case, rows, over } in std::mem::take(&mut search.ready) {
+            self.give_pieces(search, &case, (number, rows, over), sink)?;
+        }
+        for (number, case, rows) in std::mem::take(&mut search.without) {
+            let (Some(table), Some(over)) = (self.batch.table(number), over_run(&case)) else { continue };
+            let (cells, rows) = (Rc::clone(&over.without), Picked::These(rows));
+            self.give(search, Block { table, number, cells, rows, order: 0, over: Over::Nothing }, sink)?;
+        }
+        self.give_walked(search, sink)?;
+        self.give_parts(search, sink)
     }
 
     /// Gives what passes of rows that all give the same, so many at a time.
@@ -307,7 +361,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         (without, walked)
     }
 
-    fn search_parts(&self, search: &mut Search<'_, 'p, 'b>, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
+    fn give_parts(&self, search: &mut Search<'_, 'p, 'b>, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
         if search.steps.is_empty() {
             return Ok(());
         }
@@ -324,6 +378,8 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     /// Gives what passes of a block; later, where only the first rows are wanted.
     fn give(&self, search: &mut Search<'_, 'p, 'b>, mut block: Block<'b>, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
         self.go_on(&mut search.done, block.rows.len())?;
+        // Once for a block: each column that is tested or shown is read once for each row.
+        self.work.add(block.rows.len() as u64 * (1 + search.conjuncts.len() + self.plan.query.select.len()) as u64);
         let Search { conjuncts, scratch, done, .. } = &mut *search;
         for conjunct in *conjuncts {
             block.retain(conjunct, self.judge(), scratch, &mut || self.go_on(done, 0))?;
@@ -373,32 +429,40 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             return Ok(());
         }
         *done = 0;
+        self.work.check()?;
         if (self.stopped)() { Err(QueryError::Stopped) } else { Ok(()) }
     }
 
-    /// Gives what passes of one fragment's rows.
-    fn walk(
-        &self,
-        search: &mut Search<'_, 'p, 'b>,
-        trie: &'p Trie,
-        (table, number): (&Table, u32),
-        row: u32,
-        sink: &mut Sink<'_, 'b>,
-    ) -> Result<(), QueryError> {
+    /// Finds what passes of one fragment's rows.
+    fn walk(&self, search: &mut Search<'_, 'p, 'b>, trie: &'p Trie, (table, number): (&Table, u32), row: u32) -> Result<(), Broken> {
         self.go_on(&mut search.done, 0)?;
         let judge = self.judge();
         let at = |values: &[u32]| values.get(row as usize).copied().unwrap_or(u32::MAX);
         let (place, doc) = (at(table.places()), at(table.docs()));
-        for (order, row) in (0..).zip(self.walked(trie, Node::root(Fragment { table: number, row }))?.iter()) {
+        let rows = self.walked(trie, Node::root(Fragment { table: number, row }))?;
+        self.work.add(STEP * rows.len() as u64);
+        for (order, row) in (0..).zip(rows.iter()) {
             self.go_on(&mut search.done, 0)?;
             let passes = |c: &Conjunct<'p>| judge.truth(c.condition, row, &mut c.exists.clone()) == Some(true);
             if search.conjuncts.iter().all(passes) {
-                match sink {
-                    Sink::Fold(output) => output.fold_row(judge, row, (place, order)),
-                    Sink::Sort(output) => output.take_at(judge, row, (place, order)),
-                    Sink::Fill(filling) => filling.take_row(row, place, doc),
-                    Sink::Hits(hits) => hits.push((place, order), doc, row),
-                }
+                search.walked.push((place, order), doc, row);
+            }
+        }
+        self.bear(search.walked.rows.len() as u64)
+    }
+
+    /// Gives the rows of fragments that were walked to a sink.
+    fn give_walked(&self, search: &mut Search<'_, 'p, 'b>, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
+        let judge = self.judge();
+        let walked = std::mem::replace(&mut search.walked, Hits::new(self.plan.width));
+        self.work.add(ROW * walked.rows.len() as u64);
+        for (i, (place, order, doc, _)) in walked.rows.iter().enumerate() {
+            let row = walked.nodes_of(i).unwrap_or_default();
+            match sink {
+                Sink::Fold(output) => output.fold_row(judge, row, (*place, *order)),
+                Sink::Sort(output) => output.take_at(judge, row, (*place, *order)),
+                Sink::Fill(filling) => filling.take_row(row, *place, *doc),
+                Sink::Hits(hits) => hits.push((*place, *order), *doc, row),
             }
         }
         match sink {
@@ -408,20 +472,16 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         }
     }
 
-    /// The rows of one variable, if the budget allows them.
+    /// The rows of one variable, if they are not too many.
     fn walked(&self, trie: &Trie, node: Node) -> Result<Rows, QueryError> {
-        let rows = self.expander(self.view()).walked(trie, node);
-        self.within_budget(rows.len()).map(|()| rows)
-    }
-
-    /// Whether so many rows of nodes may be held.
-    fn within_budget(&self, rows: usize) -> Result<(), QueryError> {
-        self.budget.check(rows, rows.saturating_mul(self.plan.width * size_of::<Node>()))
+        let expander = self.expander(self.view());
+        let rows = expander.walked(trie, node);
+        if rows.len() > expander.most { Err(QueryError::TooManyCombinations(expander.most)) } else { Ok(rows) }
     }
 
     /// Joins within each document: every choice of one fragment an anchor, in document order, gives the product of the rows
     /// of all variables.
-    fn join(&self, hits: &[Hits], rest_is_true: bool, output: &mut Output) -> Result<(), QueryError> {
+    fn join(&self, hits: &[Hits], rest_is_true: bool, output: &mut Output) -> Result<(), Broken> {
         let mut join = Join { hits, rest_is_true, above: self.above(), doc: None, row: vec![Node::NONE; self.plan.width], done: 0 };
         if let [only] = hits {
             let mut at = 0;
@@ -434,24 +494,26 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             return Ok(());
         }
         let Some(fewest) = hits.iter().min_by_key(|hits| hits.rows.len()) else { return Ok(()) };
+        self.bear(joined(hits, fewest))?;
         let mut starts = vec![0; hits.len()];
         let mut fragments = vec![Vec::new(); hits.len()];
         let mut choice = Vec::with_capacity(hits.len());
-        for (.., doc, _) in fewest.rows.chunk_by(|a, b| a.2 == b.2).filter_map(<[Hit]>::first) {
+        for doc in fewest.documents() {
             for ((hits, start), fragments) in hits.iter().zip(&mut starts).zip(&mut fragments) {
-                hits.fragments_of(*doc, start, fragments);
+                hits.fragments_of(doc, start, fragments);
             }
             for number in 0..fragments.iter().map(Vec::len).product() {
                 choose_from(&fragments, number, &mut choice);
-                self.choose(&mut join, *doc, &choice, output)?;
+                self.choose(&mut join, doc, &choice, output)?;
             }
         }
         Ok(())
     }
 
     /// Gives the rows of a choice of one fragment an anchor.
-    fn choose(&self, join: &mut Join<'_, 'p>, doc: u32, chosen: &[Range<usize>], output: &mut Output) -> Result<(), QueryError> {
+    fn choose(&self, join: &mut Join<'_, 'p>, doc: u32, chosen: &[Range<usize>], output: &mut Output) -> Result<(), Broken> {
         self.go_on(&mut join.done, 0)?;
+        self.work.add(ROW);
         if join.doc != Some(doc) {
             self.whole_rows(doc, &mut join.above)?;
             join.doc = Some(doc);
@@ -459,32 +521,40 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let judge = self.judge();
         if join.one_row(chosen) {
             if join.rest_is_true || judge.keeps(&join.row) {
-                output.take(judge, &join.row, (0, 0));
+                output.take(judge, &join.row, None);
             }
-        } else {
-            for row in self.rows(join.hits, chosen, &join.above)? {
-                self.go_on(&mut join.done, 0)?;
-                if join.rest_is_true || judge.keeps(&row) {
-                    output.take(judge, &row, (0, 0));
-                }
+            return Ok(output.within(self.plan, &self.budget)?);
+        }
+        let product = self.product(join.hits, chosen, &join.above)?;
+        for number in 0..product.len() {
+            self.go_on(&mut join.done, 0)?;
+            self.work.add(ROW);
+            product.fill(number, &mut join.row);
+            if join.rest_is_true || judge.keeps(&join.row) {
+                output.take(judge, &join.row, None);
+            }
+            if number % CHECKED == CHECKED - 1 {
+                output.within(self.plan, &self.budget)?;
             }
         }
-        self.budget.check(output.len(), output.bytes())
+        Ok(output.within(self.plan, &self.budget)?)
     }
 
     /// The product of the rows of all variables, in order of their first use.
-    fn rows(&self, hits: &[Hits], chosen: &[Range<usize>], above: &[Above<'p>]) -> Result<Vec<Vec<Node>>, QueryError> {
-        let mut rows: Vec<Vec<Node>> = vec![vec![Node::NONE; self.plan.width]];
+    fn product(&self, hits: &[Hits], chosen: &[Range<usize>], above: &[Above<'p>]) -> Result<Product, QueryError> {
+        let mut product = Product::new(self.plan.width);
+        let most = self.budget.rows_of_variable(self.plan);
         for trie in &self.plan.tries {
             let anchor = self.anchors.entries.iter().position(|e| e.variable == trie.variable);
-            let more: Vec<Vec<Node>> = match anchor.and_then(|a| hits.get(a).zip(chosen.get(a))) {
-                Some((hits, range)) => range.clone().filter_map(|i| hits.nodes_of(i).map(<[Node]>::to_vec)).collect(),
-                None => above.iter().filter(|of| of.trie.variable == trie.variable).flat_map(|of| of.rows(self.plan.width)).collect(),
-            };
-            self.within_budget(rows.len().saturating_mul(more.len()))?;
-            rows = rows.iter().flat_map(|row| more.iter().map(|extra| merged(row, extra))).collect();
+            match anchor.and_then(|a| hits.get(a).zip(chosen.get(a))) {
+                Some((hits, range)) => product.add(Rows::of(range.clone().filter_map(|i| hits.nodes_of(i)), self.plan.width)),
+                None => {
+                    let of_variable = above.iter().find(|of| of.trie.variable == trie.variable);
+                    product.add(of_variable.map_or_else(|| Rows::none(self.plan.width), |of| of.rows(self.plan.width)));
+                }
+            }
         }
-        Ok(rows)
+        if product.widest() > most { Err(QueryError::TooManyCombinations(most)) } else { Ok(product) }
     }
 
     /// The class expressions above the anchors whose variables have paths.
@@ -586,23 +656,36 @@ impl Above<'_> {
         }
     }
 
-    fn rows(&self, width: usize) -> Vec<Vec<Node>> {
+    fn rows(&self, width: usize) -> Rows {
         match (self.templates(), &self.rows) {
-            (Some((rows, fragment)), _) => rows
-                .iter()
-                .map(|cells| {
-                    let mut row = vec![Node::NONE; width];
-                    set_cells(&mut row, cells, fragment);
-                    row
-                })
-                .collect(),
-            (None, WholeRows::Own(rows)) => rows.iter().map(<[Node]>::to_vec).collect(),
-            (None, _) => Vec::new(),
+            (Some((rows, fragment)), _) => Rows::of_template(rows, fragment, width),
+            (None, WholeRows::Own(rows)) => Rows::of(rows.iter(), width),
+            (None, _) => Rows::none(width),
         }
     }
 }
 
+/// How many rows the join of some anchors has, document by document.
+fn joined(hits: &[Hits], fewest: &Hits) -> u64 {
+    let mut starts = vec![0; hits.len()];
+    let of_document = |doc: u32, starts: &mut Vec<usize>| {
+        let each = hits.iter().zip(starts).map(|(hits, start)| hits.rows_of(doc, start) as u64);
+        each.fold(1, u64::saturating_mul)
+    };
+    fewest.documents().map(|doc| of_document(doc, &mut starts)).fold(0, u64::saturating_add)
+}
+
 impl Search<'_, '_, '_> {
+    /// How many rows there are, before they are tested.
+    fn rows(&self) -> u64 {
+        let of = |case: &Case, rows: usize| (case.rows().map_or(0, <[Cells]>::len) as u64).saturating_mul(rows as u64);
+        // One row of each fragment is what columns are for: only what is multiplied is counted.
+        let ready = self.ready.iter().filter(|ready| ready.case.rows().is_some_and(|rows| rows.len() > MANY));
+        let ready = ready.map(|ready| of(&ready.case, ready.rows.len()));
+        let parts = self.steps.iter().flat_map(|step| &step.parts).map(|parts| of(&parts.case, parts.rows.len()));
+        ready.chain(parts).fold(self.walked.rows.len() as u64, u64::saturating_add)
+    }
+
     /// The parts of the step that a run leads to.
     fn parts_of(&mut self, over: &OverRun) -> Option<&mut PartsOfStep> {
         let at = self.steps.iter().position(|s| (s.step, s.alive) == (over.step, over.alive)).unwrap_or_else(|| {
@@ -688,6 +771,22 @@ fn choose_from(fragments: &[Vec<Range<usize>>], number: usize, choice: &mut Vec<
 }
 
 impl Hits {
+    fn new(width: usize) -> Hits {
+        Hits { rows: Vec::new(), nodes: Vec::new(), width }
+    }
+
+    /// The documents that have rows, in order.
+    fn documents(&self) -> impl Iterator<Item = u32> {
+        self.rows.chunk_by(|a, b| a.2 == b.2).filter_map(|rows| rows.first().map(|hit| hit.2))
+    }
+
+    /// How many rows a document has; documents are asked for in order, `start` tells how far the last one went.
+    fn rows_of(&self, doc: u32, start: &mut usize) -> usize {
+        let rest = |start: usize| self.rows.get(start..).unwrap_or_default();
+        *start += rest(*start).iter().take_while(|(.., d, _)| *d < doc).count();
+        rest(*start).iter().take_while(|(.., d, _)| *d == doc).count()
+    }
+
     fn bytes(&self) -> usize {
         self.rows.len() * size_of::<Hit>() + self.nodes.len() * size_of::<Node>()
     }
@@ -734,10 +833,4 @@ fn merge(row: &mut [Node], extra: &[Node]) {
             *cell = *other;
         }
     }
-}
-
-fn merged(row: &[Node], extra: &[Node]) -> Vec<Node> {
-    let mut row = row.to_vec();
-    merge(&mut row, extra);
-    row
 }

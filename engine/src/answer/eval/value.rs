@@ -1,7 +1,7 @@
 //! Values of rows and how they compare: magnitudes, temporal keys, texts, three-valued.
 
 use super::node::{Node, View};
-use crate::answer::query::{CompareOp, Literal};
+use crate::answer::query::{CompareOp, Literal, Members};
 use crate::document::Leaf;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::number;
@@ -113,6 +113,33 @@ impl<'a> Value<'a> {
     }
 }
 
+/// Whether a value equals one of a list: as comparing it with each would say, by lookups.
+pub(super) fn member(value: &Value<'_>, members: &Members) -> Option<bool> {
+    match value {
+        Value::Number(number) => members.has_number(*number),
+        Value::Boolean(flag) => members.has_boolean(*flag),
+        Value::Text(text) => members.has_text(text),
+        Value::TextObject(text) => members.has_text(text),
+        Value::Temporal(kind, text) => members.has_temporal(*kind, text),
+        Value::TemporalObject(kind, text) => members.has_temporal_object(*kind, text),
+        Value::Untyped(_) => one_by_one(value, members),
+        Value::Null | Value::Object => members.literals().is_empty().then_some(false),
+    }
+}
+
+/// The same by comparing the value with each: what the lookups must agree with.
+fn one_by_one(value: &Value<'_>, members: &Members) -> Option<bool> {
+    let mut found = Some(false);
+    for literal in members.literals() {
+        match compare(value, CompareOp::Eq, &Value::of_literal(literal)) {
+            Some(true) => return Some(true),
+            Some(false) => {}
+            None => found = None,
+        }
+    }
+    found
+}
+
 /// Compares two values; `None` is unknown.
 pub(super) fn compare(left: &Value<'_>, op: CompareOp, right: &Value<'_>) -> Option<bool> {
     let equality = matches!(op, CompareOp::Eq | CompareOp::Ne);
@@ -167,5 +194,48 @@ pub(super) fn holds(op: CompareOp, order: Ordering) -> bool {
         CompareOp::Le => order.is_le(),
         CompareOp::Gt => order.is_gt(),
         CompareOp::Ge => order.is_ge(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rm::arbitrary::Generator;
+
+    /// Literals that meet each other in every way: equal by value and not by text, on other axes, of other types.
+    fn literals() -> Vec<Literal> {
+        let text = |t: &str| Literal::Text(t.to_owned());
+        let untyped = |t: &str| Literal::Untyped(t.to_owned());
+        let texts = ["a", "7", "7.0", "true", "2019-05", "2019-05-01", "20190501", "2019-05-01T10:00:00Z", "2019-05-01T12:00:00+02:00", "10:00:00"];
+        let more = ["10:00:00.000", "P1D", "PT24H", "P1M", "", "-0", "2019"];
+        let typed = texts.iter().chain(&more).flat_map(|t| [text(t), untyped(t)]);
+        let others = ["7", "7.00", "0", "-0", "86400"].map(|n| Literal::Number(n.to_owned()));
+        typed.chain(others).chain([Literal::Null, Literal::Boolean(true), Literal::Boolean(false)]).collect()
+    }
+
+    fn values() -> Vec<Value<'static>> {
+        use TemporalKind::{Date, DateTime, Duration, Time};
+        let texts = ["a", "7", "true", "2019-05", "2019-05-01", "2019-05-01T10:00:00Z", "10:00:00", "P1D", "PT24H", "", "x"];
+        let of = |text: &'static str| {
+            let kinds = [Date, Time, DateTime, Duration];
+            let temporal = kinds.into_iter().flat_map(move |k| [Value::Temporal(k, text.into()), Value::TemporalObject(k, text)]);
+            temporal.chain([Value::Text(text.into()), Value::TextObject(text), Value::Untyped(text)])
+        };
+        let numbers = [0.0, -0.0, 7.0, 86400.0, f64::NAN].map(Value::Number);
+        texts.into_iter().flat_map(of).chain(numbers).chain([Value::Null, Value::Object, Value::Boolean(true), Value::Boolean(false)]).collect()
+    }
+
+    #[test]
+    fn lookups_say_what_comparing_with_each_member_says() {
+        let (literals, values) = (literals(), values());
+        for seed in 0..2_000 {
+            let mut random = Generator::new(seed);
+            let count = random.next(5);
+            let list = (0..count).filter_map(|_| literals.get(random.next(literals.len()))).cloned().collect();
+            let members = Members::new(list);
+            for value in &values {
+                assert_eq!(member(value, &members), one_by_one(value, &members), "{value:?} {members:?}");
+            }
+        }
     }
 }

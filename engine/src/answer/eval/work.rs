@@ -1,0 +1,101 @@
+//! Work: what a run has spent of its budget, counted in units that are the same on every machine.
+//!
+//! A clock cannot bound a query: that of a Cloudflare worker stands still while code runs. So every loop over data counts what it does.
+//! A unit is about what one value of a column costs; other steps cost multiples of it. Counting is one addition to a cell, once a batch
+//! of columnar rows, once a step elsewhere.
+
+use super::QueryError;
+use std::cell::Cell;
+use std::ops::ControlFlow;
+
+/// Units of one candidate of a class expression, or one node that a path reaches.
+pub(super) const STEP: u64 = 32;
+
+/// Units of one row that is made of nodes, tested or shown.
+pub(super) const ROW: u64 = 64;
+
+/// Units of a byte of JSON that is written for an object.
+pub(super) const BYTE: u64 = 4;
+
+/// Units that one comparison with a pattern may take; one that takes more ends the run.
+const COMPARISON: u64 = 1 << 25;
+
+/// The work of one run.
+#[derive(Debug)]
+pub(super) struct Work {
+    limit: u64,
+    spent: Cell<u64>,
+    /// Units between two pauses.
+    piece: u64,
+    /// The units at which the next pause is due.
+    pause_at: Cell<u64>,
+    /// True until the first step of a piece: each piece makes at least one, or it would never end.
+    is_fresh: Cell<bool>,
+}
+
+impl Work {
+    /// Nothing is spent; `limit` units may be, with a pause after each `piece` of them.
+    pub fn new(limit: u64, piece: u64) -> Work {
+        let piece = piece.max(1);
+        Work { limit, spent: Cell::new(0), piece, pause_at: Cell::new(piece), is_fresh: Cell::new(true) }
+    }
+
+    /// Units spent so far.
+    pub fn spent(&self) -> u64 {
+        self.spent.get()
+    }
+
+    /// Units between two pauses.
+    pub fn piece(&self) -> u64 {
+        self.piece
+    }
+
+    /// Counts units.
+    pub fn add(&self, units: u64) {
+        self.spent.set(self.spent.get().saturating_add(units));
+    }
+
+    /// Counts units of one comparison; false when that alone takes too many, which ends the run.
+    pub fn compare(&self, units: u64, so_far: &mut u64) -> bool {
+        self.add(units);
+        *so_far = so_far.saturating_add(units);
+        if *so_far > COMPARISON {
+            self.exhaust();
+        }
+        !self.is_over()
+    }
+
+    /// Ends the run: nothing is left of the budget.
+    pub fn exhaust(&self) {
+        self.spent.set(u64::MAX);
+    }
+
+    /// True when more was spent than the budget allows.
+    pub fn is_over(&self) -> bool {
+        self.spent.get() > self.limit
+    }
+
+    /// True when it is time to let others work.
+    pub fn is_due(&self) -> bool {
+        self.spent.get() >= self.pause_at.get()
+    }
+
+    /// Starts the next piece.
+    pub fn resume(&self) {
+        self.pause_at.set(self.spent.get().saturating_add(self.piece));
+        self.is_fresh.set(true);
+    }
+
+    /// Counts a step of an enumeration; breaks when the budget is spent or a pause is due.
+    pub fn step(&self, units: u64) -> ControlFlow<()> {
+        let waits = self.is_due() && !self.is_fresh.replace(false);
+        self.add(units);
+        if waits || self.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// # Errors
+    /// When the budget is spent.
+    pub fn check(&self) -> Result<(), QueryError> {
+        if self.is_over() { Err(QueryError::TooMuchWork(self.limit)) } else { Ok(()) }
+    }
+}

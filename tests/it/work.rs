@@ -1,0 +1,182 @@
+//! What a query may cost: work is counted, never timed, so these tests assert counts.
+
+use super::notation::Repository;
+use super::rows::NOW;
+use aqlite::aql::{Budget, Parameter, Parameters, Progress, QueryError, QueryOptions, Run, prepare};
+use aqlite::document::Batch;
+
+/// The rows of a query within a budget or why it was given up, the work that it took, and the most work between two pauses.
+pub struct Outcome {
+    pub rows: Result<Vec<String>, QueryError>,
+    pub work: u64,
+    pub longest_piece: u64,
+}
+
+/// Runs a query over batches, piece by piece.
+pub fn measured(query: &str, parameters: &Parameters, options: &QueryOptions<'_>, batches: &[&Batch], budget: Budget) -> Outcome {
+    let plan = prepare(query, parameters, options).unwrap_or_else(|told| panic!("{query}: {}", told[0].one_line(query)));
+    let go_on = || false;
+    let mut run = Run::new(&plan, NOW, budget, &go_on);
+    let mut longest_piece = 0;
+    'batches: for batch in batches {
+        loop {
+            let before = run.work();
+            let progress = run.advance(batch);
+            longest_piece = longest_piece.max(run.work().saturating_sub(before));
+            match progress {
+                Progress::Paused => {}
+                Progress::More => break,
+                Progress::Enough => break 'batches,
+            }
+        }
+    }
+    let work = run.work();
+    let rows = run.finish().map(|result| {
+        let written = |row: aqlite::aql::Row<'_>| {
+            row.iter()
+                .map(|cell| {
+                    let mut out = String::new();
+                    cell.write_json(&mut out);
+                    out
+                })
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        result.rows().map(|row| format!("[{}]", written(row))).collect()
+    });
+    Outcome { rows, work, longest_piece }
+}
+
+/// One document with so many elements.
+fn elements(count: usize) -> Batch {
+    let head = "EHR e1\nCOMPOSITION[openEHR-EHR-COMPOSITION.x.v1] c\n  OBSERVATION[openEHR-EHR-OBSERVATION.a.v1] o\n    HISTORY[at0001] h\n      POINT_EVENT[at0002] e = 2020-01-01T00:00Z\n        ITEM_TREE[at0003] t\n";
+    let lines: String = (0..count).map(|i| format!("          ELEMENT[at{:04}] x = {i} mm\n", i + 10)).collect();
+    Repository::read(&format!("{head}{lines}")).expect("it is written right").batch()
+}
+
+fn count(query: &str, batch: &Batch, budget: Budget) -> Outcome {
+    measured(query, &Parameters::new(), &QueryOptions::default(), &[batch], budget)
+}
+
+const PAIRS: &str = "SELECT COUNT(*) FROM EHR e CONTAINS (ELEMENT a AND ELEMENT b)";
+const BOMB: &str = "SELECT COUNT(*) FROM EHR e CONTAINS (ELEMENT a AND ELEMENT b AND ELEMENT c AND ELEMENT d)";
+
+#[test]
+fn work_grows_with_the_combinations_that_are_tried() {
+    let of = |n: usize| count(PAIRS, &elements(n), Budget::default());
+    let (few, many) = (of(20), of(80));
+    assert_eq!((few.rows, many.rows), (Ok(vec!["[400]".into()]), Ok(vec!["[6400]".into()])));
+    let ratio = many.work as f64 / few.work as f64;
+    assert!((12.0..20.0).contains(&ratio), "16 times the combinations took {ratio} times the work");
+}
+
+#[test]
+fn a_product_over_the_budget_is_refused_while_it_grows() {
+    let batch = elements(60);
+    for budget in [10_000, 1_000_000, 30_000_000] {
+        let outcome = count(BOMB, &batch, Budget { work: budget, ..Budget::default() });
+        assert_eq!(outcome.rows, Err(QueryError::TooMuchWork(budget)));
+        assert!(outcome.work < budget + 10_000, "{} of {budget} units", outcome.work);
+    }
+}
+
+#[test]
+fn one_document_is_left_and_gone_on_with_between_pauses() {
+    let batch = elements(30);
+    let whole = count(BOMB, &batch, Budget { piece: u64::MAX, ..Budget::default() });
+    let pieces = count(BOMB, &batch, Budget { piece: 50_000, ..Budget::default() });
+    assert_eq!((&pieces.rows, whole.rows), (&Ok(vec!["[810000]".into()]), Ok(vec!["[810000]".into()])));
+    assert!(pieces.longest_piece < 60_000, "a piece of {} units", pieces.longest_piece);
+    assert!(pieces.work < whole.work + whole.work / 4, "{} units in pieces, {} at once", pieces.work, whole.work);
+}
+
+#[test]
+fn joins_of_anchors_are_left_and_gone_on_with_too() {
+    let entries: String = (0..120).map(|_| "  OBSERVATION[openEHR-EHR-OBSERVATION.a.v1] o\n".to_owned()).collect();
+    let text = format!("EHR e1\nCOMPOSITION[openEHR-EHR-COMPOSITION.x.v1] c\n{entries}");
+    let batch = Repository::read(&text).expect("it is written right").batch();
+    let query = "SELECT COUNT(*) FROM EHR e CONTAINS COMPOSITION c CONTAINS (OBSERVATION a AND OBSERVATION b AND OBSERVATION d)";
+    let outcome = count(query, &batch, Budget { piece: 1_000_000, ..Budget::default() });
+    assert_eq!(outcome.rows, Ok(vec!["[1728000]".into()]));
+    assert!(outcome.longest_piece < 1_100_000, "a piece of {} units", outcome.longest_piece);
+    let plain = count(query, &batch, Budget { plain: true, ..Budget::default() });
+    assert_eq!(plain.rows, outcome.rows);
+}
+
+#[test]
+fn existence_below_a_node_costs_no_product() {
+    let batch = elements(60);
+    let never = "ELEMENT z[openEHR-EHR-ELEMENT.never.v1]";
+    for contained in [
+        format!("(ELEMENT a AND ELEMENT b AND ELEMENT d AND ELEMENT f AND {never})"),
+        format!("(LOCATABLE a CONTAINS LOCATABLE b CONTAINS LOCATABLE d CONTAINS {never})"),
+        format!("((ELEMENT a AND ELEMENT b AND {never}) OR (ELEMENT d AND ELEMENT f AND {}))", never.replace(" z", " y")),
+    ] {
+        let outcome = count(&format!("SELECT COUNT(*) FROM EHR e CONTAINS COMPOSITION c NOT CONTAINS {contained}"), &batch, Budget::default());
+        assert_eq!(outcome.rows, Ok(vec!["[1]".into()]), "{contained}");
+        assert!(outcome.work < 1_000_000, "{} units for {contained}", outcome.work);
+    }
+}
+
+#[test]
+fn repeated_nodes_of_one_variable_are_not_multiplied_without_end() {
+    let batch = elements(400);
+    let path = |i: usize| format!("o/data/events/data/items[at{i:04}]/value, ");
+    let paths: String = (10..12).map(path).collect();
+    let fits = format!("SELECT {paths} o FROM EHR e CONTAINS OBSERVATION o");
+    assert!(count(&fits, &batch, Budget::default()).rows.is_ok());
+    let list = "o/data/events/data/items[name/value='x']/value/magnitude, o/data/events/data/items[archetype_node_id!='y']/value/magnitude, o/data/events/data/items[name/value!='y']/value/magnitude";
+    let outcome = count(&format!("SELECT {list} FROM EHR e CONTAINS OBSERVATION o"), &batch, Budget::default());
+    assert!(!matches!(outcome.rows, Ok(rows) if rows.len() > 1_000_000));
+}
+
+#[test]
+fn patterns_and_made_texts_are_counted() {
+    let long = "a".repeat(100_000);
+    let text = format!("EHR e1\nCOMPOSITION[openEHR-EHR-COMPOSITION.x.v1] {long}\n");
+    let batch = Repository::read(&text).expect("it is written right").batch();
+    let from = "FROM EHR e CONTAINS COMPOSITION c";
+    let slow = format!("SELECT COUNT(*) {from} WHERE c/name/value LIKE '*{}b'", "a?".repeat(2_000));
+    assert!(matches!(count(&slow, &batch, Budget::default()).rows, Err(QueryError::TooMuchWork(_))));
+    let searched = format!("SELECT COUNT(*) {from} WHERE c/name/value LIKE '*{}b*'", "a".repeat(2_000));
+    assert_eq!(count(&searched, &batch, Budget::default()).rows, Ok(vec!["[0]".into()]));
+    let made = format!("SELECT CONCAT({}) {from}", vec!["c/name/value"; 200].join(", "));
+    assert!(matches!(count(&made, &batch, Budget::default()).rows, Err(QueryError::TooMuchWork(_))));
+}
+
+#[test]
+fn a_long_list_costs_each_row_as_much_as_a_short_one() {
+    let batch = elements(2_000);
+    let query = "SELECT COUNT(*) FROM EHR e CONTAINS ELEMENT a WHERE a/value/magnitude matches {$p}";
+    let work = |values: usize| {
+        // The same ten rows are found, whatever else is in the list.
+        let list = (0..values).map(|i| Parameter::Number((if i < 10 { i } else { 100_000 + i }).to_string())).collect();
+        let parameters = Parameters::from([(String::from("p"), Parameter::List(list))]);
+        let outcome = measured(query, &parameters, &QueryOptions::default(), &[&batch], Budget::default());
+        assert_eq!(outcome.rows, Ok(vec![String::from("[10]")]));
+        outcome.work
+    };
+    assert_eq!(work(50_000), work(10));
+}
+
+#[test]
+fn a_row_that_shows_a_whole_document_again_and_again_writes_it_once() {
+    let batch = elements(300);
+    let outcome = count("SELECT DISTINCT c, l FROM COMPOSITION c CONTAINS ELEMENT l LIMIT 1000", &batch, Budget::default());
+    assert_eq!(outcome.rows.map(|rows| rows.len()), Ok(300));
+    let once = count("SELECT c FROM COMPOSITION c", &batch, Budget::default()).work;
+    assert!(outcome.work < 10 * once, "{} units, {once} for the document", outcome.work);
+    let tight = Budget { bytes: 150_000, ..Budget::default() };
+    let all = count("SELECT DISTINCT c, l FROM COMPOSITION c CONTAINS LOCATABLE l", &batch, tight);
+    assert_eq!(all.rows, Err(QueryError::TooLarge(150_000)));
+}
+
+#[test]
+fn distinct_stops_when_the_window_is_full() {
+    let batch = elements(2_000);
+    let all = count("SELECT DISTINCT a/value/units FROM COMPOSITION c CONTAINS (ELEMENT a AND ELEMENT b) LIMIT 2", &elements(50), Budget::default());
+    assert_eq!(all.rows, Ok(vec!["[\"mm\"]".into()]));
+    let first = count("SELECT DISTINCT a/value/magnitude FROM COMPOSITION c CONTAINS (ELEMENT a AND ELEMENT b) LIMIT 2", &batch, Budget::default());
+    assert_eq!(first.rows, Ok(vec!["[0]".into(), "[1]".into()]));
+    assert!(first.work < 3_000_000, "{} units", first.work);
+}
