@@ -10,6 +10,7 @@ mod faults;
 mod gdl;
 mod gdl_templates;
 mod guides;
+mod limits;
 mod loading;
 mod notation;
 mod openapi;
