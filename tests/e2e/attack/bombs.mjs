@@ -39,6 +39,33 @@ const store = (host, text) => host.send("POST", `${ITS}/definition/template/adl1
 const occurrences = (id, lower, upper = `<upper_unbounded>true</upper_unbounded><lower>${lower}</lower>`) =>
   template(id, (text) => text.replace(/(<rm_type_name>POINT_EVENT<\/rm_type_name>\s*<occurrences><lower_unbounded>false<\/lower_unbounded>)<upper_unbounded>true<\/upper_unbounded><lower>1<\/lower>/, `$1${upper}`));
 
+const many = (count, make) => Array.from({ length: count }, (_, index) => make(index));
+
+const ELEMENT = /<children xsi:type="C_COMPLEX_OBJECT">\s*<rm_type_name>ELEMENT<\/rm_type_name>[\s\S]*?<\/attributes>\s*<\/children>/;
+
+/** The template with `count` optional ELEMENTs instead of one; `code` returns the code of each. */
+const wide = (id, count, code) => template(id, (text) => {
+  const [element] = ELEMENT.exec(text);
+  const optional = element.replace(/<occurrences>[\s\S]*?<\/occurrences>/, "<occurrences><lower_unbounded>false</lower_unbounded><upper_unbounded>true</upper_unbounded><lower>0</lower></occurrences>");
+  return text.replace(element, () => many(count, (index) => optional.replaceAll("at0004", code(index))).join(""));
+});
+
+/** A composition with `count` ELEMENTs instead of one. */
+const crowded = (id, count, code) => composition(id, (document) => {
+  const tree = document.content[0].data.events[0].data;
+  const [element] = tree.items;
+  tree.items = many(count, (index) => ({ ...element, archetype_node_id: code(index) }));
+});
+
+/** Stores a template, asks for everything that is generated from it, and commits compositions of it. */
+async function committed(host, id, text, documents) {
+  const answers = await generated(host, id, text);
+  if (answers.length === 1) return answers;
+  const ehrId = await newEhr(host);
+  for (const document of documents) answers.push(await post(host, `/ehr/${ehrId}/composition`, document));
+  return answers;
+}
+
 /** A guide that doubles a text `times` times. */
 const doubling = (id, times, first = "'aaaaaaaaaa'") => JSON.stringify({
   id, gdl_version: "2.0", concept: "gt0001", language: { original_language: "ISO_639-1::en" },
@@ -202,6 +229,24 @@ export const bombs = [
     expected: [201, 400, 413, 422],
   },
   {
+    item: "template", title: "a template of thousands of alternatives for one node, and compositions of them",
+    attack: (host) => committed(host, "bomb.same.v1", wide("bomb.same.v1", 4_000, () => "at0004"), [crowded("bomb.same.v1", 10_000, () => "at0004")]),
+    expected: [200, 201, 400, 413, 422],
+  },
+  {
+    item: "template", title: "a template of 900 alternatives for one node, and compositions of them",
+    attack: (host) => committed(host, "bomb.some.v1", wide("bomb.some.v1", 900, () => "at0004"), [crowded("bomb.some.v1", 20_000, () => "at0004")]),
+    expected: [200, 201, 400, 413, 422],
+  },
+  {
+    item: "template", title: "a template of thousands of nodes, and compositions with all of them, and with others",
+    attack: (host) => committed(host, "bomb.wide.v1", wide("bomb.wide.v1", 4_000, (index) => `at${1_000 + index}`), [
+      crowded("bomb.wide.v1", 30_000, (index) => `at${1_000 + (index % 4_000)}`), crowded("bomb.wide.v1", 30_000, (index) => `at${90_000 + index}`),
+    ]),
+    expected: [200, 201, 400, 413, 422],
+    holds: (answers) => answers.forEach((answer) => assert.ok(answer.status < 400 || answer.bytes < 1_000_000, `an error of ${answer.bytes} bytes`)),
+  },
+  {
     item: "template", title: "FLAT with an index of 2,000,000,000, and with two levels of 1,000",
     prepare: async (host) => {
       await host.expect([201, 409], "POST", `${ITS}/definition/template/adl1.4`, { body: template("weight.en.v2"), type: "application/xml" });
@@ -287,26 +332,43 @@ export const bombs = [
     },
     expected: [200, 400, 408, 413],
   },
-  {
-    item: "query", title: "texts of 250 kB: conditions, columns, functions, order", populated: true,
-    attack: async (host) => {
-      const many = (count, make) => Array.from({ length: count }, (_, index) => make(index));
-      const texts = [
-        `SELECT e/ehr_id/value FROM EHR e WHERE ${many(6_000, (index) => `e/ehr_id/value = 'x${index}'`).join(" OR ")}`,
-        `SELECT ${many(8_000, (index) => `e/ehr_id/value AS a${index}`).join(", ")} FROM EHR e`,
-        `SELECT ${many(3_000, (index) => `count(a/name/value) AS a${index}`).join(", ")} FROM EHR e CONTAINS LOCATABLE a`,
-        `SELECT a/name/value AS n FROM EHR e CONTAINS LOCATABLE a ORDER BY ${many(10_000, () => "n").join(", ")}`,
-        `SELECT a/name/value AS n FROM EHR e CONTAINS LOCATABLE a WHERE a/name/value matches {${many(20_000, (index) => `'${index}'`).join()}}`,
-        `SELECT concat(${many(20_000, () => "a/name/value").join()}) AS n FROM EHR e CONTAINS LOCATABLE a LIMIT 100000`,
-        `SELECT a/${many(40_000, () => "name").join("/")} AS n FROM EHR e CONTAINS LOCATABLE a`,
-        `SELECT ${"x".repeat(200_000)}/name FROM EHR e`,
-        `SELECT e FROM EHR e CONTAINS ${"LOCATABEL".repeat(20_000)} l`,
-      ];
-      const answers = [];
-      for (const text of texts) answers.push(await query(host, text));
-      return answers;
-    },
+  ...Object.entries({
+    "6,000 conditions": `SELECT e/ehr_id/value FROM EHR e WHERE ${many(6_000, (index) => `e/ehr_id/value = 'x${index}'`).join(" OR ")}`,
+    "5,000 conditions on every name": `SELECT a/name/value AS n FROM EHR e CONTAINS LOCATABLE a WHERE ${many(5_000, (index) => `a/name/value = 'x${index}'`).join(" OR ")}`,
+    "8,000 columns": `SELECT ${many(8_000, (index) => `e/ehr_id/value AS a${index}`).join(", ")} FROM EHR e`,
+    "3,000 aggregates": `SELECT ${many(3_000, (index) => `count(DISTINCT a/uid/value) AS a${index}`).join(", ")} FROM EHR e CONTAINS LOCATABLE a`,
+    "10,000 keys of ORDER BY": `SELECT a/name/value AS n FROM EHR e CONTAINS LOCATABLE a ORDER BY ${many(10_000, () => "n").join(", ")}`,
+    "20,000 members of a set": `SELECT a/name/value AS n FROM EHR e CONTAINS LOCATABLE a WHERE a/name/value matches {${many(20_000, (index) => `'${index}'`).join()}}`,
+    "15,000 arguments of a function": `SELECT concat(${many(15_000, () => "a/name/value").join()}) AS n FROM EHR e CONTAINS LOCATABLE a LIMIT 100000`,
+    "40,000 steps of a path": `SELECT a/${many(40_000, () => "name").join("/")} AS n FROM EHR e CONTAINS LOCATABLE a`,
+    "a variable of 200,000 letters": `SELECT ${"x".repeat(200_000)}/name FROM EHR e`,
+    "a class of 180,000 letters": `SELECT e FROM EHR e CONTAINS ${"LOCATABEL".repeat(20_000)} l`,
+    "5,000 conditions of a predicate": `SELECT c/uid/value FROM EHR e CONTAINS COMPOSITION c[${many(5_000, (index) => `name/value='${index}'`).join(" or ")}]`,
+    "900 classes joined by OR": `SELECT e/ehr_id/value FROM EHR e CONTAINS (${many(900, (index) => `ELEMENT a${index}`).join(" OR ")})`,
+    "900 classes joined by AND": `SELECT e/ehr_id/value FROM EHR e CONTAINS (${many(900, (index) => `ELEMENT a${index}`).join(" AND ")})`,
+    "60 classes one inside the other": `SELECT e/ehr_id/value FROM EHR e CONTAINS ${many(60, (index) => `LOCATABLE l${index}`).join(" CONTAINS ")}`,
+  }).map(([title, text]) => ({
+    item: "query", title: `a text with ${title}`, populated: true,
+    attack: async (host) => [await query(host, text)],
     expected: [200, 400, 408, 413],
+  })),
+  {
+    item: "query", title: "explaining 3,000 columns", populated: true,
+    attack: async (host) => [await post(host, "/query/aql/explain", { q: `SELECT ${many(3_000, (index) => `c/content[name/value='${index}']/data AS a${index}`).join(", ")} FROM EHR e CONTAINS COMPOSITION c` })],
+    expected: [200, 400, 408, 413],
+  },
+  {
+    item: "load", title: "loads of 20,000 EHRs, and of 200,000 lines that are refused",
+    attack: async (host) => [
+      await post(host, "/ehr/bulk", many(20_000, () => JSON.stringify({ ehr_id: crypto.randomUUID(), ehr_status: null })).join("\n"), { type: "application/x-ndjson" }),
+      await post(host, "/ehr/bulk", many(200_000, () => "{}").join("\n"), { type: "application/x-ndjson" }),
+    ],
+    expected: [200, 400, 413],
+  },
+  {
+    item: "load", title: "ten loads at once",
+    attack: (host) => Promise.all(many(10, () => post(host, "/ehr/bulk", many(3_000, () => JSON.stringify({ ehr_id: crypto.randomUUID(), ehr_status: null })).join("\n"), { type: "application/x-ndjson" }))),
+    expected: [200, 429],
   },
   {
     item: "query", title: "explaining, formatting and completing what is expensive", populated: true,
