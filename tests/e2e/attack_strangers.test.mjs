@@ -1,7 +1,8 @@
 // Attacks by callers without credentials, by pages of other origins, and by applications of one patient.
 import assert from "node:assert/strict";
+import { pbkdf2Sync, randomBytes } from "node:crypto";
 import { after, before, describe, test } from "node:test";
-import { Issuer, pair } from "./issuer.mjs";
+import { Issuer, base64url, pair } from "./issuer.mjs";
 import { ITS, V1 } from "./server.mjs";
 import { LONG, gzipBomb } from "./attack/bombs.mjs";
 import { Host, assertCalm, composition, megabytes, newEhr, template, uidOf } from "./attack/host.mjs";
@@ -72,7 +73,7 @@ describe("without credentials", () => {
     "a compressed bulk load": { path: "/ehr/bulk", body: gzipBomb(LONG ? 300e6 : 50e6, 10), headers: { "content-encoding": "gzip", "content-type": "application/x-ndjson" } },
     "an import": { path: "/admin/import", body: gzipBomb(LONG ? 300e6 : 50e6, 10), headers: { "content-encoding": "gzip", "content-type": "application/x-ndjson" } },
     "a body of nine megabytes": { body: Buffer.alloc(9_000_000, 32), headers: json },
-    "a body that stalls": { body: Buffer.alloc(1_000, 32), headers: json, stall: 3_000 },
+    "a body that stalls": { body: Buffer.alloc(1_000, 32), headers: json, stall: LONG ? 30_000 : 3_000 },
   };
   for (const [title, { path = "/query/aql", ...options }] of Object.entries(bodies)) {
     test(`${title} is refused before it is read`, async (context) => {
@@ -96,6 +97,26 @@ describe("without credentials", () => {
     const grown = (await auditRows()) - before;
     assert.ok(grown <= 40, `${grown} rows for ${count} refused requests`);
   });
+});
+
+test("guessing passwords does not starve others", async (context) => {
+  const [salt, iterations] = [randomBytes(16), 100_000];
+  const hash = pbkdf2Sync("correct horse", salt, iterations, 32, "sha256");
+  const host = await Host.start("passwords", { AUTH: "basic", USERS: `dev:${iterations}:${base64url(salt)}:${base64url(hash)}:read` });
+  const signIn = (credentials) => host.send("GET", `${V1}/definition/query`, { headers: { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` } });
+  try {
+    assert.equal((await signIn("dev:correct horse")).status, 200);
+    for (const name of ["dev", "nobody"]) {
+      await host.settle();
+      const { result, failure, seen } = await host.observe(() => Promise.all(Array.from({ length: LONG ? 1_000 : 150 }, (_, index) => signIn(`${name}:guess ${index}`))));
+      if (failure) throw failure;
+      context.diagnostic(`${name}: ${Math.round(seen.milliseconds)} ms, neighbour ${Math.round(seen.worst)} ms`);
+      for (const answer of result) assert.ok([401, 429].includes(answer.status), `${answer.status} ${answer.text}`);
+      assertCalm({ seen, givenBack: await host.givesBack() });
+    }
+  } finally {
+    await host.stop();
+  }
 });
 
 describe("cross-site", () => {

@@ -247,6 +247,19 @@ export const bombs = [
     holds: (answers) => answers.forEach((answer) => assert.ok(answer.status < 400 || answer.bytes < 1_000_000, `an error of ${answer.bytes} bytes`)),
   },
   {
+    item: "template", title: "many large templates, each of them used once",
+    attack: async (host) => {
+      const answers = [];
+      for (const index of many(sized(20, 60), (each) => each)) {
+        const id = `bomb.many${index}.v1`;
+        answers.push(await store(host, wide(id, 5_000, (each) => `at${1_000 + each}`)));
+        answers.push(await host.send("GET", `${ITS}/definition/template/adl1.4/${id}/example?kind=minimal`));
+      }
+      return answers;
+    },
+    expected: [200, 201, 400, 404, 413, 422],
+  },
+  {
     item: "template", title: "FLAT with an index of 2,000,000,000, and with two levels of 1,000",
     prepare: async (host) => {
       await host.expect([201, 409], "POST", `${ITS}/definition/template/adl1.4`, { body: template("weight.en.v2"), type: "application/xml" });
