@@ -42,6 +42,7 @@
 mod admin;
 pub mod auth;
 mod bulk;
+mod cache;
 mod call;
 mod cds;
 mod commit;
