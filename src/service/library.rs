@@ -1,6 +1,7 @@
 //! What never changes once it is stored, kept in memory in its compiled form.
 
 use super::Service;
+use super::cache::Cache;
 use super::call::Call;
 use super::error::Failure;
 use super::ids::select_version;
@@ -10,16 +11,15 @@ use crate::order::ByText;
 use crate::store::repository::{Definition, DefinitionKind, Grounds, Repository};
 use crate::template::{Template, WebTemplate};
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
 use std::rc::Rc;
 
 /// Compiled definitions by name, version, time and id of storing: one that was deleted and stored anew is another one.
 #[derive(Default)]
 pub(crate) struct Library {
-    templates: RefCell<HashMap<Key, Rc<Compiled>>>,
-    guides: RefCell<HashMap<Key, Rc<CompiledGuide>>>,
+    templates: RefCell<Cache<Key, Compiled>>,
+    guides: RefCell<Cache<Key, CompiledGuide>>,
     /// By name: the latest version of a template, and on what grounds it was that when it was last asked for.
-    latest: RefCell<ByText<(Grounds, Rc<Compiled>)>>,
+    latest: RefCell<ByText<(Grounds, Key)>>,
 }
 
 type Key = (String, String, String, String);
@@ -61,18 +61,20 @@ impl Library {
 
     /// The latest version of a template as far as is known, and on what grounds.
     pub fn latest(&self, template: &str) -> Option<(Grounds, Rc<Compiled>)> {
-        self.latest.borrow().get(template).cloned()
+        let (grounds, key) = self.latest.borrow().get(template).cloned()?;
+        Some((grounds, self.templates.borrow_mut().get(&key)?))
     }
 
     /// A guide, compiled.
     pub fn guide(&self, stored: &Definition) -> Result<Rc<CompiledGuide>, Failure> {
         let key = key(stored);
-        if let Some(cached) = self.guides.borrow().get(&key) {
-            return Ok(Rc::clone(cached));
+        let cached = self.guides.borrow_mut().get(&key);
+        if let Some(cached) = cached {
+            return Ok(cached);
         }
         let guide = gdl::parse(&stored.body).map_err(|problems| Failure::stored("guide", &stored.name, &stored.body, &problems))?;
         let guide = Rc::new(guide.compile());
-        self.guides.borrow_mut().insert(key, Rc::clone(&guide));
+        self.guides.borrow_mut().insert(key, Rc::clone(&guide), stored.body.len());
         Ok(guide)
     }
 }
@@ -100,28 +102,28 @@ impl<R: Repository> Service<R> {
         let latest = self.compiled(id, stored).await?;
         let mut known = self.library.latest.borrow_mut();
         match &latest {
-            Some(compiled) => drop(known.insert(id.to_owned(), (Grounds::of(id, stored), Rc::clone(compiled)))),
+            Some((key, _)) => drop(known.insert(id.to_owned(), (Grounds::of(id, stored), key.clone()))),
             None => drop(known.remove(id)),
         }
         drop(known);
-        Ok(latest)
+        Ok(latest.map(|(_, compiled)| compiled))
     }
 
-    async fn compiled(&self, id: &str, stored: &[Definition]) -> Result<Option<Rc<Compiled>>, Failure> {
+    async fn compiled(&self, id: &str, stored: &[Definition]) -> Result<Option<(Key, Rc<Compiled>)>, Failure> {
         let version = select_version(stored.iter().map(|d| d.version.as_str()), None);
         let Some(latest) = stored.iter().find(|d| Some(d.version.as_str()) == version) else { return Ok(None) };
         let key = key(latest);
-        let cached = self.library.templates.borrow().get(&key).cloned();
-        if cached.is_some() {
-            return Ok(cached);
+        let cached = self.library.templates.borrow_mut().get(&key);
+        if let Some(cached) = cached {
+            return Ok(Some((key, cached)));
         }
         let stored = self.repository.definition(DefinitionKind::Template, id, &latest.version).await.map_err(Failure::of_store)?;
         let Some(stored) = stored else { return Ok(None) };
         let text = stored.body.strip_prefix('\u{feff}').unwrap_or(&stored.body);
         let template = super::template::parse(&stored.format, text).map_err(|problems| Failure::stored("template", id, text, &problems))?;
         let compiled = Rc::new(Compiled::new(template));
-        self.library.templates.borrow_mut().insert(key, Rc::clone(&compiled));
-        Ok(Some(compiled))
+        self.library.templates.borrow_mut().insert(key.clone(), Rc::clone(&compiled), stored.body.len());
+        Ok(Some((key, compiled)))
     }
 
     /// Every version of the definition with exactly this name, without bodies.

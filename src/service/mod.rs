@@ -46,6 +46,7 @@ mod admin;
 mod admission;
 pub mod auth;
 mod bulk;
+mod cache;
 mod call;
 mod cds;
 mod commit;

@@ -13,6 +13,7 @@ mod gdl_templates;
 mod guides;
 mod integrity;
 mod limits;
+mod limits_table;
 mod loading;
 mod notation;
 mod openapi;

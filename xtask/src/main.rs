@@ -69,9 +69,10 @@ const TASKS: &[Task] = &[
     Task { name: "gen-rm", usage: "gen-rm\n      the class table from its TSV", run: |_| gen_rm::run() },
     Task {
         name: "soak",
-        usage: "soak [--minutes 10] [--only samples|kill|oehrpy|schemathesis|TARGET] [--corpus DIR] [--openapi DIR]
-      the long things: 100,000 compositions; 15 kills of workerd during 1,000 commits; the client library oehrpy and, from the
-      standard's OpenAPI documents, schemathesis (both need Python); for so many minutes each every fuzz target",
+        usage: "soak [--minutes 10] [--only samples|kill|attack|oehrpy|schemathesis|TARGET] [--corpus DIR] [--openapi DIR]
+      the long things: 100,000 compositions; 15 kills of workerd during 1,000 commits; the attacks in full size; the client
+      library oehrpy and, from the standard's OpenAPI documents, schemathesis (both need Python); for so many minutes each
+      every fuzz target",
         run: soak::run_task,
     },
     Task {

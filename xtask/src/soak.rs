@@ -12,10 +12,10 @@ const LIMITS: [&str; 3] = ["-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_m
 /// A part of the soak that is no fuzz target, and its name.
 type Other = (&'static str, fn(&Options) -> Result<(), String>);
 
-const OTHERS: [Other; 4] = [("samples", samples), ("kill", kill), ("oehrpy", oehrpy), ("schemathesis", schemathesis)];
+const OTHERS: [Other; 5] = [("samples", samples), ("kill", kill), ("attack", attack), ("oehrpy", oehrpy), ("schemathesis", schemathesis)];
 
-/// The six questions on many compositions, the kill test, foreign clients, then every fuzz target for so many minutes; `--only`
-/// names one of them.
+/// The six questions on many compositions, the kill test, the attacks, foreign clients, then every fuzz target for so many
+/// minutes; `--only` names one of them.
 pub fn run_task(args: &[String]) -> Result<(), String> {
     let options = Options::read(args, &["minutes", "only", "corpus", "openapi"], &[])?;
     let minutes: u64 = options.value("minutes", "10").parse().map_err(|_| "`--minutes` needs a number".to_owned())?;
@@ -48,6 +48,15 @@ fn kill(_: &Options) -> Result<(), String> {
     bundle::all()?;
     sample::generate()?;
     run(&mut command("node", &["tests/e2e/kill.mjs"]))
+}
+
+/// Runs the attacks of `tests/e2e/attack*.test.mjs` in the sizes in which they were found.
+fn attack(_: &Options) -> Result<(), String> {
+    bundle::all()?;
+    sample::generate()?;
+    let files = ["", "_records", "_strangers"].map(|part| format!("tests/e2e/attack{part}.test.mjs"));
+    // One after the other: the latency of neighbours is measured.
+    run(command("node", &["--test", "--test-concurrency=1"]).args(files).env("AQLITE_ATTACK", "long"))
 }
 
 /// A client library, unmodified, through its whole round.

@@ -1,0 +1,53 @@
+// Attacks on the worker in workerd: each is refused or bounded, and neighbours are served meanwhile.
+//
+// AQLITE_ATTACK=long executes them in the sizes in which they were found (`cargo xtask soak --only attack`).
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { ITS, V1, sample, uploadTemplates } from "./server.mjs";
+import { bombs } from "./attack/bombs.mjs";
+import { Host, assertCalm, megabytes } from "./attack/host.mjs";
+
+/** How often the sample is loaded, each time into EHRs of its own. */
+const COPIES = 5;
+
+/** Loads the sample several times. */
+async function populate(host) {
+  const data = sample();
+  const typed = { send: (method, path, options) => host.send(method, path, options) };
+  await uploadTemplates(typed, data);
+  for (let copy = 0; copy < COPIES; copy += 1) {
+    const ids = new Map(data.compositions.map(({ ehr_id }) => [ehr_id, crypto.randomUUID()]));
+    const lines = [...ids.values()].map((ehr_id) => ({ ehr_id, ehr_status: null }));
+    lines.push(...data.compositions.map(({ ehr_id, composition }) => ({ ehr_id: ids.get(ehr_id), composition })));
+    for (const outcome of await host.lines(`${V1}/ehr/bulk`, lines)) assert.equal(outcome.status, 201, JSON.stringify(outcome));
+  }
+}
+
+describe("bombs", () => {
+  let host;
+  const start = async () => {
+    host = await Host.start("bombs", { AUTH: "none", ADMIN: "true" });
+    await populate(host);
+  };
+  before(start);
+  after(() => host?.stop());
+
+  for (const { item, title, prepare, attack, expected, holds } of bombs) {
+    test(`${item}: ${title}`, async (context) => {
+      const state = await prepare?.(host);
+      await host.settle();
+      const { result, failure, seen } = await host.observe(() => attack(host, state));
+      if (!(await host.isAlive())) {
+        await host.stop();
+        await start();
+        throw failure ?? new Error("the attack stopped the server");
+      }
+      const givenBack = await host.givesBack();
+      context.diagnostic(`${Math.round(seen.milliseconds)} ms, neighbour ${Math.round(seen.worst)} ms, memory ${megabytes(seen.memory)}, given back after ${Math.round(givenBack)} ms, answers ${result?.map((answer) => answer.status).join(" ")}`);
+      if (failure) throw failure;
+      for (const answer of result) assert.ok(expected.includes(answer.status), `${answer.status} instead of ${expected.join(" or ")}: ${answer.text.slice(0, 300)}`);
+      holds?.(result);
+      assertCalm({ seen, givenBack });
+    });
+  }
+});

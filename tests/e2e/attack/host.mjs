@@ -1,0 +1,204 @@
+// The worker in a workerd of its own, without a proxy before it, with its resident memory and the latency of its neighbours observed.
+import assert from "node:assert/strict";
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { request } from "node:http";
+import { join } from "node:path";
+import { Worker } from "node:worker_threads";
+import { Miniflare } from "miniflare";
+import { unstable_getMiniflareWorkerOptions } from "wrangler";
+import { V1, freshState, root } from "../server.mjs";
+
+/** The bounds that hold during and after every attack: milliseconds, and bytes above the idle process. */
+export const CALM = { latency: 1_000, memory: 200_000_000, kept: 100_000_000, giveBack: Number(process.env.AQLITE_ATTACK_PATIENCE ?? 60_000) };
+
+/** The longest time that a single request may take, in milliseconds. */
+const DEADLINE = 30_000;
+
+/** The ids of the workerd processes that this process has started. */
+function runtimes() {
+  const isOurs = (pid) => {
+    try {
+      const [, name, , parent] = /^\d+ \((.*)\) (\S) (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, "utf8")) ?? [];
+      return name === "workerd" && Number(parent) === process.pid;
+    } catch {
+      return false;
+    }
+  };
+  return readdirSync("/proc").filter((entry) => /^\d+$/.test(entry) && isOurs(entry)).map(Number);
+}
+
+/** A line of `/proc/PID/status`, in bytes; 0 where the process is gone. */
+export function memoryOf(pid, line = "VmRSS") {
+  try {
+    return Number(new RegExp(`${line}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) * 1024;
+  } catch {
+    return 0;
+  }
+}
+
+/** Sets the highest resident size that the kernel remembers of a process (`VmHWM`) to its present size. */
+function forgetPeak(pid) {
+  try {
+    writeFileSync(`/proc/${pid}/clear_refs`, "5");
+  } catch {
+    // The samples of the neighbour remain.
+  }
+}
+
+export const megabytes = (bytes) => `${Math.round(bytes / 1e6)} MB`;
+
+/** A running worker. Start one after the other: a new process is told by its absence before. */
+export class Host {
+  static async start(name, variables = { AUTH: "none" }, { fetchMock } = {}) {
+    const host = new Host();
+    const { workerOptions } = unstable_getMiniflareWorkerOptions(join(root, "wrangler.toml"));
+    const { compatibilityDate, compatibilityFlags, bindings, kvNamespaces, d1Databases, ratelimits } = workerOptions;
+    const modules = [{ type: "ESModule", path: join(root, "dist/worker/index.js") }];
+    modules.push({ type: "CompiledWasm", path: join(root, "dist/worker/aqlite_worker_bg.wasm") });
+    host.name = name;
+    host.state = freshState(`attack-${name}`);
+    const before = runtimes();
+    host.log = "";
+    host.runtime = new Miniflare({
+      host: "127.0.0.1", port: 0, modules, modulesRoot: root, compatibilityDate, compatibilityFlags, kvNamespaces, d1Databases, ratelimits, fetchMock,
+      bindings: { ...bindings, ...variables }, d1Persist: join(host.state, "v3/d1"), kvPersist: join(host.state, "v3/kv"),
+      handleRuntimeStdio: (...streams) => streams.forEach((stream) => stream.on("data", (bytes) => (host.log = (host.log + bytes).slice(-200_000)))),
+    });
+    host.port = Number((await host.runtime.ready).port);
+    [host.pid] = runtimes().filter((pid) => !before.includes(pid));
+    assert.ok(host.pid, "the process of workerd was not found");
+    return host;
+  }
+
+  /**
+   * Sends a request as it is: no header is added but `Content-Type` beside a body. `stall` milliseconds pass between the two halves
+   * of the body. Every answer is read whole; `bytes` is its length, `text` its first part.
+   */
+  send(method, path, { headers = {}, body, type = "application/json", stall, port = this.port, keep = 1_000_000, patience = DEADLINE } = {}) {
+    const typed = Object.keys(headers).some((name) => name.toLowerCase() === "content-type") || body === undefined || type === null;
+    const all = typed ? headers : { "content-type": type, ...headers };
+    const started = performance.now();
+    return new Promise((resolve, reject) => {
+      const sent = request({ host: "127.0.0.1", port, method, path, headers: all, agent: false }, (answer) => {
+        const chunks = [];
+        let bytes = 0;
+        answer.on("data", (chunk) => {
+          if (bytes < keep) chunks.push(chunk);
+          bytes += chunk.length;
+        });
+        answer.on("error", reject);
+        answer.on("end", () => {
+          const text = Buffer.concat(chunks).toString();
+          const isJson = /[/+]json\b/.test(answer.headers["content-type"] ?? "") && text !== "" && bytes <= keep;
+          resolve({ status: answer.statusCode, headers: answer.headers, text, bytes, json: isJson ? JSON.parse(text) : undefined, milliseconds: performance.now() - started });
+        });
+      });
+      const late = setTimeout(() => sent.destroy(new Error(`${method} ${path}: no answer in ${patience} ms`)), patience);
+      sent.on("error", reject).on("close", () => clearTimeout(late));
+      if (stall === undefined) return sent.end(body);
+      const half = Math.floor(body.length / 2);
+      sent.write(body.slice(0, half));
+      setTimeout(() => sent.end(body.slice(half)), stall).unref();
+    });
+  }
+
+  /** Sends a request whose status must be one of `statuses`; returns the answer. */
+  async expect(statuses, method, path, options) {
+    const answer = await this.send(method, path, options);
+    const wanted = [statuses].flat();
+    assert.ok(wanted.includes(answer.status), `${method} ${path}: ${answer.status} instead of ${wanted.join(" or ")}: ${answer.text.slice(0, 400)}`);
+    return answer;
+  }
+
+  /** Sends lines of JSON; returns the outcome of each. */
+  async lines(path, lines, options = {}) {
+    const body = lines.map((line) => (typeof line === "string" ? line : JSON.stringify(line))).join("\n");
+    const answer = await this.expect(200, "POST", path, { body, type: "application/x-ndjson", ...options });
+    return answer.text.trim().split("\n").filter(Boolean).map((line) => JSON.parse(line));
+  }
+
+  /** Remembers the present memory as that of the idle process. */
+  async settle() {
+    for (let i = 0; i < 5; i += 1) await this.expect(200, "GET", "/health");
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    this.idle = memoryOf(this.pid);
+  }
+
+  /** Executes `attack` while a neighbour asks for `/health`; returns its result and what the neighbour saw. */
+  async observe(attack) {
+    forgetPeak(this.pid);
+    const neighbour = new Worker(new URL("neighbour.mjs", import.meta.url), { workerData: { port: this.port, pid: this.pid } });
+    const reported = new Promise((resolve, reject) => neighbour.once("message", resolve).once("error", reject));
+    const started = performance.now();
+    let result, failure;
+    try {
+      result = await attack(this);
+    } catch (error) {
+      failure = error;
+    }
+    const milliseconds = performance.now() - started;
+    neighbour.postMessage("stop");
+    const seen = await reported;
+    const peak = Math.max(seen.peak, memoryOf(this.pid, "VmHWM"));
+    const kept = memoryOf(this.pid) - this.idle;
+    return { result, failure, seen: { ...seen, milliseconds, memory: peak - this.idle, kept } };
+  }
+
+  /** Waits until the process has given its memory back; returns the milliseconds, or `Infinity` after a minute. */
+  async givesBack(allowed = CALM.kept) {
+    const started = performance.now();
+    for (;;) {
+      const passed = performance.now() - started;
+      if (memoryOf(this.pid) - this.idle <= allowed) return passed;
+      if (passed > CALM.giveBack) return Infinity;
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      await this.send("GET", "/health");
+    }
+  }
+
+  /** Whether the worker answers within five seconds. */
+  async isAlive() {
+    const answer = await this.send("GET", "/health", { patience: 5_000 }).catch(() => undefined);
+    return answer?.status === 200;
+  }
+
+  /** Ends the process; one that is busy is killed. */
+  async stop() {
+    if (!(await this.isAlive())) process.kill(this.pid, "SIGKILL");
+    await this.runtime.dispose();
+  }
+}
+
+/** Fails unless the neighbours were served in time and the memory stayed within its bound and was given back. */
+export function assertCalm({ seen, givenBack }, bounds = CALM) {
+  const problems = [];
+  if (seen.worst > bounds.latency) problems.push(`a neighbour waited ${Math.round(seen.worst)} ms for /health, at most ${bounds.latency} ms are allowed`);
+  if (seen.refused.length > 0) problems.push(`a neighbour was answered ${seen.refused.join(", ")} instead of 200`);
+  if (seen.memory > bounds.memory) problems.push(`resident memory grew by ${megabytes(seen.memory)}, at most ${megabytes(bounds.memory)} are allowed`);
+  if (givenBack === Infinity) problems.push(`${megabytes(seen.kept)} above the idle process were not given back in a minute`);
+  assert.deepEqual(problems, [], problems.join("\n"));
+}
+
+/** The templates of `tests/cases/template/small.opt` under another id, changed by `change`. */
+export function template(id, change = (text) => text) {
+  const text = readFileSync(join(root, "tests/cases/template/small.opt"), "utf8");
+  return change(text.replace("<template_id><value>weight.en.v2<", `<template_id><value>${id}<`));
+}
+
+/** The composition of `tests/cases/rest/weight.json`, as if of template `id`. */
+export function composition(id = "weight.en.v2", change = () => {}) {
+  const document = JSON.parse(readFileSync(join(root, "tests/cases/rest/weight.json"), "utf8"));
+  document.archetype_details.template_id.value = id;
+  change(document);
+  return document;
+}
+
+/** Creates an EHR; returns its id. */
+export async function newEhr(host, headers = {}) {
+  const ehrId = crypto.randomUUID();
+  await host.expect(201, "PUT", `${V1}/ehr/${ehrId}`, { headers: { "content-type": "application/json", ...headers } });
+  return ehrId;
+}
+
+/** The uid in the `ETag` of an answer. */
+export const uidOf = (answer) => answer.headers.etag.replaceAll('"', "");
