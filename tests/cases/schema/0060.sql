@@ -21,13 +21,13 @@ INSERT OR REPLACE INTO profile VALUES (2, 1, '["openEHR-EHR-COMPOSITION.encounte
 INSERT OR REPLACE INTO profile VALUES (3, 1, '[]');
 INSERT OR REPLACE INTO profile VALUES (4, 3, '["openEHR-EHR-FOLDER.generic.v1"]');
 INSERT OR REPLACE INTO profile VALUES (5, 4, '["openEHR-DEMOGRAPHIC-PERSON.person.v1"]');
-INSERT OR REPLACE INTO contribution VALUES (1, '00000000-0000-4000-8000-000000000002', 1, '[1]', '[1,0,"00000000-0000-4000-8000-000000000001::test.example::1","test.example","anonymous","2026-11-30T00:53:20.004000+00:00"]', '6bc9410143ba2a6b');
-INSERT OR REPLACE INTO contribution VALUES (2, '00000000-0000-4000-8000-000000000004', 1, '[5]', '[5,0,"00000000-0000-4000-8000-000000000003::test.example::1","test.example","anonymous","2026-11-30T00:53:20.005000+00:00"]', 'ed6c7309e2296212');
-INSERT OR REPLACE INTO contribution VALUES (3, '00000000-0000-4000-8000-000000000005', 1, '[7]', '[7,0,"00000000-0000-4000-8000-000000000003::test.example::2","test.example","anonymous","2026-11-30T00:53:20.006000+00:00"]', '91454d31fc8064ce');
-INSERT OR REPLACE INTO contribution VALUES (4, '00000000-0000-4000-8000-000000000007', 1, '[5]', '[5,0,"00000000-0000-4000-8000-000000000006::test.example::1","test.example","anonymous","2026-11-30T00:53:20.007000+00:00"]', '86002ba8d9fd40ae');
-INSERT OR REPLACE INTO contribution VALUES (5, '00000000-0000-4000-8000-000000000008', 1, '[10]', '[10,0,"00000000-0000-4000-8000-000000000006::test.example::2","test.example","anonymous","2026-11-30T00:53:20.008000+00:00"]', 'c1d5ee4bf1512517');
-INSERT OR REPLACE INTO contribution VALUES (6, '00000000-0000-4000-8000-00000000000a', 1, '[14]', '[14,0,"00000000-0000-4000-8000-000000000009::test.example::1","test.example","anonymous","2026-11-30T00:53:20.009000+00:00"]', 'd2ee68692ecfa705');
-INSERT OR REPLACE INTO contribution VALUES (7, '00000000-0000-4000-8000-00000000000c', 0, '[15]', '[15,0,"00000000-0000-4000-8000-00000000000b::test.example::1","test.example","anonymous","2026-11-30T00:53:20.010000+00:00"]', 'e25b3c2bc6272798');
+INSERT OR REPLACE INTO contribution VALUES (1, '00000000-0000-4000-8000-000000000002', 1, '[1]', '[1,0,"00000000-0000-4000-8000-000000000001::test.example::1","test.example","anonymous","2026-11-30T00:53:20.004000+00:00"]', '6bc9410143ba2a6b', NULL);
+INSERT OR REPLACE INTO contribution VALUES (2, '00000000-0000-4000-8000-000000000004', 1, '[5]', '[5,0,"00000000-0000-4000-8000-000000000003::test.example::1","test.example","anonymous","2026-11-30T00:53:20.005000+00:00"]', 'ed6c7309e2296212', NULL);
+INSERT OR REPLACE INTO contribution VALUES (3, '00000000-0000-4000-8000-000000000005', 1, '[7]', '[7,0,"00000000-0000-4000-8000-000000000003::test.example::2","test.example","anonymous","2026-11-30T00:53:20.006000+00:00"]', '91454d31fc8064ce', NULL);
+INSERT OR REPLACE INTO contribution VALUES (4, '00000000-0000-4000-8000-000000000007', 1, '[5]', '[5,0,"00000000-0000-4000-8000-000000000006::test.example::1","test.example","anonymous","2026-11-30T00:53:20.007000+00:00"]', '86002ba8d9fd40ae', NULL);
+INSERT OR REPLACE INTO contribution VALUES (5, '00000000-0000-4000-8000-000000000008', 1, '[10]', '[10,0,"00000000-0000-4000-8000-000000000006::test.example::2","test.example","anonymous","2026-11-30T00:53:20.008000+00:00"]', 'c1d5ee4bf1512517', NULL);
+INSERT OR REPLACE INTO contribution VALUES (6, '00000000-0000-4000-8000-00000000000a', 1, '[14]', '[14,0,"00000000-0000-4000-8000-000000000009::test.example::1","test.example","anonymous","2026-11-30T00:53:20.009000+00:00"]', 'd2ee68692ecfa705', NULL);
+INSERT OR REPLACE INTO contribution VALUES (7, '00000000-0000-4000-8000-00000000000c', 0, '[15]', '[15,0,"00000000-0000-4000-8000-00000000000b::test.example::1","test.example","anonymous","2026-11-30T00:53:20.010000+00:00"]', 'e25b3c2bc6272798', NULL);
 INSERT OR REPLACE INTO version VALUES (1, 1, 2, '00000000-0000-4000-8000-000000000001', 1, 'test.example', NULL, NULL, 1, '2026-11-30T00:53:20.004000+00:00', '532', NULL, 1, '[2,3]', '0a3e11329161df1d', 0, '[2,"00000000-0000-4000-8000-000000000002",2,"anonymous",1,0,[[3,"EHR Status",0,"patient-7","mrn","clinic",true,true]]]');
 INSERT OR REPLACE INTO version VALUES (2, 1, 1, '00000000-0000-4000-8000-000000000003', 1, 'test.example', NULL, 3, 2, '2026-11-30T00:53:20.005000+00:00', '532', 'weight.en.v2', 2, '[2,6,4]', '6779d5b5454c36e3', 0, '[2,"00000000-0000-4000-8000-000000000004",2,"anonymous",1,0,[[6,0,"Nurse Berg","2026-11-20T08:30:00.000+01:00","home","225",[[4,"History",-4,"Any event",-4,"Tree",72.50]]]]]');
 INSERT OR REPLACE INTO version VALUES (3, 1, 1, '00000000-0000-4000-8000-000000000003', 2, 'test.example', '00000000-0000-4000-8000-000000000003::test.example::1', NULL, 3, '2026-11-30T00:53:20.006000+00:00', '532', 'weight.en.v2', 2, '[8,6,4]', 'e35595015af772b0', 0, '[8,"00000000-0000-4000-8000-000000000005",2,"anonymous",1,0,[[6,0,"Nurse Berg","2026-11-20T08:30:00.000+01:00","home","225",[[4,"History",-4,"Any event",-4,"Tree",72.50]]]],"00000000-0000-4000-8000-000000000003::test.example::1"]');
@@ -140,8 +140,8 @@ INSERT OR REPLACE INTO definition VALUES (1, 1, 'weight.en.v2', '2.0.0', 'opt14'
     </term_definitions>
   </component_ontologies>
 </template>
-', '7b564bf74ca803dc4ba139f7e1b807cc');
-INSERT OR REPLACE INTO definition VALUES (2, 2, 'ids', '1.0.0', 'aql', '2026-11-30T00:53:20.002000+00:00', '{}', 'SELECT e/ehr_id/value FROM EHR e', '49bb8ec0737275103df64a50715becb1');
+', '0acadec3dec3bf656d430a800079c26e');
+INSERT OR REPLACE INTO definition VALUES (2, 2, 'ids', '1.0.0', 'aql', '2026-11-30T00:53:20.002000+00:00', '{}', 'SELECT e/ehr_id/value FROM EHR e', 'e5888898da307545ccb2fc6d86eaec8c');
 INSERT OR REPLACE INTO definition VALUES (3, 3, 'weight_class.v1', '1.0.0', 'gdl2', '2026-11-30T00:53:20.003000+00:00', '{"concept":"Weight class","language":"en","purpose":null}', '{
   "id": "weight_class.v1",
   "gdl_version": "2.0",
@@ -163,14 +163,14 @@ INSERT OR REPLACE INTO definition VALUES (3, 3, 'weight_class.v1', '1.0.0', 'gdl
     "gt0001": {"text": "Weight class"}, "gt0003": {"text": "Weight"}, "gt0005": {"text": "Class"},
     "gt0011": {"text": "Heavy"}, "gt0012": {"text": "Not heavy"}}}}}
 }
-', '70bcea7c4eb411015a27618c65832458');
+', 'e4bc0b097a400eaf96fdf3bbcfd01ee4');
 INSERT OR REPLACE INTO meta VALUES ('log_moved', 0);
 INSERT OR REPLACE INTO meta VALUES ('revision', 10);
 INSERT OR REPLACE INTO meta VALUES ('shape_generation', 0);
-INSERT OR REPLACE INTO access_log VALUES (1, '2026-11-30T00:53:20.004000+00:00', 'anonymous', '', 'PUT ehr/{ehr_id}', '00000000-0000-4000-8000-000000000001::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', '2ec9b00fb80cd8d86bbba28b8fee9bd6');
-INSERT OR REPLACE INTO access_log VALUES (2, '2026-11-30T00:53:20.005000+00:00', 'anonymous', '', 'POST ehr/{ehr_id}/composition', '00000000-0000-4000-8000-000000000003::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', '641be2b666f89736384bc99c248839e2');
-INSERT OR REPLACE INTO access_log VALUES (3, '2026-11-30T00:53:20.006000+00:00', 'anonymous', '', 'PUT ehr/{ehr_id}/composition/{uid}', '00000000-0000-4000-8000-000000000003::test.example::2', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 204, '', '71f1beae0ac7bdb946c58671fc369e09');
-INSERT OR REPLACE INTO access_log VALUES (4, '2026-11-30T00:53:20.007000+00:00', 'anonymous', '', 'POST ehr/{ehr_id}/composition', '00000000-0000-4000-8000-000000000006::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', '62f996ad8025ddd0b9325f2f6e4fe313');
-INSERT OR REPLACE INTO access_log VALUES (5, '2026-11-30T00:53:20.008000+00:00', 'anonymous', '', 'DELETE ehr/{ehr_id}/composition/{uid}', '00000000-0000-4000-8000-000000000006::test.example::2', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 204, '', '58873b60c2c66b823467047445d43804');
-INSERT OR REPLACE INTO access_log VALUES (6, '2026-11-30T00:53:20.009000+00:00', 'anonymous', '', 'POST ehr/{ehr_id}/directory', '00000000-0000-4000-8000-000000000009::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', 'df8ee5a7e0d66f4ae274a622b36ad932');
-INSERT OR REPLACE INTO access_log VALUES (7, '2026-11-30T00:53:20.010000+00:00', 'anonymous', '', 'POST demographic/person', '00000000-0000-4000-8000-00000000000b::test.example::1', NULL, NULL, 201, '', '1eb908045f94f4a8e7db3f1a837d252c');
+INSERT OR REPLACE INTO access_log VALUES (1, '2026-11-30T00:53:20.004000+00:00', 'anonymous', '', 'PUT ehr/{ehr_id}', '00000000-0000-4000-8000-000000000001::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', 'c50170407b5c04bb1f6cc8b3c09fbaec');
+INSERT OR REPLACE INTO access_log VALUES (2, '2026-11-30T00:53:20.005000+00:00', 'anonymous', '', 'POST ehr/{ehr_id}/composition', '00000000-0000-4000-8000-000000000003::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', '1c7a5f5fa168df3675de6a66f0fe0982');
+INSERT OR REPLACE INTO access_log VALUES (3, '2026-11-30T00:53:20.006000+00:00', 'anonymous', '', 'PUT ehr/{ehr_id}/composition/{uid}', '00000000-0000-4000-8000-000000000003::test.example::2', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 204, '', '41d24098559707b6e0e2087785fe46fb');
+INSERT OR REPLACE INTO access_log VALUES (4, '2026-11-30T00:53:20.007000+00:00', 'anonymous', '', 'POST ehr/{ehr_id}/composition', '00000000-0000-4000-8000-000000000006::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', 'fc228e8d7cbf16c3799071ca8cbc3d96');
+INSERT OR REPLACE INTO access_log VALUES (5, '2026-11-30T00:53:20.008000+00:00', 'anonymous', '', 'DELETE ehr/{ehr_id}/composition/{uid}', '00000000-0000-4000-8000-000000000006::test.example::2', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 204, '', 'a5e6c1e30eddb2be424d423f993a996a');
+INSERT OR REPLACE INTO access_log VALUES (6, '2026-11-30T00:53:20.009000+00:00', 'anonymous', '', 'POST ehr/{ehr_id}/directory', '00000000-0000-4000-8000-000000000009::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', '4f8e6d4ac1675e7d3c09167fac8baf2e');
+INSERT OR REPLACE INTO access_log VALUES (7, '2026-11-30T00:53:20.010000+00:00', 'anonymous', '', 'POST demographic/person', '00000000-0000-4000-8000-00000000000b::test.example::1', NULL, NULL, 201, '', '22963f3ef25f469c6cdbdb2cc0e82f7f');
