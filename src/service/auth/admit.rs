@@ -158,7 +158,9 @@ mod tests {
             p => p.to_owned(),
         };
         let path: Vec<String> = pattern.split('/').map(part).collect();
-        format!("{mount}/{}?ehr_id={ehr}", path.join("/"))
+        // Without a subject `GET ehr` lists all EHRs, which a single role does not open.
+        let subject = if pattern == "ehr" { "&subject_id=x&subject_namespace=y" } else { "" };
+        format!("{mount}/{}?ehr_id={ehr}{subject}", path.join("/"))
     }
 
     #[test]
