@@ -75,7 +75,8 @@ test("a body over the limit that does not tell its length", () => {
 test("a line over the limit, and the request behind it", async () => {
   const line = `{"ehr_id":"${ehrId}","composition":"${"x".repeat(15_000_000)}`;
   await refused(413, /./, "POST", `${V1}/ehr/bulk`, { body: line, type: "application/x-ndjson" });
-  await refused(400, /./, "POST", `${V1}/definition/gdl`, { body: "(".repeat(3_000_000), type: "text/plain" });
+  await refused(413, /guide/, "POST", `${V1}/definition/gdl`, { body: "(".repeat(3_000_000), type: "text/plain" });
+  await refused(400, /./, "POST", `${V1}/definition/gdl`, { body: "(".repeat(1_900_000), type: "text/plain" });
 });
 
 test("nesting 10,000 deep", async () => {

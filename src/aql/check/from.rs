@@ -7,7 +7,7 @@ use crate::aql::query::{ClassExpr, Contains, Source, Variable, Versions};
 use crate::rm::class::Cls;
 
 /// So many class expressions may stand in FROM.
-const CLASSES_LIMIT: usize = 1000;
+const CLASSES_LIMIT: usize = 200;
 
 impl Checker<'_> {
     pub(super) fn source(&mut self, containment: &ast::Containment) -> Option<Source> {
