@@ -51,6 +51,19 @@ pub struct WebNode {
     pub transitions: Vec<(String, Vec<String>)>,
     /// What belongs to it.
     pub children: Vec<WebNode>,
+    /// The structures below it that are no nodes: data, protocol, the only event.
+    pub levels: Vec<Level>,
+}
+
+/// A structure between a node and its children that has no node of its own, and the structures in it.
+///
+/// Its objects are addressed by their attributes: `_data/_event:0/_data/_uid`.
+#[derive(Clone, Debug)]
+pub struct Level {
+    /// The attribute and the objects that are meant.
+    pub step: Step,
+    /// The structures in it.
+    pub below: Vec<Level>,
 }
 
 /// One level of the constraint tree.

@@ -1,8 +1,8 @@
 //! Values: suffixes that are more than a leaf, and what follows from the template where a suffix is missing.
 
 use super::follow::FOLLOWED;
-use super::form::Form;
-use super::read::Reader;
+use super::form::{Form, Value};
+use super::read::{Reader, is_true, uid_class, whole};
 use super::{shown, suffix};
 use crate::diag::near;
 use crate::order;
@@ -69,8 +69,7 @@ impl<'r> Reader<'r, '_> {
             Cls::PARTY_PROXY if has("name") || form.first("_identifier").is_some() => Cls::PARTY_IDENTIFIED,
             Cls::PARTY_PROXY if at == Attr::SUBJECT => Cls::PARTY_SELF,
             Cls::PARTY_PROXY => Cls::PARTY_IDENTIFIED,
-            Cls::UID_BASED_ID if form.value("").is_some_and(|v| v.text().contains("::")) => Cls::OBJECT_VERSION_ID,
-            Cls::UID_BASED_ID => Cls::HIER_OBJECT_ID,
+            Cls::UID_BASED_ID => uid_class(form.value("").or_else(|| form.value("value")).map_or("", Value::text)),
             Cls::DV_ORDERED | Cls::DATA_VALUE => like.unwrap_or_else(|| guessed(form)),
             other => super::read::standing(other),
         })
@@ -85,6 +84,9 @@ impl<'r> Reader<'r, '_> {
     pub fn suffix(&mut self, draft: &mut Draft<'r>, name: &'r str, index: u32, text: &'r str, web: Option<&'r WebNode>) {
         let class = draft.class();
         let found = suffix::named(class, name).filter(|_| index == 0);
+        if text.trim().is_empty() && class != Cls::DV_QUANTITY {
+            return;
+        }
         match (class, name, found) {
             (_, "_type" | "raw", _) if index == 0 => {}
             (Cls::DV_DURATION, name, None) if PARTS.iter().any(|(n, _, _)| *n == name) => {}
@@ -96,8 +98,8 @@ impl<'r> Reader<'r, '_> {
             (Cls::PARTICIPATION, "mode", _) => draft.put(Attr::MODE, mode(text)),
             (Cls::PARTICIPATION, name, None) if is_party(name) => {}
             (class, name, None) if class.is_a(Cls::PARTY_PROXY) && (is_identifier(name) || name == "identifier") => {}
+            (Cls::REFERENCE_RANGE, name, None) if index == 0 && suffix::named(Cls::DV_INTERVAL, name).is_some() => {}
             (Cls::INSTRUCTION_DETAILS, name, None) if index == 0 && FOLLOWED.contains(&name) => {}
-            (_, name, None) if class.is_a(Cls::UID_BASED_ID) && matches!(name, "" | "value") => self.set(draft, &[Attr::VALUE], text),
             (_, "", None) if class == Cls::PARTY_IDENTIFIED => self.set(draft, &[Attr::NAME], text),
             (Cls::DV_CODED_TEXT | Cls::CODE_PHRASE | Cls::DV_ORDINAL, code, None) if is_true(text) && !code.is_empty() => self.legacy(draft, code),
             (_, _, Some(found)) => self.set(draft, found.path, text),
@@ -214,10 +216,21 @@ impl<'r> Reader<'r, '_> {
             Cls::PARTICIPATION => self.complete_participation(draft, form),
             Cls::TERM_MAPPING if draft.get(Attr::MATCH).is_none() => draft.put(Attr::MATCH, Draft::leaf(Cls::CHARACTER, "?")),
             _ if class.is_a(Cls::PARTY_PROXY) => self.complete_party(draft, form),
-            _ if class.is_a(Cls::OBJECT_REF) => complete_reference(draft, class),
+            _ if class.is_a(Cls::OBJECT_REF) => {
+                complete_reference(
+                    draft,
+                    if at == Attr::INSTRUCTION_ID {
+                        "INSTRUCTION"
+                    } else if at == Attr::EXTERNAL_REF {
+                        "PARTY"
+                    } else {
+                        "ANY"
+                    },
+                );
+            }
             Cls::INSTRUCTION_DETAILS => {
                 self.follow(draft, form);
-                draft.get_mut(Attr::INSTRUCTION_ID).into_iter().for_each(|r| complete_reference(r, Cls::LOCATABLE_REF));
+                draft.get_mut(Attr::INSTRUCTION_ID).into_iter().for_each(|r| complete_reference(r, "INSTRUCTION"));
             }
             _ => {}
         }
@@ -283,7 +296,8 @@ impl<'r> Reader<'r, '_> {
         if draft.get(Attr::MAGNITUDE).is_none() {
             self.refuse_here("FLT0108", "the magnitude is missing: give `|magnitude`", &[]);
         }
-        if draft.get(Attr::UNITS).is_none() {
+        let has_unit = |unit: &str| list.is_none_or(|list| list.iter().any(|item| item.units == unit));
+        if draft.text_along(&[Attr::UNITS]).is_none_or(|unit| unit.trim().is_empty() && !has_unit(unit)) {
             match list.map(Vec::as_slice) {
                 Some([only]) => draft.put(Attr::UNITS, Draft::text(only.units.as_str())),
                 _ => self.refuse_here("FLT0108", "the unit is missing: give `|unit`", &[]),
@@ -341,11 +355,11 @@ impl<'r> Reader<'r, '_> {
             }
             let label = text.or_else(|| self.label(web, &item.terminology, &item.code));
             let terminology = draft.copy_along(TERMINOLOGY).unwrap_or(Cow::Borrowed(&item.terminology));
-            draft.put(Attr::SYMBOL, symbol(terminology, Cow::Borrowed(&item.code), label));
+            put_symbol(draft, terminology, Cow::Borrowed(&item.code), label);
         } else if let Some(code) = code {
             let terminology = draft.copy_along(TERMINOLOGY).unwrap_or(Cow::Borrowed("local"));
             let label = text.unwrap_or_else(|| code.clone());
-            draft.put(Attr::SYMBOL, symbol(terminology, code, Some(label)));
+            put_symbol(draft, terminology, code, Some(label));
         }
         if draft.get(Attr::VALUE).is_none() || draft.get(Attr::SYMBOL).is_none() {
             self.refuse_here("FLT0104", "the value is none of the list of the template", &[]);
@@ -362,14 +376,18 @@ impl<'r> Reader<'r, '_> {
         let (mut text, mut is_clock) = (String::from("P"), false);
         for (name, letter, behind) in PARTS {
             let Some(value) = form.value(name) else { continue };
-            if !value.text().bytes().all(|b| b.is_ascii_digit()) || value.text().is_empty() {
-                self.refuse_here("FLT0104", format!("`|{name}` is `{}`, expected a whole number", shown(value.text())), &[]);
+            let number = whole(value.text().trim());
+            let (count, fraction) = number.split_once('.').unwrap_or((number, "0"));
+            let is_number = [count, fraction].iter().all(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()));
+            if !is_number || number.contains('.') && name != "second" {
+                let expected = if name == "second" { "a number" } else { "a whole number" };
+                self.refuse_here("FLT0104", format!("`|{name}` is `{}`, expected {expected}", shown(value.text())), &[]);
                 return;
             }
             if behind && !std::mem::replace(&mut is_clock, true) {
                 text.push('T');
             }
-            text.push_str(value.text());
+            text.push_str(number);
             text.push(letter);
         }
         if text.len() > 1 {
@@ -436,7 +454,7 @@ impl<'r> Reader<'r, '_> {
         let Some(reference) = draft.get_mut(Attr::EXTERNAL_REF) else { return };
         let mut missing = Vec::new();
         match reference.get_mut(Attr::ID) {
-            Some(id) if id.get(Attr::SCHEME).is_none() => match scheme {
+            Some(id) if id.class() == Cls::GENERIC_ID && id.get(Attr::SCHEME).is_none() => match scheme {
                 Some(scheme) => id.put(Attr::SCHEME, Draft::text(scheme)),
                 None => {
                     *id = Draft::holding(
@@ -484,10 +502,6 @@ fn guessed(form: &Form<'_>) -> Cls {
     }
 }
 
-fn is_true(text: &str) -> bool {
-    matches!(text, "true" | "True")
-}
-
 /// The attributes of a DV_IDENTIFIER in keys of a party.
 fn is_identifier(name: &str) -> bool {
     matches!(name.strip_prefix("identifiers_"), Some("issuer" | "assigner" | "id" | "type"))
@@ -510,11 +524,12 @@ pub(super) fn put_code<'d>(draft: &mut Draft<'d>, terminology: Cow<'d, str>, cod
     text.into_iter().for_each(|t| draft.put(Attr::VALUE, Draft::text(t)));
 }
 
-/// The symbol of an ordinal.
-fn symbol<'d>(terminology: Cow<'d, str>, code: Cow<'d, str>, label: Option<Cow<'d, str>>) -> Draft<'d> {
-    let mut symbol = Draft::object(Cls::DV_CODED_TEXT);
-    put_code(&mut symbol, terminology, code, label);
-    symbol
+/// Puts code and text of the symbol of an ordinal; what else the symbol has stays.
+fn put_symbol<'d>(draft: &mut Draft<'d>, terminology: Cow<'d, str>, code: Cow<'d, str>, label: Option<Cow<'d, str>>) {
+    if draft.get(Attr::SYMBOL).is_none() {
+        draft.put(Attr::SYMBOL, Draft::object(Cls::DV_CODED_TEXT));
+    }
+    draft.get_mut(Attr::SYMBOL).into_iter().for_each(|symbol| put_code(symbol, terminology.clone(), code.clone(), label.clone()));
 }
 
 /// An openEHR code by the English text of its group.
@@ -568,9 +583,10 @@ fn complete_interval(draft: &mut Draft<'_>) {
     }
 }
 
-fn complete_reference(draft: &mut Draft<'_>, class: Cls) {
+/// Completes a reference to an object of a type.
+fn complete_reference(draft: &mut Draft<'_>, kind: &'static str) {
     if draft.get(Attr::TYPE).is_none() {
-        draft.put(Attr::TYPE, Draft::text(if class == Cls::LOCATABLE_REF { "COMPOSITION" } else { "ANY" }));
+        draft.put(Attr::TYPE, Draft::text(kind));
     }
     if draft.get(Attr::NAMESPACE).is_none() {
         draft.put(Attr::NAMESPACE, Draft::text("local"));

@@ -15,6 +15,7 @@ pub(super) struct Key {
 const PLAIN: &[&str] = &[];
 const CODED: &[&str] = &["code", "terminology"];
 const PARTY: &[&str] = &["name", "id"];
+const FACILITY: &[&str] = &["name", "id", "id_scheme", "id_namespace"];
 
 const fn key(name: &'static str, suffixes: &'static [&'static str]) -> Key {
     Key { name, suffixes }
@@ -35,8 +36,8 @@ pub(super) static KEYS: [Key; 31] = [
     key("end_time", PLAIN),
     key("location", PLAIN),
     key("setting", CODED),
-    key("health_care_facility", PARTY),
-    key("healthcare_facility", PARTY),
+    key("health_care_facility", FACILITY),
+    key("healthcare_facility", FACILITY),
     key("participation_name", PLAIN),
     key("participation_function", PLAIN),
     key("participation_mode", PLAIN),

@@ -137,6 +137,11 @@ impl<'r> Reader<'r, '_> {
 
     /// A party by name and id.
     fn party(&mut self, name: Option<&'r str>, id: Option<&'r str>) -> Option<Draft<'r>> {
+        self.party_of(name, id, &[])
+    }
+
+    /// A party by name and id, with scheme and namespace of the reference where they are given.
+    fn party_of(&mut self, name: Option<&'r str>, id: Option<&'r str>, reference: &[(Attr, Option<&'r str>)]) -> Option<Draft<'r>> {
         if name.is_none() && id.is_none() {
             return None;
         }
@@ -144,6 +149,11 @@ impl<'r> Reader<'r, '_> {
         name.into_iter().for_each(|n| party.put(Attr::NAME, Draft::text(n)));
         if let Some(id) = id {
             self.set(&mut party, &[Attr::EXTERNAL_REF, Attr::ID, Attr::VALUE], id);
+            for (attr, text) in reference.iter().filter_map(|(attr, text)| Some((*attr, (*text)?))) {
+                let path: &[Attr] =
+                    if attr == Attr::SCHEME { &[Attr::EXTERNAL_REF, Attr::ID, Attr::SCHEME] } else { &[Attr::EXTERNAL_REF, Attr::NAMESPACE] };
+                self.set(&mut party, path, text);
+            }
         }
         self.complete_party(&mut party, &NOTHING);
         Some(party)
@@ -288,13 +298,7 @@ impl<'r> Reader<'r, '_> {
     fn activity(&mut self, draft: &mut Draft<'r>, web: &'r WebNode) {
         let timing = self.context.text("activity_timing").unwrap_or("R1");
         default(draft, Attr::TIMING, || Draft::holding(Cls::DV_PARSABLE, Attr::VALUE, timing).with(Attr::FORMALISM, Draft::text("timing")));
-        let kid = web.children.iter().find(|k| attr_of(k) == Attr::ACTION_ARCHETYPE_ID);
-        let own = kid.and_then(|k| k.value.as_deref()).and_then(|n| match &n.constraint {
-            Constraint::Text { pattern: Some(pattern), .. } => Some(pattern.source().to_owned()),
-            Constraint::Text { list, .. } => list.first().cloned(),
-            _ => None,
-        });
-        default(draft, Attr::ACTION_ARCHETYPE_ID, || Draft::text(own.unwrap_or_else(|| String::from("/.*/"))));
+        default(draft, Attr::ACTION_ARCHETYPE_ID, || Draft::text(usual_actions(web)));
     }
 
     fn event_context(&mut self, draft: &mut Draft<'r>) {
@@ -310,7 +314,10 @@ impl<'r> Reader<'r, '_> {
         }
         let facility = ["health_care_facility", "healthcare_facility"].into_iter().find(|k| self.context.part(k, 0).is_some());
         if let Some(key) = facility.filter(|_| draft.get(Attr::HEALTH_CARE_FACILITY).is_none()) {
-            let made = self.party(self.context.suffix(key, "name").or(self.context.suffix(key, "")), self.context.suffix(key, "id"));
+            let name = self.context.suffix(key, "name").or(self.context.suffix(key, ""));
+            let reference =
+                [("id_scheme", Attr::SCHEME), ("id_namespace", Attr::NAMESPACE)].map(|(suffix, attr)| (attr, self.context.suffix(key, suffix)));
+            let made = self.party_of(name, self.context.suffix(key, "id"), &reference);
             made.into_iter().for_each(|m| draft.put(Attr::HEALTH_CARE_FACILITY, m));
         }
         if draft.get(Attr::PARTICIPATIONS).is_none() {
@@ -392,6 +399,17 @@ impl<'r> Reader<'r, '_> {
             draft.put(Attr::CONTEXT, context);
         }
     }
+}
+
+/// The pattern of the actions that an activity without one is taken to ask for: that of the template, else any.
+pub(super) fn usual_actions(activity: &WebNode) -> &str {
+    let kid = activity.children.iter().find(|k| attr_of(k) == Attr::ACTION_ARCHETYPE_ID);
+    let own = kid.and_then(|k| k.value.as_deref()).and_then(|n| match &n.constraint {
+        Constraint::Text { pattern: Some(pattern), .. } => Some(pattern.source()),
+        Constraint::Text { list, .. } => list.first().map(String::as_str),
+        _ => None,
+    });
+    own.unwrap_or("/.*/")
 }
 
 /// True where the first of the levels between is there, or must be.

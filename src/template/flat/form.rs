@@ -13,6 +13,11 @@ pub(super) const MAX_DEPTH: usize = 64;
 /// The greatest index of a segment.
 const MAX_INDEX: u32 = 10_000;
 
+/// True for a suffix whose blank text is a value: numbers without a unit have the empty unit.
+fn may_be_blank(suffix: &str) -> bool {
+    matches!(suffix, "unit" | "units")
+}
+
 /// The two formats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
@@ -149,8 +154,11 @@ impl<'a> Form<'a> {
     /// The tree of keys that were written.
     pub fn of(keys: impl Iterator<Item = (&'a str, &'a Value<'a>)>) -> Form<'a> {
         let (mut root, mut way) = (Form::default(), Way::default());
-        for (key, value) in keys.filter(|(_, v)| !v.text().trim().is_empty()) {
+        for (key, value) in keys {
             let (path, suffix) = split_suffix(Cow::Borrowed(key));
+            if value.text().trim().is_empty() && !may_be_blank(suffix.as_deref().unwrap_or_default()) {
+                continue;
+            }
             if let Ok(form) = way.place(&mut root, path) {
                 form.put(indexed(suffix), value.borrowed());
             }
@@ -298,7 +306,7 @@ impl<'a> Reader<'a> {
             return Ok(None);
         }
         Ok(match self.scan.next_token()? {
-            Token::String(text) if text.trim().is_empty() => None,
+            Token::String(text) if text.trim().is_empty() && !may_be_blank(key.rsplit('|').next().unwrap_or(key)) => None,
             Token::String(text) => Some(Value::Text(text)),
             Token::Number(text) => Some(Value::Number(Cow::Borrowed(text))),
             Token::Boolean(value) => Some(Value::Boolean(value)),
@@ -314,6 +322,7 @@ impl<'a> Reader<'a> {
         }
         self.object(&mut |reader, key| match key.strip_prefix('|') {
             Some(_) => reader.suffixed(form, split_at(key, 1).1),
+            None if key.is_empty() => reader.suffixed(form, key),
             None if key.contains('/') && depth == 0 => reader.flat_member(form, key),
             None => reader.instances(form, key, depth),
         })

@@ -1,19 +1,19 @@
 //! Which key means a place of a document: for people who know it by its keys only.
 
 use super::Maker;
+use super::compare::Detail;
 use super::write::Writer;
 use crate::order::ByText;
 use crate::rm::class::Attr;
 use crate::rm::tree::NodeRef;
 use crate::template::web::{WebNode, WebTemplate};
-use std::collections::HashSet;
 
 /// The bytes of all keys of a document; of a document that has more, only the first places have a key.
 const MOST: usize = 50_000_000;
 
 /// The keys of places, given by paths as findings have them: `/content[0]/data/items[at0004]`.
 pub(super) fn keys<'p>(document: NodeRef<'_>, web: &WebTemplate, paths: impl Iterator<Item = &'p str>) -> ByText<String> {
-    let nothing = HashSet::new();
+    let nothing = Detail::default();
     let writer = Writer::within(document, web, Maker::Better, &nothing, MOST);
     paths.filter_map(|path| Some((path.to_owned(), key(document, web, &writer, path)?))).collect()
 }

@@ -99,32 +99,39 @@ impl Folded<'_> {
 
     fn print_object(&self, out: &mut JsonText) {
         out.open('{');
-        let mut suffixes: Vec<(&str, Vec<&Entry<'_>>)> = Vec::new();
+        let mut suffixes: Vec<(&str, Vec<(u32, &Entry<'_>)>)> = Vec::new();
         for (suffix, entry) in &self.values {
-            let name = suffix.split(':').next().unwrap_or(suffix);
-            let is_list = name.len() < suffix.len();
+            let (name, index) = suffix.split_once(':').map_or((*suffix, None), |(name, index)| (name, index.parse().ok()));
             let name = if name.is_empty() { main_suffix(entry.class) } else { name };
-            if !is_list {
+            if let Some(index) = index {
+                placed(&mut suffixes, name).into_iter().for_each(|list| list.push((index, *entry)));
+            } else {
                 out.key(&if name.is_empty() { String::new() } else { format!("|{name}") });
                 value(out, &entry.value);
-            } else {
-                placed(&mut suffixes, name).into_iter().for_each(|list| list.push(entry));
             }
         }
         for (name, entries) in suffixes {
             out.key(&format!("|{name}"));
-            out.open('[');
-            entries.into_iter().for_each(|e| value(out, &e.value));
-            out.close(']');
+            list(out, entries.iter().map(|(index, entry)| (*index, *entry)), |out, entry| value(out, &entry.value));
         }
         for (id, instances) in &self.parts {
             out.key(id);
-            out.open('[');
-            instances.iter().for_each(|(_, i)| i.print(out));
-            out.close(']');
+            list(out, instances.iter().map(|(index, instance)| (*index, instance)), |out, instance| instance.print(out));
         }
         out.close('}');
     }
+}
+
+/// A list whose members have an index each, in their order; `null` fills the gaps between them.
+fn list<T>(out: &mut JsonText, members: impl Iterator<Item = (u32, T)>, print: impl Fn(&mut JsonText, T)) {
+    out.open('[');
+    let mut next = 0;
+    for (index, member) in members {
+        (next..index).for_each(|_| out.raw("null"));
+        print(out, member);
+        next = index + 1;
+    }
+    out.close(']');
 }
 
 /// Values that are objects even where their main value stands alone.

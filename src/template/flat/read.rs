@@ -11,7 +11,7 @@ use crate::rm::json::{self, Scanner};
 use crate::rm::tree::Tree;
 use crate::template::draft::Draft;
 use crate::template::tree::Template;
-use crate::template::web::{Step, WebNode, WebTemplate};
+use crate::template::web::{Level, Step, WebNode, WebTemplate};
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::rc::Rc;
@@ -40,6 +40,9 @@ pub(super) fn document(form: &Form<'_>, template: &Template, web: &WebTemplate, 
         reader.refuse("FLT0105", &format!("|{}", given.suffix), String::from("a suffix needs a path before it"), &[]);
     }
     for (key, instances) in form.segments() {
+        if are_empty(instances) {
+            continue;
+        }
         if key != "ctx" && key != web.tree.id {
             let message = format!("keys begin with `{}` or `ctx`, not with `{}`", web.tree.id, shown(key));
             reader.refuse("FLT0101", key, message, &[web.tree.id.as_str()]);
@@ -88,7 +91,7 @@ impl<'r> Reader<'r, '_> {
             return self.raw(raw, web.class, form);
         }
         let made = self.container(web, form).unwrap_or_else(|| self.identified(web.last_step(), web.class));
-        self.finished(made)
+        self.finished(made).map(|made| without_absent(made, web, form))
     }
 
     pub fn refuse(&mut self, code: &'static str, key: &str, message: String, near: &[&str]) {
@@ -159,11 +162,11 @@ impl<'r> Reader<'r, '_> {
         for given in &form.values {
             self.suffix(&mut draft, &given.suffix, given.index, given.value.text(), Some(web));
         }
-        if entries_of(&draft) == bare {
+        if entries_of(&draft) == bare && form.value_at("_type", 0).is_none() {
             return None;
         }
         self.fill(&mut draft, web, form);
-        Some(draft)
+        Some(without_absent(draft, web, form))
     }
 
     /// The class of an object: an EVENT with a width is an INTERVAL_EVENT.
@@ -189,15 +192,57 @@ impl<'r> Reader<'r, '_> {
 
     /// A segment that is no node: an attribute of the class, or a mistake.
     fn other_part(&mut self, draft: &mut Draft<'r>, web: &'r WebNode, segment: &str, instances: &'r [Part<'_>]) {
-        if segment.starts_with("transient_") || are_empty(instances) {
+        if segment.starts_with("transient_") || are_empty(instances) || instances.iter().all(|part| is_absent(&part.form)) {
             return;
         }
         if self.history_origin(draft, segment, instances) {
             return;
         }
-        match suffix::attribute(draft.class(), segment).filter(|d| is_open(web, d)) {
-            Some(def) => self.attribute(draft, segment, def, instances, None),
+        match suffix::attribute(draft.class(), segment).filter(|def| !matches!(def.attr, Attr::ARCHETYPE_NODE_ID | Attr::ARCHETYPE_DETAILS)) {
+            Some(def) => match level(&web.levels, def.attr, instances) {
+                Some(level) => self.level_part(draft, level, segment, instances),
+                None => self.attribute(draft, segment, def, instances, None),
+            },
             None => self.unknown(segment, web, draft.class()),
+        }
+    }
+
+    /// A structure that is no node, by its attribute: `_data/_uid`, `_protocol|_type`.
+    fn level_part(&mut self, draft: &mut Draft<'r>, level: &'r Level, segment: &str, instances: &'r [Part<'_>]) {
+        let Some(form) = self.one(segment, instances) else { return };
+        let attr = level.step.attr;
+        let found = draft.members(attr).iter().rposition(|m| is_of(m, &level.step));
+        self.below(segment, None, |reader| {
+            let named = reader.named_class(level.step.class, form);
+            if found.is_none() {
+                let made = reader.identified(Some(&level.step), named.unwrap_or(standing(level.step.class)));
+                draft.add(attr, made);
+            }
+            let index = found.unwrap_or_else(|| draft.members(attr).len().saturating_sub(1));
+            let Some(object) = draft.members_mut(attr).get_mut(index) else { return };
+            if let (Some(named), Draft::Object(class, _)) = (named, &mut *object) {
+                *class = named;
+            }
+            for given in form.values.iter().filter(|given| given.suffix != "_type") {
+                reader.suffix(object, &given.suffix, given.index, given.value.text(), None);
+            }
+            for (segment, instances) in form.segments().filter(|(_, instances)| !are_empty(instances)) {
+                reader.level_attribute(object, level, segment, instances);
+            }
+        });
+    }
+
+    fn level_attribute(&mut self, object: &mut Draft<'r>, outer: &'r Level, segment: &str, instances: &'r [Part<'_>]) {
+        let class = object.class();
+        let Some(def) = suffix::attribute(class, segment) else {
+            let names: Vec<String> = class.attrs().iter().map(|d| suffix::segment(d.attr, d.card.is_list())).collect();
+            let near = near(segment, &mut names.iter().map(String::as_str));
+            let key = format!("{}/{segment}", self.path);
+            return self.refuse("FLT0101", &key, format!("`{}` is not an attribute of {class}", shown(segment)), &near);
+        };
+        match level(&outer.below, def.attr, instances) {
+            Some(level) => self.level_part(object, level, segment, instances),
+            None => self.attribute(object, segment, def, instances, None),
         }
     }
 
@@ -238,6 +283,9 @@ impl<'r> Reader<'r, '_> {
     }
 
     fn instance(&mut self, draft: &mut Draft<'r>, kid: &'r WebNode, form: &'r Form<'_>) {
+        if is_absent(form) {
+            return;
+        }
         let made = match kid.element() {
             Some(element) => self.element(kid, element, form),
             None if is_container(kid) => self.container(kid, form),
@@ -439,13 +487,11 @@ impl<'r> Reader<'r, '_> {
     pub fn leaf(&mut self, class: Cls, given: &'r str) -> Option<Draft<'r>> {
         let text = given.trim();
         let is_whole = |t: &str| Scanner::is_number(t) && !t.contains(['.', 'e', 'E']);
-        let whole = text.strip_suffix(".0").unwrap_or(text);
+        let whole = whole(text);
         let text = match class {
-            Cls::BOOLEAN => match text {
-                "true" | "True" | "1" => "true",
-                "false" | "False" | "0" => "false",
-                _ => return self.wrong("a boolean", text),
-            },
+            Cls::BOOLEAN if is_true(text) || text == "1" => "true",
+            Cls::BOOLEAN if text.eq_ignore_ascii_case("false") || text == "0" => "false",
+            Cls::BOOLEAN => return self.wrong("a boolean", text),
             Cls::REAL if !Scanner::is_number(text) => return self.wrong("a number", text),
             Cls::INTEGER | Cls::INTEGER64 if is_whole(whole) => whole,
             Cls::INTEGER | Cls::INTEGER64 => return self.wrong("a whole number", text),
@@ -472,7 +518,7 @@ impl<'r> Reader<'r, '_> {
             return;
         }
         if draft.get(*attr).is_none() {
-            let class = if def.ty == Cls::UID_BASED_ID && !text.contains("::") { Cls::HIER_OBJECT_ID } else { standing(def.ty) };
+            let class = if def.ty == Cls::UID_BASED_ID { uid_class(text) } else { standing(def.ty) };
             draft.put(*attr, Draft::object(class));
         }
         if let Some(inner) = draft.get_mut(*attr) {
@@ -515,6 +561,24 @@ const INTERVALS: [&str; 5] = ["width", "math_function", "sample_count", "_width"
 /// What keys of a participation say of its party.
 const OF_PARTY: [&str; 3] = ["_identifier", "relationship", "_relationship"];
 
+/// The class of a uid by its form: `object::system::version` is that of a version.
+pub(super) fn uid_class(text: &str) -> Cls {
+    if text.matches("::").count() == 2 { Cls::OBJECT_VERSION_ID } else { Cls::HIER_OBJECT_ID }
+}
+
+/// A boolean sent as text, in any letter case.
+pub(super) fn is_true(text: &str) -> bool {
+    text.trim().eq_ignore_ascii_case("true")
+}
+
+/// A number without a fraction of nought: `5` for `5.0`.
+pub(super) fn whole(text: &str) -> &str {
+    match text.split_once('.') {
+        Some((whole, fraction)) if !fraction.is_empty() && fraction.bytes().all(|b| b == b'0') => whole,
+        _ => text,
+    }
+}
+
 fn are_empty(instances: &[Part<'_>]) -> bool {
     instances.iter().all(|part| part.form.is_empty())
 }
@@ -551,10 +615,27 @@ fn of_element(class: Cls, segment: &str) -> Option<&'static AttrDef> {
     Some(segment).filter(|s| s.starts_with('_') && !is_own).and_then(|s| suffix::attribute(Cls::ELEMENT, s))
 }
 
-/// True where no node of the web template stands for the attribute.
-fn is_open(web: &WebNode, def: &AttrDef) -> bool {
-    let is_level = web.class.is_a(Cls::LOCATABLE) && !def.card.is_list() && def.ty.is_a(Cls::DATA_STRUCTURE);
-    !(is_level || matches!(def.attr, Attr::ARCHETYPE_NODE_ID | Attr::ARCHETYPE_DETAILS))
+/// The structure that an attribute means; canonical JSON there is an object of its own.
+fn level<'r>(levels: &'r [Level], attr: Attr, instances: &[Part<'_>]) -> Option<&'r Level> {
+    let is_raw = instances.iter().any(|part| part.form.value_at("raw", 0).is_some());
+    levels.iter().find(|level| level.step.attr == attr).filter(|_| !is_raw)
+}
+
+/// True where the sender says that there is no value, although readers would complete one.
+fn is_absent(form: &Form<'_>) -> bool {
+    form.value_at("_absent", 0).is_some_and(|value| is_true(value.text()))
+}
+
+/// Takes out what was completed although its sender says that it is absent.
+fn without_absent<'r>(draft: Draft<'r>, web: &WebNode, form: &Form<'_>) -> Draft<'r> {
+    let absent = form.segments().filter(|(_, instances)| instances.iter().any(|part| is_absent(&part.form)));
+    let attrs: Vec<Attr> = absent
+        .filter_map(|(segment, _)| {
+            let kid = position(web, segment).and_then(|at| web.children.get(at));
+            kid.map(attr_of).or_else(|| suffix::attribute(draft.class(), segment).map(|def| def.attr))
+        })
+        .collect();
+    attrs.into_iter().fold(draft, without)
 }
 
 pub(super) fn attr_of(web: &WebNode) -> Attr {

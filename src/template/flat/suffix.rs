@@ -31,7 +31,7 @@ const PARTY_SCHEME: &[Attr] = &[Attr::EXTERNAL_REF, Attr::ID, Attr::SCHEME];
 const PARTY_NAMESPACE: &[Attr] = &[Attr::EXTERNAL_REF, Attr::NAMESPACE];
 
 /// Every suffix; of a class that stands twice under one name the first is meant.
-pub(super) static SUFFIXES: [Suffix; 99] = [
+pub(super) static SUFFIXES: [Suffix; 102] = [
     both(Cls::DV_CODED_TEXT, "code", CODE),
     both(Cls::DV_CODED_TEXT, "value", &[Attr::VALUE]),
     both(Cls::DV_CODED_TEXT, "terminology", TERMINOLOGY),
@@ -115,6 +115,9 @@ pub(super) static SUFFIXES: [Suffix; 99] = [
     both(Cls::PARTY_PROXY, "id_scheme", PARTY_SCHEME),
     both(Cls::PARTY_PROXY, "id_namespace", PARTY_NAMESPACE),
     read(Cls::PARTY_PROXY, "namespace", PARTY_NAMESPACE),
+    both(Cls::OBJECT_ID, "", &[Attr::VALUE]),
+    read(Cls::OBJECT_ID, "value", &[Attr::VALUE]),
+    both(Cls::GENERIC_ID, "scheme", &[Attr::SCHEME]),
     both(Cls::OBJECT_REF, "id", &[Attr::ID, Attr::VALUE]),
     both(Cls::OBJECT_REF, "id_scheme", &[Attr::ID, Attr::SCHEME]),
     read(Cls::OBJECT_REF, "scheme", &[Attr::ID, Attr::SCHEME]),

@@ -71,6 +71,23 @@ fn values_are_spelled_in_many_ways() {
             json!({ "/duration_value|hour": 1, "/duration_value|minute": "30", "/duration_value|day": 2 }),
             json!({ "_type": "DV_DURATION", "value": "P2DT1H30M" }),
         ),
+        (json!({ "/duration_value|second": 1.5, "/duration_value|minute": "2.0" }), json!({ "_type": "DV_DURATION", "value": "PT2M1.5S" })),
+        (json!({ "/count_value": "5.0" }), json!({ "_type": "DV_COUNT", "magnitude": 5 })),
+        (json!({ "/count_value": 7.00 }), json!({ "_type": "DV_COUNT", "magnitude": 7 })),
+        (json!({ "/boolean_value": "TRUE" }), json!({ "_type": "DV_BOOLEAN", "value": true })),
+        (json!({ "/boolean_value": "fAlse" }), json!({ "_type": "DV_BOOLEAN", "value": false })),
+        (
+            json!({ "/quantity_value|magnitude": "1.5E2", "/quantity_value|unit": "" }),
+            json!({ "_type": "DV_QUANTITY", "magnitude": 150.0, "units": "" }),
+        ),
+        (
+            json!({ "/count_value": 5, "/count_value/_other_reference_ranges:0/lower": 1, "/count_value/_other_reference_ranges:0/upper": 9,
+                "/count_value/_other_reference_ranges:0|lower_included": false, "/count_value/_other_reference_ranges:0/meaning": "usual" }),
+            json!({ "_type": "DV_COUNT", "magnitude": 5, "other_reference_ranges": [{ "_type": "REFERENCE_RANGE",
+                "meaning": { "_type": "DV_TEXT", "value": "usual" },
+                "range": { "_type": "DV_INTERVAL", "lower": { "_type": "DV_COUNT", "magnitude": 1 }, "upper": { "_type": "DV_COUNT", "magnitude": 9 },
+                    "lower_included": false, "lower_unbounded": false, "upper_unbounded": false, "upper_included": true } }] }),
+        ),
         (json!({ "/date_time_value": "now" }), json!({ "_type": "DV_DATE_TIME", "value": NOW })),
         (json!({ "/date_value": "2026-11" }), json!({ "_type": "DV_DATE", "value": "2026-11" })),
         (json!({ "/identifier_value": "17", "/identifier_value|issuer": "ward" }), json!({ "_type": "DV_IDENTIFIER", "id": "17", "issuer": "ward" })),
@@ -108,6 +125,98 @@ fn comes_back(tree: &Tree, template: &Template, web: &WebTemplate) {
             assert_eq!(written.left, Vec::<&str>::new(), "{}", written.text);
         }
     }
+}
+
+#[test]
+fn the_empty_member_is_the_main_value_in_structured() {
+    let (template, web) = open();
+    for (kid, value, expected) in [
+        ("text_value", json!("rest"), json!({ "_type": "DV_TEXT", "value": "rest" })),
+        ("count_value", json!(3), json!({ "_type": "DV_COUNT", "magnitude": 3 })),
+        ("identifier_value", json!("17"), json!({ "_type": "DV_IDENTIFIER", "id": "17" })),
+        ("uri_value", json!("https://example.org"), json!({ "_type": "DV_URI", "value": "https://example.org" })),
+        ("boolean_value", json!(true), json!({ "_type": "DV_BOOLEAN", "value": true })),
+    ] {
+        let mut weight = json!({});
+        weight[kid] = json!([{ "": value }]);
+        let text = json!({ "ctx": { "territory": "SE", "composer_self": true }, "encounter": { "body_weight": [{ "events_at0003": [{ "weight": [weight] }] }] } });
+        let tree = read(&text.to_string(), Shape::Structured, &template, &web, NOW).unwrap_or_else(|f| panic!("{kid}: {f:?}"));
+        assert_eq!(canonical(&tree).pointer("/content/0/data/events/0/data/items/0/value"), Some(&expected), "{kid}");
+    }
+}
+
+/// A document of the small template with these members set by pointer, written in FLAT.
+fn written_with(members: &[(&str, Value)]) -> (Tree, String) {
+    let (template, web) = formed(SMALL);
+    let mut value = canonical(&read(&flat(&json!({ "|magnitude": 72.5 })), Shape::Flat, &template, &web, NOW).unwrap());
+    for (pointer, member) in members {
+        let (parent, key) = pointer.rsplit_once('/').unwrap();
+        let parent = value.pointer_mut(parent).unwrap_or_else(|| panic!("{pointer}")).as_object_mut().unwrap();
+        if member.is_null() {
+            parent.remove(key);
+        } else {
+            parent.insert(key.to_owned(), member.clone());
+        }
+    }
+    let tree = json::read(&value.to_string(), crate::rm::class::Cls::COMPOSITION).unwrap();
+    comes_back(&tree, &template, &web);
+    let text = write(tree.root().unwrap(), Shape::Flat, &template, &web, Maker::Better).text;
+    assert!(!text.contains("|raw"), "{text}");
+    (tree, text)
+}
+
+#[test]
+fn what_has_no_suffix_has_keys_of_its_own() {
+    let identifier = |id: &str, issuer: Option<&str>| match issuer {
+        Some(issuer) => json!({ "_type": "DV_IDENTIFIER", "id": id, "issuer": issuer }),
+        None => json!({ "_type": "DV_IDENTIFIER", "id": id }),
+    };
+    let performer = json!({ "_type": "PARTY_IDENTIFIED", "name": "Berg", "identifiers": [identifier("1", None), identifier("2", Some("ward"))] });
+    let reference = |id: Value| json!({ "_type": "PARTY_REF", "id": id, "namespace": "local", "type": "ORGANISATION" });
+    let party = |id: Value| json!({ "_type": "PARTY_IDENTIFIED", "name": "Lund", "external_ref": reference(id) });
+    let entry = "/content/0";
+    for (members, key) in [
+        (
+            vec![(
+                "/content/0/other_participations",
+                json!([{ "_type": "PARTICIPATION", "function": { "_type": "DV_TEXT", "value": "nurse" }, "performer": performer }]),
+            )],
+            "_other_participation:0|identifiers_issuer:1\":\"ward",
+        ),
+        (vec![("/content/0/provider", json!({ "_type": "PARTY_SELF" }))], "body_weight/_provider|_type\":\"PARTY_SELF"),
+        (
+            vec![("/content/0/provider", party(json!({ "_type": "HIER_OBJECT_ID", "value": "1.2.3" })))],
+            "_provider/_external_ref/_id|_type\":\"HIER_OBJECT_ID",
+        ),
+        (
+            vec![("/content/0/provider", party(json!({ "_type": "GENERIC_ID", "value": "7", "scheme": "s" })))],
+            "_provider/_external_ref|type\":\"ORGANISATION",
+        ),
+        (
+            vec![("/content/0/data/uid", json!({ "_type": "HIER_OBJECT_ID", "value": "00000000-0000-4000-8000-000000000001" }))],
+            "body_weight/_data/_uid",
+        ),
+        (vec![("/content/0/data/period", json!({ "_type": "DV_DURATION", "value": "PT1H" }))], "body_weight/_data/_period\":\"PT1H"),
+        (vec![("/context", Value::Null)], "context|_absent\":true"),
+    ] {
+        let (_, text) = written_with(&members);
+        assert!(text.contains(key), "{entry} {key}: {text}");
+    }
+}
+
+#[test]
+fn a_facility_of_the_context_has_its_own_scheme() {
+    let (template, web) = formed(SMALL);
+    let text = flat(
+        &json!({ "|magnitude": 72.5, "ctx/id_scheme": "general", "ctx/id_namespace": "general", "ctx/composer_name": "Berg", "ctx/composer_id": "1",
+        "ctx/health_care_facility|name": "Hospital", "ctx/health_care_facility|id": "9", "ctx/health_care_facility|id_scheme": "own",
+        "ctx/health_care_facility|id_namespace": "houses" }),
+    );
+    let text = text.replace("\"ctx/composer_self\":true,", "");
+    let found = canonical(&read(&text, Shape::Flat, &template, &web, NOW).unwrap_or_else(|f| panic!("{f:?}")));
+    let reference = |pointer: &str| found.pointer(&format!("{pointer}/external_ref")).map(|r| (r["id"]["scheme"].clone(), r["namespace"].clone()));
+    assert_eq!(reference("/context/health_care_facility"), Some((json!("own"), json!("houses"))));
+    assert_eq!(reference("/composer"), Some((json!("general"), json!("general"))));
 }
 
 #[test]

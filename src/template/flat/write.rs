@@ -1,11 +1,14 @@
 //! From a document to keys, along the web template and the class table.
 //!
-//! What was written is read again. Where that gives something else than the document, the nearest object with a key of
-//! its own is written as canonical JSON under `|raw` instead, and so on until nothing is lost but what [`compare`] lets pass.
+//! What was written is read again. Where the shortest keys give something else than the document, more is written: the
+//! class of an object, its attributes one by one instead of suffixes of the object around it, or that a value which readers
+//! complete is absent. An object that no keys give back is written as canonical JSON under `|raw`.
 
-use super::compare::{self, Outcome};
+use super::compare::{self, Detail};
+use super::fill::usual_actions;
 use super::form::{Form, Shape, Value};
 use super::{print, read, suffix};
+use crate::order;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json;
 use crate::rm::number;
@@ -13,7 +16,7 @@ use crate::rm::time::{Temporal, TemporalKind};
 use crate::rm::tree::{Kind, NodeId, NodeRef};
 use crate::template::fit::plain_name;
 use crate::template::tree::Template;
-use crate::template::web::{Step, WebNode, WebTemplate};
+use crate::template::web::{Level, Step, WebNode, WebTemplate};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
@@ -69,39 +72,42 @@ pub(super) fn within(
     maker: Maker,
     most: usize,
 ) -> Option<(String, Vec<&'static str>)> {
-    let (mut raw, mut rounds) = (HashSet::new(), 0);
+    let (mut detail, mut rounds) = (Detail::default(), 0);
     loop {
-        let writer = Writer::within(document, web, maker, &raw, most);
+        let writer = Writer::within(document, web, maker, &detail, most);
         if writer.is_full {
             return None;
         }
         let form = Form::of(writer.out.iter().map(|e| (e.key.as_str(), &e.value)));
         let outcome = match read::document(&form, template, web, None) {
-            Ok(again) => compare::compare(document, again.root(), &writer.places, &raw),
+            Ok(again) => compare::compare(document, again.root(), &writer.places, &detail),
             Err(findings) => {
-                Outcome { lost: findings.iter().map(|f| writer.owner_of(&f.path).unwrap_or(document.id())).collect(), ..Outcome::default() }
+                let owners = findings.iter().map(|f| writer.owner_of(&f.path).unwrap_or(document.id())).collect();
+                compare::refused(document, &owners, &detail)
             }
         };
-        if outcome.lost.is_empty() || rounds > ROUNDS {
+        if outcome.more.is_empty() || rounds > ROUNDS {
             return Some((print::text(&writer.out, shape), outcome.left));
         }
-        raw.extend(outcome.lost);
+        detail.extend(outcome.more);
         rounds += 1;
         if rounds == ROUNDS {
-            raw.insert(document.id());
+            detail.raw.insert(document.id());
         }
     }
 }
 
 pub(super) struct Writer<'w, 'd> {
     maker: Maker,
-    /// What is written as canonical JSON.
-    raw: &'w HashSet<NodeId>,
+    /// What is written otherwise than by the shortest keys.
+    detail: &'w Detail,
     out: Vec<Entry<'d>>,
     /// Objects with a key of their own, and that key.
     pub places: HashMap<NodeId, String>,
     /// Objects that a node was found for.
     done: HashSet<NodeId>,
+    /// Structures without a node that were written.
+    seen: HashSet<NodeId>,
     /// The bytes that keys, values and places may still take, and the comparisons that may still be made.
     bytes: usize,
     work: usize,
@@ -111,10 +117,11 @@ pub(super) struct Writer<'w, 'd> {
 
 impl<'w, 'd> Writer<'w, 'd> {
     /// Writes the keys of a document as far as they have at most `most` bytes; without such a limit the work is not limited either.
-    pub fn within(document: NodeRef<'d>, web: &'w WebTemplate, maker: Maker, raw: &'w HashSet<NodeId>, most: usize) -> Writer<'w, 'd> {
+    pub fn within(document: NodeRef<'d>, web: &'w WebTemplate, maker: Maker, detail: &'w Detail, most: usize) -> Writer<'w, 'd> {
         let work = if most == usize::MAX { most } else { MAX_WORK };
-        let mut writer = Writer { maker, raw, out: Vec::new(), places: HashMap::new(), done: HashSet::new(), bytes: most, work, is_full: false };
-        if document.get(Attr::COMPOSER).is_some_and(|c| c.class() == Cls::PARTY_SELF) && !raw.contains(&document.id()) {
+        let (out, places, done, seen) = (Vec::new(), HashMap::new(), HashSet::new(), HashSet::new());
+        let mut writer = Writer { maker, detail, out, places, done, seen, bytes: most, work, is_full: false };
+        if document.get(Attr::COMPOSER).is_some_and(|c| c.class() == Cls::PARTY_SELF) && !detail.raw.contains(&document.id()) {
             writer.push(String::from("ctx/composer_self"), Value::Boolean(true), Cls::DV_BOOLEAN);
         }
         writer.container(&web.tree, document, &web.tree.id);
@@ -124,7 +131,7 @@ impl<'w, 'd> Writer<'w, 'd> {
     /// The innermost object around a key.
     fn owner_of(&self, key: &str) -> Option<NodeId> {
         let is_around = |place: &str| key.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '|', ':']));
-        let around = self.places.iter().filter(|(id, place)| is_around(place) && !self.raw.contains(id));
+        let around = self.places.iter().filter(|(id, place)| is_around(place) && !self.detail.raw.contains(id));
         around.max_by_key(|(_, place)| place.len()).map(|(id, _)| *id)
     }
 
@@ -149,11 +156,18 @@ impl<'w, 'd> Writer<'w, 'd> {
             return true;
         }
         self.places.insert(node.id(), path.to_owned());
-        let is_raw = self.raw.contains(&node.id());
+        let is_raw = self.detail.raw.contains(&node.id());
         if is_raw {
             self.raw(node, path);
         }
         is_raw
+    }
+
+    /// Writes the class of an object where readers would take another, or no object at all.
+    fn class_of(&mut self, node: NodeRef<'_>, path: &str) {
+        if self.detail.typed.contains(&node.id()) {
+            self.push(format!("{path}|_type"), Value::Text(Cow::Borrowed(node.class().name())), node.class());
+        }
     }
 
     fn raw(&mut self, node: NodeRef<'_>, path: &str) {
@@ -165,9 +179,11 @@ impl<'w, 'd> Writer<'w, 'd> {
         if self.is_raw(node, path) {
             return;
         }
+        self.class_of(node, path);
         self.name(web.last_step(), node, path);
         self.suffixes(node, path, true);
-        let has_node = |attr: Attr| web.children.iter().any(|k| k.steps.first().is_some_and(|s| s.attr == attr));
+        let has_level = |attr: Attr| web.levels.iter().any(|level| level.step.attr == attr);
+        let has_node = |attr: Attr| has_level(attr) || web.children.iter().any(|k| k.steps.first().is_some_and(|s| s.attr == attr));
         let has_suffix = |attr: Attr| suffix::of(node.class()).any(|s| s.path.first() == Some(&attr));
         let attributes = || node.children().filter_map(|c| Some((c.attr().filter(|a| !IDENTITY.contains(a) && !has_suffix(*a))?, c)));
         for (attr, child) in attributes().filter(|(attr, _)| !has_node(*attr)) {
@@ -176,13 +192,94 @@ impl<'w, 'd> Writer<'w, 'd> {
         for kid in &web.children {
             self.kid(web, kid, node, path);
         }
-        for (attr, child) in attributes().filter(|(attr, child)| has_node(*attr) && child.kind() == Kind::List) {
-            let left: Vec<NodeRef<'d>> = child.children().filter(|c| !self.done.contains(&c.id()) && c.class().is_a(Cls::LOCATABLE)).collect();
-            for (index, member) in left.into_iter().enumerate() {
-                self.raw(member, &format!("{path}/{}:{index}", suffix::segment(attr, true)));
+        for (attr, child) in attributes().filter(|(attr, _)| has_node(*attr) && !has_level(*attr)) {
+            if child.kind() == Kind::List || child.class().is_a(Cls::LOCATABLE) {
+                self.left_over(attr, child, path);
+            } else if !self.done.contains(&child.id()) {
+                self.attribute_value(child, &format!("{path}/{}", suffix::segment(attr, false)));
             }
         }
+        self.levels(&web.levels, node, path);
         self.origins(node, path);
+        self.absent(web, node, path);
+    }
+
+    /// Objects at an attribute that no node of the web template means.
+    fn left_over(&mut self, attr: Attr, child: NodeRef<'d>, path: &str) {
+        let is_list = child.kind() == Kind::List;
+        let members: Vec<NodeRef<'d>> = if is_list { child.children().collect() } else { vec![child] };
+        let left = members.into_iter().filter(|c| !self.done.contains(&c.id()) && c.class().is_a(Cls::LOCATABLE));
+        for (index, member) in left.collect::<Vec<_>>().into_iter().enumerate() {
+            let segment = suffix::segment(attr, is_list);
+            self.raw(member, &if is_list { format!("{path}/{segment}:{index}") } else { format!("{path}/{segment}") });
+        }
+    }
+
+    /// What structures without a node have of their own: `_data/_uid`.
+    fn levels(&mut self, levels: &'w [Level], node: NodeRef<'d>, path: &str) {
+        for level in levels {
+            let attr = level.step.attr;
+            let is_list = node.get(attr).is_some_and(|n| n.kind() == Kind::List);
+            for object in node.values(attr).filter(|object| is_meant(*object, &level.step)).take(1) {
+                let segment = suffix::segment(attr, is_list);
+                let path = if is_list { format!("{path}/{segment}:0") } else { format!("{path}/{segment}") };
+                if self.seen.insert(object.id()) {
+                    self.level(level, object, &path);
+                }
+            }
+        }
+        for attr in order::distinct(levels.iter().map(|level| level.step.attr)) {
+            if let Some(child) = node.get(attr) {
+                let is_list = child.kind() == Kind::List;
+                for (index, object) in
+                    node.values(attr).enumerate().filter(|(_, o)| !self.seen.contains(&o.id()) && !self.done.contains(&o.id())).collect::<Vec<_>>()
+                {
+                    let segment = suffix::segment(attr, is_list);
+                    self.raw(object, &if is_list { format!("{path}/{segment}:{index}") } else { format!("{path}/{segment}") });
+                }
+            }
+        }
+    }
+
+    fn level(&mut self, level: &'w Level, object: NodeRef<'d>, path: &str) {
+        let class = object.class();
+        if !self.has_keys(object) && !self.detail.typed.contains(&object.id()) {
+            // Nothing else may say that there is a structure at all.
+            self.push(format!("{path}|_type"), Value::Text(Cow::Borrowed(class.name())), class);
+        }
+        self.class_of(object, path);
+        if let Some(name) = object.get(Attr::NAME).filter(|name| name.class() != Cls::DV_TEXT) {
+            self.value(name, &format!("{path}/_name"), None);
+        }
+        let is_level = |attr: Attr| level.below.iter().any(|inner| inner.step.attr == attr);
+        for child in object.children() {
+            let Some(attr) = child.attr().filter(|a| !IDENTITY.contains(a) && !is_level(*a)) else { continue };
+            if self.done.contains(&child.id()) || (class, attr) == (Cls::HISTORY, Attr::ORIGIN) {
+                continue;
+            }
+            if child.class().is_a(Cls::LOCATABLE) {
+                self.left_over(attr, child, path);
+            } else {
+                self.attribute(class, attr, child, path);
+            }
+        }
+        self.levels(&level.below, object, path);
+    }
+
+    /// True where a node was found in a structure.
+    fn has_keys(&self, object: NodeRef<'_>) -> bool {
+        object.children().any(|child| self.done.contains(&child.id()) || child.class().is_a(Cls::LOCATABLE) && self.has_keys(child))
+    }
+
+    /// Values that readers complete and this object does not have.
+    fn absent(&mut self, web: &'w WebNode, node: NodeRef<'d>, path: &str) {
+        let mut missing: Vec<Attr> = self.detail.absent.iter().filter(|(id, _)| *id == node.id()).map(|(_, attr)| *attr).collect();
+        order::sort_by_key(&mut missing, |attr| attr.name());
+        for attr in missing {
+            let kid = web.children.iter().find(|kid| matches!(kid.steps.as_slice(), [only] if only.attr == attr));
+            let segment = kid.map_or_else(|| suffix::segment(attr, false), |kid| kid.id.clone());
+            self.push(format!("{path}/{segment}|_absent"), Value::Boolean(true), Cls::BOOLEAN);
+        }
     }
 
     fn kid(&mut self, web: &'w WebNode, kid: &'w WebNode, node: NodeRef<'d>, path: &str) {
@@ -198,15 +295,14 @@ impl<'w, 'd> Writer<'w, 'd> {
                 path.push_str(&index.to_string());
             }
             self.done.insert(object.id());
-            let start = self.out.len();
+            if object.attr() == Some(Attr::ACTION_ARCHETYPE_ID) && object.text() == usual_actions(web) {
+                continue;
+            }
             match value {
                 _ if kid.element().is_some() => self.element(kid, object, value, &path),
                 Some(value) if kid.class.is_a(Cls::PATHABLE) => self.container(kid, value, &path),
                 Some(value) => self.value(value, &path, Some(kid)),
                 None => {}
-            }
-            if self.out.len() == start && !object.class().is_a(Cls::PARTY_SELF) {
-                self.raw(object, &path);
             }
         }
     }
@@ -224,6 +320,7 @@ impl<'w, 'd> Writer<'w, 'd> {
             return;
         }
         let start = self.out.len();
+        self.class_of(element, path);
         self.name(kid.element(), element, path);
         for child in element.children() {
             if let Some(attr) = child.attr().filter(|a| !IDENTITY.contains(a) && *a != Attr::VALUE) {
@@ -231,7 +328,7 @@ impl<'w, 'd> Writer<'w, 'd> {
             }
         }
         let Some(value) = value else { return };
-        if self.raw.contains(&value.id()) && self.out.len() > start {
+        if self.detail.raw.contains(&value.id()) && self.out.len() > start {
             self.out.truncate(start);
             return self.raw(element, path);
         }
@@ -267,17 +364,18 @@ impl<'w, 'd> Writer<'w, 'd> {
     /// The runtime name, where it is none that the template knows for the node.
     fn name(&mut self, step: Option<&Step>, node: NodeRef<'d>, path: &str) {
         let (Some(step), Some(name)) = (step, node.get(Attr::NAME)) else { return };
-        let text = plain_name(name.text_at(Attr::VALUE).unwrap_or_default());
+        let full = name.text_at(Attr::VALUE).unwrap_or_default();
+        let text = plain_name(full);
         let code = name.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]);
         let is_known = match code {
             Some(code) => step.name_code.as_deref() == Some(code),
-            None => step.label.as_deref().unwrap_or(&step.id) == text,
+            None => [full, text].contains(&step.label.as_deref().unwrap_or(&step.id)),
         };
-        if is_known {
+        if is_known && !self.is_long(name) {
             return;
         }
         let path = format!("{path}/_name");
-        if name.class() == Cls::DV_TEXT && name.children().count() == 1 {
+        if name.class() == Cls::DV_TEXT && name.children().count() == 1 && !self.is_long(name) {
             self.push(path, Value::Text(Cow::Borrowed(text)), Cls::DV_TEXT);
         } else {
             self.value(name, &path, None);
@@ -291,11 +389,11 @@ impl<'w, 'd> Writer<'w, 'd> {
         }
         for (attr, segment) in [(Attr::DATA, "data_history_origin"), (Attr::STATE, "state_history_origin")] {
             let Some(history) = node.get(attr) else { continue };
-            let Some(origin) = history.text_along(&[Attr::ORIGIN, Attr::VALUE]) else { continue };
+            let Some(origin) = history.get(Attr::ORIGIN) else { continue };
             let times = history.values(Attr::EVENTS).filter_map(|e| e.text_along(&[Attr::TIME, Attr::VALUE]));
             let first = times.min_by_key(|t| Temporal::parse(TemporalKind::DateTime, t).map_or(i64::MAX, |t| t.earliest));
-            if first != Some(origin) {
-                self.push(format!("{path}/{segment}"), Value::Text(Cow::Borrowed(origin)), Cls::DV_DATE_TIME);
+            if first != origin.text_at(Attr::VALUE) || origin.children().count() > 1 {
+                self.value(origin, &format!("{path}/{segment}"), None);
             }
         }
     }
@@ -320,8 +418,6 @@ impl<'w, 'd> Writer<'w, 'd> {
     fn attribute_value(&mut self, child: NodeRef<'d>, path: &str) {
         if child.is_leaf() {
             self.push(path.to_owned(), scalar(child), child.class());
-        } else if child.class().is_a(Cls::UID_BASED_ID) {
-            self.push(path.to_owned(), Value::Text(Cow::Borrowed(child.text_at(Attr::VALUE).unwrap_or_default())), child.class());
         } else if child.class().is_a(Cls::LOCATABLE) {
             self.raw(child, path);
         } else {
@@ -334,6 +430,11 @@ impl<'w, 'd> Writer<'w, 'd> {
         let class = node.class();
         for row in suffix::of(class).filter(|s| s.is_written) {
             let Some(leaf) = row.path.iter().try_fold(node, |at, attr| at.get(*attr)).filter(|l| l.is_leaf()) else { continue };
+            if row.path.len() > 1
+                && row.path.first().and_then(|attr| node.get(*attr)).is_some_and(|inner| inner.class() != Cls::TERMINOLOGY_ID && self.is_long(inner))
+            {
+                continue;
+            }
             let name = match (row.name, self.maker) {
                 ("size", _) if leaf.text() == "0" => continue,
                 ("terminology", _) if class.is_a(Cls::DV_ORDERED) && leaf.text() == "local" => continue,
@@ -351,11 +452,22 @@ impl<'w, 'd> Writer<'w, 'd> {
         }
     }
 
+    /// True where an object, or one in it, is written by its own keys instead of suffixes of the object around it.
+    fn is_long(&self, node: NodeRef<'_>) -> bool {
+        let long = &self.detail.long;
+        !long.is_empty() && (long.contains(&node.id()) || node.children().any(|child| self.is_long(child)))
+    }
+
     /// An object that is no node with nodes below it.
     fn value(&mut self, node: NodeRef<'d>, path: &str, web: Option<&'w WebNode>) {
-        if !self.is_raw(node, path) {
-            self.parts(node, path, web);
+        if self.is_raw(node, path) {
+            return;
         }
+        if node.is_leaf() {
+            return self.push(path.to_owned(), scalar(node), node.class());
+        }
+        self.class_of(node, path);
+        self.parts(node, path, web);
     }
 
     fn parts(&mut self, node: NodeRef<'d>, path: &str, web: Option<&'w WebNode>) {
@@ -363,26 +475,64 @@ impl<'w, 'd> Writer<'w, 'd> {
         if class == Cls::DV_TEXT && web.is_some_and(|w| w.has_other) {
             let text = Value::Text(Cow::Borrowed(node.text_at(Attr::VALUE).unwrap_or_default()));
             self.push(format!("{path}|other"), text, class);
+            let formatting = node.text_at(Attr::FORMATTING);
+            formatting.into_iter().for_each(|f| self.push(format!("{path}|formatting"), Value::Text(Cow::Borrowed(f)), class));
         } else {
             self.suffixes(node, path, web.is_some());
         }
+        let mut inline = Vec::new();
         match class {
             Cls::DV_PROPORTION => self.quotient(node, path),
             Cls::PARTICIPATION => {
-                node.get(Attr::PERFORMER).into_iter().for_each(|p| self.parts(p, path, None));
-                let mode = node.text_along(&[Attr::MODE, Attr::VALUE]);
-                mode.into_iter().for_each(|m| self.push(format!("{path}|mode"), Value::Text(Cow::Borrowed(m)), class));
+                if let Some(performer) = node.get(Attr::PERFORMER).filter(|p| !self.is_long(*p)) {
+                    inline.push(Attr::PERFORMER);
+                    self.performer(performer, path);
+                }
+                if let Some(mode) = node.get(Attr::MODE).filter(|m| !self.is_long(*m)) {
+                    inline.push(Attr::MODE);
+                    let text = mode.text_at(Attr::VALUE).unwrap_or_default();
+                    self.push(format!("{path}|mode"), Value::Text(Cow::Borrowed(text)), class);
+                }
             }
-            Cls::REFERENCE_RANGE => node.get(Attr::RANGE).into_iter().for_each(|r| self.parts(r, path, None)),
+            Cls::REFERENCE_RANGE => {
+                if let Some(range) = node.get(Attr::RANGE).filter(|r| !self.is_long(*r)) {
+                    inline.push(Attr::RANGE);
+                    self.parts(range, path, None);
+                }
+            }
             _ => {}
         }
         for child in node.children() {
             let Some(attr) = child.attr().filter(|a| !IDENTITY.contains(a) || !class.is_a(Cls::LOCATABLE)) else { continue };
-            let is_told = suffix::of(class).any(|s| s.path.first() == Some(&attr));
-            let is_inline =
-                matches!((class, attr), (Cls::PARTICIPATION, Attr::PERFORMER | Attr::MODE | Attr::FUNCTION) | (Cls::REFERENCE_RANGE, Attr::RANGE));
-            if !is_told && !is_inline {
+            let is_told = suffix::of(class)
+                .any(|s| s.path.first() == Some(&attr) && (s.path.len() == 1 || child.class() == Cls::TERMINOLOGY_ID || !self.is_long(child)));
+            if !is_told && !inline.contains(&attr) {
                 self.attribute(class, attr, child, path);
+            }
+        }
+    }
+
+    /// The performer of a participation, with numbered identifiers where their suffixes can say all of them.
+    fn performer(&mut self, performer: NodeRef<'d>, path: &str) {
+        let is_plain = |identifier: NodeRef<'_>| {
+            !self.is_long(identifier)
+                && identifier.children().all(|c| c.is_leaf() && !c.text().trim().is_empty())
+                && identifier.children().next().is_some()
+        };
+        let identifiers: Vec<NodeRef<'d>> = performer.values(Attr::IDENTIFIERS).collect();
+        let are_plain = identifiers.iter().all(|identifier| is_plain(*identifier));
+        self.suffixes(performer, path, false);
+        for child in performer.children() {
+            let Some(attr) = child.attr() else { continue };
+            let is_told = suffix::of(performer.class()).any(|s| s.path.first() == Some(&attr)) || attr == Attr::IDENTIFIERS && are_plain;
+            if !is_told {
+                self.attribute(performer.class(), attr, child, path);
+            }
+        }
+        for (number, identifier) in identifiers.into_iter().enumerate().filter(|_| are_plain) {
+            for leaf in identifier.children() {
+                let name = leaf.attr().map_or("", Attr::name);
+                self.push(format!("{path}|identifiers_{name}:{number}"), scalar(leaf), Cls::PARTICIPATION);
             }
         }
     }
@@ -434,11 +584,12 @@ fn fits(object: NodeRef<'_>, step: &Step, web: &WebNode, kid: &WebNode) -> bool 
     if !is_meant(object, step) || !(object.class().is_a(step.class) || step.class == Cls::ANY || step.class.is_a(Cls::DATA_VALUE)) {
         return false;
     }
-    let name = plain_name(object.text_along(&[Attr::NAME, Attr::VALUE]).unwrap_or_default());
+    let full = object.text_along(&[Attr::NAME, Attr::VALUE]).unwrap_or_default();
     let code = object.text_along(&[Attr::NAME, Attr::DEFINING_CODE, Attr::CODE_STRING]);
     let claims = |s: &Step| match &s.name_code {
         Some(own) if code.is_some() => code == Some(own.as_str()),
-        _ => s.label.as_deref() == Some(name),
+        // A name that the template itself gives may end like a number behind it.
+        _ => s.label.as_deref() == Some(full) || s.label.as_deref() == Some(plain_name(full)),
     };
     let rivals = || {
         let others = web.children.iter().filter(|k| !std::ptr::eq(*k, kid)).flat_map(|k| &k.steps);

@@ -1,6 +1,6 @@
 //! From the constraint tree to the web template: what is left out, what is added, what is put together.
 
-use super::{Step, WebCardinality, WebNode, WebTemplate, id};
+use super::{Level, Step, WebCardinality, WebNode, WebTemplate, id};
 use crate::order;
 use crate::rm::class::{Attr, AttrDef, Card, Cls};
 use crate::template::tree::{Attribute, Constraint, Multiplicity, Node, Template};
@@ -144,6 +144,7 @@ impl<'t> Builder<'t> {
         let is_single_event = child.class.is_a(Cls::EVENT) && child.occurrences.upper == Some(1) && events == 1;
         if is_structure(child.class) || is_single_event {
             web.cardinalities.append(&mut child.cardinalities);
+            web.levels.extend(child.steps.first().map(|step| Level { step: step.clone(), below: child.levels }));
             for mut below in child.children {
                 if !child.steps.iter().all(|step| self.affords(step)) {
                     return;
@@ -231,6 +232,7 @@ fn bare(class: Cls) -> WebNode {
         value: None,
         transitions: Vec::new(),
         children: Vec::new(),
+        levels: Vec::new(),
     }
 }
 
