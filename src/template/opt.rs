@@ -6,8 +6,8 @@
 use super::limits::Gauge;
 use super::pattern::Pattern;
 use super::tree::{
-    Annotation, ArchetypeRoot, Attribute, Cardinality, Constraint, Interval, Multiplicity, Node, OrdinalItem, QuantityItem, Template, Term, Validity,
-    semantic,
+    Annotation, ArchetypeRoot, Attribute, Binding, Cardinality, Constraint, DefaultValue, Interval, Leaves, Multiplicity, Node, OrdinalItem,
+    QuantityItem, Template, Term, Validity, semantic,
 };
 use super::xml::{Document, Xml};
 use crate::diag::Diagnostic;
@@ -88,11 +88,14 @@ impl Reader {
         let languages = languages(&language, &roots);
         let annotations: Vec<Annotation> = root.all("annotations").flat_map(annotations).collect();
         annotations.iter().for_each(|a| self.gauge.text(root, &a.text));
+        let defaults: Vec<DefaultValue> = root.all("constraints").flat_map(defaults).collect();
         let excesses = std::mem::take(&mut self.gauge).finish(root, &definition, languages.len());
         Some(Template {
             archetype_id: definition.archetype_id.clone().unwrap_or_default(),
             uid: root.text_along(&["uid", "value"]).filter(|u| !u.is_empty()).map(str::to_owned),
             annotations,
+            defaults,
+            singleton: detail(root, "is_singleton").map(str::to_owned),
             warnings: Vec::new(),
             is_opaque: false,
             excesses,
@@ -174,7 +177,8 @@ impl Reader {
         let attributes = if is_slot { Vec::new() } else { xml.all("attributes").map(|a| self.attribute(a, root)).collect() };
         let occurrences = xml.child("occurrences").map_or(Multiplicity::ANY, |o| self.multiplicity(o, "occurrences"));
         let node_id = xml.text_along(&["node_id"]).unwrap_or_default().to_owned();
-        Node { class, parameter, node_id, archetype_id, occurrences, root, attributes, constraint, class_text }
+        let assumed = xml.child("assumed_value").or_else(|| xml.child("item")?.child("assumed_value")).map(leaves).unwrap_or_default();
+        Node { class, parameter, node_id, archetype_id, occurrences, root, attributes, constraint, class_text, assumed }
     }
 
     fn archetype_root(&mut self, xml: Xml<'_>, id: &str) -> usize {
@@ -323,7 +327,9 @@ impl Reader {
 
     fn multiplicity(&mut self, xml: Xml<'_>, what: &str) -> Multiplicity {
         let interval: Interval<u32> = self.interval(xml);
-        let count = Multiplicity { lower: interval.lower.unwrap_or_default(), upper: interval.upper };
+        let lower = interval.lower.map_or(0, |lower| if interval.lower_included { lower } else { lower.saturating_add(1) });
+        let upper = interval.upper.map(|upper| if interval.upper_included { upper } else { upper.saturating_sub(1) });
+        let count = Multiplicity { lower, upper };
         self.gauge.count(xml, what, count);
         count
     }
@@ -414,10 +420,14 @@ pub(super) fn term(xml: Xml<'_>) -> Term {
     term
 }
 
-fn bindings(set: Xml<'_>) -> Vec<(String, String, String)> {
-    let terminology = set.attribute("terminology").unwrap_or_default();
-    let codes = set.all("items").filter_map(|i| Some((i.attribute("code")?, i.text_along(&["value", "code_string"])?)));
-    codes.map(|(code, target)| (terminology.to_owned(), code.to_owned(), target.to_owned())).collect()
+fn bindings(set: Xml<'_>) -> Vec<Binding> {
+    let name = set.attribute("terminology").unwrap_or_default();
+    let binding = |item: Xml<'_>| {
+        let terminology = item.text_along(&["value", "terminology_id", "value"]).unwrap_or(name).to_owned();
+        let target = item.text_along(&["value", "code_string"])?.to_owned();
+        Some(Binding { set: name.to_owned(), code: item.attribute("code")?.to_owned(), terminology, target })
+    };
+    set.all("items").filter_map(binding).collect()
 }
 
 fn annotations(xml: Xml<'_>) -> Vec<Annotation> {
@@ -427,9 +437,43 @@ fn annotations(xml: Xml<'_>) -> Vec<Annotation> {
         .collect()
 }
 
+/// The default values of the section `constraints`.
+fn defaults(xml: Xml<'_>) -> Vec<DefaultValue> {
+    let value = |attribute: Xml<'_>| {
+        let path = attribute.text_along(&["differential_path"]).unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+        let name = attribute.text_along(&["rm_attribute_name"]).unwrap_or_default();
+        let child = attribute.child("children")?;
+        let class = child.text_along(&["rm_type_name"]).and_then(|name| class_named(name.trim()));
+        Some(DefaultValue { path: format!("{path}/{name}"), class, leaves: leaves(child.child("default_value")?) })
+    };
+    xml.all("attributes").filter_map(value).collect()
+}
+
+/// The texts in an element by the names of the elements around them.
+fn leaves(xml: Xml<'_>) -> Leaves {
+    fn walk(xml: Xml<'_>, path: &str, into: &mut Leaves) {
+        let mut is_leaf = true;
+        for child in xml.children() {
+            is_leaf = false;
+            let path = if path.is_empty() { child.name().to_owned() } else { format!("{path}/{}", child.name()) };
+            walk(child, &path, into);
+        }
+        if is_leaf {
+            into.push((path.to_owned(), xml.text().to_owned()));
+        }
+    }
+    let mut found = Leaves::new();
+    walk(xml, "", &mut found);
+    found
+}
+
+/// One of the details of the description.
+fn detail<'d>(root: Xml<'d>, id: &str) -> Option<&'d str> {
+    root.child("description")?.all("other_details").find(|d| d.attribute("id") == Some(id)).map(Xml::text).filter(|t| !t.is_empty())
+}
+
 fn version(root: Xml<'_>, template_id: &str) -> String {
-    let details = root.child("description").into_iter().flat_map(|d| d.all("other_details").collect::<Vec<_>>());
-    let stated = details.into_iter().find(|d| d.attribute("id") == Some("sem_ver")).and_then(|d| semantic(d.text()));
+    let stated = detail(root, "sem_ver").and_then(semantic);
     stated.or_else(|| suffix_version(template_id)).unwrap_or_else(|| "1.0.0".to_owned())
 }
 
@@ -465,6 +509,22 @@ mod tests {
         assert_eq!(template.term(observation, "de", "at0000").map(|t| t.text.as_str()), Some("Body weight"));
         assert!(template.texts().is_superset(&["kg", "Kroppsvikt", "at0004", "openehr", "433", "en"].into()));
         assert_eq!(template.version_or(Some("3.1")), "3.1.0");
+    }
+
+    #[test]
+    fn limits_of_occurrences_that_are_not_included_are_left_out() {
+        let at = SMALL.find("<occurrences>").unwrap();
+        let end = at + SMALL[at..].find("</occurrences>").unwrap();
+        for (limits, expected) in [
+            ("<lower_included>false</lower_included><upper_included>false</upper_included><lower>0</lower><upper>3</upper>", (1, Some(2))),
+            ("<lower_included>true</lower_included><upper_included>true</upper_included><lower>0</lower><upper>3</upper>", (0, Some(3))),
+            ("<lower_included>false</lower_included><upper_unbounded>true</upper_unbounded><lower>1</lower>", (2, None)),
+            ("<lower>1</lower><upper>2</upper>", (1, Some(2))),
+        ] {
+            let text = format!("{}<occurrences>{limits}{}", &SMALL[..at], &SMALL[end..]);
+            let occurrences = Template::parse(&text).unwrap().definition.occurrences;
+            assert_eq!((occurrences.lower, occurrences.upper), expected, "{limits}");
+        }
     }
 
     #[test]

@@ -111,6 +111,8 @@ fn template(root: Xml<'_>, definition: Xml<'_>, id: String) -> Result<Template, 
         definition: node,
         roots: reader.roots,
         annotations: Vec::new(),
+        defaults: Vec::new(),
+        singleton: None,
         warnings,
     })
 }
@@ -232,6 +234,7 @@ impl<'d> Reader<'d> {
             attributes,
             constraint,
             class_text,
+            assumed: Vec::new(),
         }
     }
 

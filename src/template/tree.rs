@@ -32,6 +32,10 @@ pub struct Template {
     pub roots: Vec<ArchetypeRoot>,
     /// Annotations: path, key, text.
     pub annotations: Vec<Annotation>,
+    /// Values that forms offer at the beginning.
+    pub defaults: Vec<DefaultValue>,
+    /// Whether one such document is to exist, and where: `is_singleton` of the template's details, such as `EHR`.
+    pub singleton: Option<String>,
     /// What is odd about the text without making it useless.
     pub warnings: Vec<Diagnostic>,
     /// True when the definition was not understood: documents are then checked by the Reference Model alone.
@@ -51,6 +55,20 @@ pub struct Annotation {
     pub text: String,
 }
 
+/// A value that forms offer at the beginning; it constrains nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DefaultValue {
+    /// The path of the value, as annotations have it.
+    pub path: String,
+    /// The class of the value.
+    pub class: Option<Cls>,
+    /// Its leaves.
+    pub leaves: Leaves,
+}
+
+/// The leaves of a value by the names of their attributes: `defining_code/code_string`; of a primitive value one without a name.
+pub type Leaves = Vec<(String, String)>;
+
 /// One use of an archetype in a template, with its terms.
 #[derive(Clone, Debug, Default)]
 pub struct ArchetypeRoot {
@@ -58,8 +76,21 @@ pub struct ArchetypeRoot {
     pub archetype_id: String,
     /// Terms: language, code, term.
     pub terms: ByText<ByText<Term>>,
-    /// Bindings: terminology, code in the archetype, code in the terminology.
-    pub bindings: Vec<(String, String, String)>,
+    /// Codes of other terminologies for those of the archetype.
+    pub bindings: Vec<Binding>,
+}
+
+/// A code of another terminology for one of an archetype.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Binding {
+    /// The name of the set of bindings, mostly that of the terminology.
+    pub set: String,
+    /// The code in the archetype.
+    pub code: String,
+    /// The terminology, perhaps with its release: `SNOMED-CT(2003)`.
+    pub terminology: String,
+    /// The code in the terminology.
+    pub target: String,
 }
 
 /// A term of an archetype.
@@ -94,6 +125,8 @@ pub struct Node {
     pub attributes: Vec<Attribute>,
     /// The constraint on the value itself.
     pub constraint: Constraint,
+    /// The value that is assumed where none is given (AOM 1.4, C_DEFINED_OBJECT.assumed_value); empty without one.
+    pub assumed: Leaves,
 }
 
 /// A constrained attribute.
@@ -291,8 +324,8 @@ impl Template {
             for (code, term) in root.terms.values().flatten() {
                 texts.extend([code.as_str(), term.text.as_str()]);
             }
-            for (terminology, _, code) in &root.bindings {
-                texts.extend([terminology.as_str(), code.as_str()]);
+            for binding in &root.bindings {
+                texts.extend([binding.set.as_str(), binding.terminology.as_str(), binding.target.as_str()]);
             }
         }
         self.definition.texts(&mut texts);

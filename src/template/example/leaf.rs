@@ -171,7 +171,7 @@ impl<'t> Place<'t> {
         let named = reference.strip_prefix("terminology:").and_then(|r| r.split(['?', '/', '&']).next());
         let bound = || {
             let bindings = self.template.roots.get(node.root).map(|r| r.bindings.as_slice()).unwrap_or_default();
-            bindings.iter().find(|(_, code, _)| code == reference).map(|(terminology, _, _)| terminology.as_str())
+            bindings.iter().find(|binding| binding.code == reference).map(|binding| binding.set.as_str())
         };
         named.or_else(bound).unwrap_or_default().to_owned()
     }

@@ -6,36 +6,43 @@ use crate::rm::class::{Attr, Cls};
 use crate::rm::number;
 use crate::rm::terminology;
 use crate::rm::time::DurationParts;
-use crate::template::tree::{Constraint, Interval, Node, QuantityItem, Template};
+use crate::template::tree::{Constraint, Interval, Leaves, Node, QuantityItem, Template};
 
 /// The kinds of proportion by number.
 const PROPORTIONS: [&str; 5] = ["ratio", "unitary", "percent", "fraction", "integer_fraction"];
 
-/// The fields of a duration, in the order of the form, with their letters.
+/// The fields of a duration with a pattern, in the order of the form, with their letters.
 const FIELDS: [(&str, char, bool); 7] = [
     ("year", 'Y', false),
     ("month", 'M', false),
-    ("day", 'D', false),
     ("week", 'W', false),
+    ("day", 'D', false),
     ("hour", 'H', true),
     ("minute", 'M', true),
     ("second", 'S', true),
 ];
 
-/// Fields that are plain text, by class.
-const PLAIN: [(Cls, &[&str]); 4] = [
-    (Cls::DV_IDENTIFIER, &["id", "type", "issuer", "assigner"]),
-    (Cls::DV_PARSABLE, &["value", "formalism"]),
-    (Cls::PARTY_PROXY, &["id", "id_scheme", "id_namespace", "name"]),
-    (Cls::PARTY_IDENTIFIED, &["id", "id_scheme", "id_namespace", "name"]),
+/// The order of the fields of a duration without a pattern: the day stands before the week.
+const OPEN_ORDER: [usize; 7] = [0, 1, 3, 2, 4, 5, 6];
+
+/// Fields that are text, by class, each with the attribute whose constraint applies.
+const PLAIN: [(Cls, &[(&str, &str)]); 4] = [
+    (Cls::DV_IDENTIFIER, &[("id", "id"), ("type", "type"), ("issuer", "issuer"), ("assigner", "assigner")]),
+    (Cls::DV_PARSABLE, &[("value", "value"), ("formalism", "formalism")]),
+    (Cls::PARTY_PROXY, &PARTY),
+    (Cls::PARTY_IDENTIFIED, &PARTY),
 ];
 
-/// Writes the member `inputs` of a node that is a value.
-pub(super) fn write(out: &mut JsonText, template: &Template, web: &WebNode, parent: Option<&WebNode>) {
+/// The fields of a party.
+const PARTY: [(&str, &str); 4] =
+    [("id", "external_ref/id/value"), ("id_scheme", "external_ref/id/scheme"), ("id_namespace", "external_ref/namespace"), ("name", "name")];
+
+/// Writes the member `inputs` of a node that is a value; `default` has the leaves of the value that the template proposes.
+pub(super) fn write(out: &mut JsonText, template: &Template, web: &WebNode, parent: Option<&WebNode>, default: Option<&Leaves>) {
     if !web.children.is_empty() || web.class.is_a(Cls::CODE_PHRASE) {
         return;
     }
-    let mut form = Form { out, template, web };
+    let mut form = Form { out, template, web, default };
     let plain = PLAIN.iter().find(|(class, _)| *class == web.class);
     let is_value = web.class.is_a(Cls::DATA_VALUE) && web.class != Cls::DV_INTERVAL && web.class != Cls::DATA_VALUE;
     if plain.is_none() && !is_value && !web.class.is_primitive() || is_elsewhere(web) && !web.has_other {
@@ -44,7 +51,7 @@ pub(super) fn write(out: &mut JsonText, template: &Template, web: &WebNode, pare
     form.out.key("inputs");
     form.out.open('[');
     match (plain, parent) {
-        (Some((_, suffixes)), _) => suffixes.iter().for_each(|suffix| form.field(Some(suffix), "TEXT", &mut |_| {})),
+        (Some((_, fields)), _) => fields.iter().for_each(|(suffix, path)| form.text_field(Some(suffix), path)),
         (None, Some(parent)) if parent.class == Cls::ISM_TRANSITION => form.transition(parent),
         _ => form.value(),
     }
@@ -75,6 +82,7 @@ struct Form<'o, 't> {
     out: &'o mut JsonText,
     template: &'t Template,
     web: &'t WebNode,
+    default: Option<&'t Leaves>,
 }
 
 impl Form<'_, '_> {
@@ -85,6 +93,65 @@ impl Form<'_, '_> {
         self.out.member("type", kind);
         more(self.out);
         self.out.close('}');
+    }
+
+    /// The value that is proposed for a leaf: that of the template, else the assumed one.
+    fn proposal(&self, path: &str) -> Option<&str> {
+        let of = |leaves: &'_ Leaves, path: &str| leaves.iter().position(|(name, text)| name == path && !text.is_empty());
+        let own = self.default.and_then(|leaves| leaves.get(of(leaves, path)?));
+        let names: Vec<&str> = path.split('/').collect();
+        let assumed = || {
+            (0..=names.len()).find_map(|depth| {
+                let (outer, inner) = names.split_at_checked(depth)?;
+                let inner = inner.join("/");
+                self.web.constraints_at(outer).find_map(|node| node.assumed.get(of(&node.assumed, &inner)?))
+            })
+        };
+        let found = if self.default.is_some() { own } else { assumed() };
+        found.map(|(_, text)| text.as_str())
+    }
+
+    /// The proposal for a field of text.
+    fn proposed_text(&self, path: &str) -> Option<String> {
+        self.proposal(path).map(str::to_owned)
+    }
+
+    /// The proposal for a field of numbers, as JSON.
+    fn proposed_number(&self, path: &str, is_integral: bool) -> Option<String> {
+        let value = number::parse(self.proposal(path)?.trim())?;
+        Some(if is_integral { number::fixed(value, 0) } else { serde_json::Value::from(value).to_string() })
+    }
+
+    /// A field of text with the constraint on its attribute.
+    fn text_field(&mut self, suffix: Option<&str>, path: &str) {
+        let names: Vec<&str> = path.split('/').collect();
+        let own = self.web.value.as_deref().filter(|_| suffix.is_none()).into_iter();
+        let found = own.chain(self.web.constraints_at(&names)).find_map(|n| match &n.constraint {
+            Constraint::Text { pattern, list, open } => Some((pattern, list, *open)),
+            _ => None,
+        });
+        let default = self.proposed_text(path).map(|text| self.with_code(path, text));
+        self.field(suffix, "TEXT", &mut |out| {
+            if let Some((pattern, list, open)) = found {
+                if !list.is_empty() {
+                    entries(out, list.iter().map(|t| (t.as_str(), t.as_str())));
+                }
+                out.raw_member("listOpen", if open { "true" } else { "false" });
+                if let Some(pattern) = pattern {
+                    validation(out, &mut |out| out.member("pattern", pattern.source()));
+                }
+            }
+            default.iter().for_each(|text| out.member("defaultValue", text));
+        });
+    }
+
+    /// A coded text that is proposed for a plain one comes as `terminology::code::text`.
+    fn with_code(&self, path: &str, text: String) -> String {
+        let code = self.proposal("defining_code/code_string").filter(|_| path == "value");
+        match (code, self.proposal("defining_code/terminology_id/value")) {
+            (Some(code), Some(terminology)) => format!("{terminology}::{code}::{text}"),
+            _ => text,
+        }
     }
 
     fn value(&mut self) {
@@ -104,22 +171,7 @@ impl Form<'_, '_> {
     }
 
     fn text(&mut self) {
-        let web = self.web;
-        let own = web.value.as_deref().into_iter();
-        let found = own.chain(web.constraints_at(&["value"])).find_map(|n| match &n.constraint {
-            Constraint::Text { pattern, list, open } => Some((pattern, list, *open)),
-            _ => None,
-        });
-        self.field(None, "TEXT", &mut |out| {
-            let Some((pattern, list, open)) = found else { return };
-            if !list.is_empty() {
-                entries(out, list.iter().map(|t| (t.as_str(), t.as_str())));
-            }
-            out.raw_member("listOpen", if open { "true" } else { "false" });
-            if let Some(pattern) = pattern {
-                validation(out, &mut |out| out.member("pattern", pattern.source()));
-            }
-        });
+        self.text_field(None, "value");
     }
 
     fn coded(&mut self) {
@@ -136,7 +188,8 @@ impl Form<'_, '_> {
             }
         };
         if codes.is_empty() {
-            for suffix in ["code", "value"] {
+            for (suffix, path) in [("code", "defining_code/code_string"), ("value", "value")] {
+                let default = self.proposed_text(path);
                 self.field(Some(suffix), "TEXT", &mut |out| {
                     if suffix == "code" || !web.has_other {
                         open(out);
@@ -144,9 +197,11 @@ impl Form<'_, '_> {
                     if !terminology.is_empty() {
                         out.member("terminology", terminology);
                     }
+                    default.iter().for_each(|text| out.member("defaultValue", text));
                 });
             }
         } else {
+            let default = self.proposed_text("defining_code/code_string");
             self.field(Some("code"), "CODED_TEXT", &mut |out| {
                 out.key("list");
                 out.open('[');
@@ -156,6 +211,7 @@ impl Form<'_, '_> {
                 if !matches!(terminology, "" | "local") {
                     out.member("terminology", terminology);
                 }
+                default.iter().for_each(|text| out.member("defaultValue", text));
             });
         }
         self.other();
@@ -164,12 +220,17 @@ impl Form<'_, '_> {
     fn ordinal(&mut self) {
         let (web, template) = (self.web, self.template);
         let key = if web.class == Cls::DV_SCALE { "scale" } else { "ordinal" };
+        let default = self.proposed_text("symbol/defining_code/code_string");
         self.field(None, "CODED_TEXT", &mut |out| {
+            default.iter().for_each(|code| out.member("defaultValue", code));
             let Some((node, list)) =
                 web.value.as_deref().and_then(|n| if let Constraint::Ordinal { list } = &n.constraint { Some((n, list)) } else { None })
             else {
                 return;
             };
+            if list.is_empty() {
+                return;
+            }
             out.key("list");
             out.open('[');
             for item in list {
@@ -196,8 +257,13 @@ impl Form<'_, '_> {
         let node = web.value.as_deref();
         let list = node.and_then(|n| if let Constraint::Quantity { list, .. } = &n.constraint { Some(list.as_slice()) } else { None });
         let only = list.and_then(|l| if let [only] = l { Some(only) } else { None });
-        self.field(Some("magnitude"), "DECIMAL", &mut |out| only.into_iter().for_each(|item| limits(out, item)));
+        let (magnitude, unit) = (self.proposed_number("magnitude", false), self.proposed_text("units"));
+        self.field(Some("magnitude"), "DECIMAL", &mut |out| {
+            only.into_iter().for_each(|item| limits(out, item));
+            magnitude.iter().for_each(|number| out.raw_member("defaultValue", number));
+        });
         self.field(Some("unit"), if list.is_some() { "CODED_TEXT" } else { "TEXT" }, &mut |out| {
+            unit.iter().for_each(|unit| out.member("defaultValue", unit));
             let Some(list) = list.filter(|l| !l.is_empty()) else { return };
             out.key("list");
             out.open('[');
@@ -225,27 +291,39 @@ impl Form<'_, '_> {
         for suffix in ["numerator", "denominator"] {
             let is_fixed = suffix == "denominator" && fixed.len() == kinds.len();
             let constraint = flags(suffix);
-            self.field(Some(suffix), kind, &mut |out| match (is_fixed, fixed.as_slice()) {
-                (true, [only]) => validation(out, &mut |out| range(out, "range", &exactly(*only), is_integral)),
-                (true, several) => choices(out, several, is_integral),
-                _ => {
-                    if let Some(Constraint::Real { range: Some(r), .. }) = constraint {
-                        validation(out, &mut |out| range(out, "range", r, is_integral));
-                    }
+            let default = self.proposed_number(suffix, is_integral).filter(|_| !is_fixed);
+            self.field(Some(suffix), kind, &mut |out| {
+                match (is_fixed, fixed.as_slice()) {
+                    (true, [only]) => validation(out, &mut |out| range(out, "range", &exactly(*only), is_integral)),
+                    (true, several) => choices(out, several, is_integral),
+                    _ => match constraint {
+                        Some(Constraint::Real { range: Some(r), .. }) => validation(out, &mut |out| range(out, "range", r, is_integral)),
+                        Some(Constraint::Real { list, .. }) if !list.is_empty() => choices(out, list, is_integral),
+                        _ => {}
+                    },
                 }
+                default.iter().for_each(|number| out.raw_member("defaultValue", number));
             });
         }
     }
 
     fn count(&mut self) {
-        let found = self
-            .web
-            .constraints_at(&["magnitude"])
-            .find_map(|n| if let Constraint::Integer { range, .. } = &n.constraint { range.as_ref() } else { None });
+        let found = self.web.constraints_at(&["magnitude"]).find_map(|n| match &n.constraint {
+            Constraint::Integer { range, list } => Some((range.as_ref(), list)),
+            _ => None,
+        });
+        let default = self.proposed_number("magnitude", true);
         self.field(None, "INTEGER", &mut |out| {
-            if let Some(limits) = found.filter(|r| r.lower.is_some() || r.upper.is_some()) {
-                validation(out, &mut |out| range(out, "range", limits, true));
+            if let Some((limits, list)) = found {
+                if !list.is_empty() {
+                    let numbers: Vec<String> = list.iter().map(i64::to_string).collect();
+                    entries(out, numbers.iter().map(|n| (n.as_str(), n.as_str())));
+                }
+                if let Some(limits) = limits.filter(|r| r.lower.is_some() || r.upper.is_some()) {
+                    validation(out, &mut |out| range(out, "range", limits, true));
+                }
             }
+            default.iter().for_each(|number| out.raw_member("defaultValue", number));
         });
     }
 
@@ -254,16 +332,21 @@ impl Form<'_, '_> {
             Constraint::Boolean { true_valid, false_valid } if true_valid != false_valid => Some(if true_valid { "true" } else { "false" }),
             _ => None,
         });
-        self.field(None, "BOOLEAN", &mut |out| {
-            if let Some(only) = only {
-                entries(out, [(only, only)]);
-            }
-        });
+        let default = self.proposal("value").map(|text| if text == "true" { "true" } else { "false" });
+        self.out.open('{');
+        self.out.member("type", "BOOLEAN");
+        if let Some(only) = only {
+            entries(self.out, [(only, only)]);
+        }
+        default.iter().for_each(|value| self.out.raw_member("defaultValue", value));
+        self.out.close('}');
     }
 
     fn temporal(&mut self, kind: &str) {
         let found = temporal_constraint(self.web);
+        let default = self.proposed_text("value");
         self.field(None, kind, &mut |out| {
+            default.iter().for_each(|text| out.member("defaultValue", text));
             let Some((pattern, limits)) = found else { return };
             if pattern.is_none() && limits.is_none() {
                 return;
@@ -293,7 +376,9 @@ impl Form<'_, '_> {
         let limit = |end: Option<&String>| end.and_then(|text| DurationParts::parse(text)).unwrap_or_default();
         let range_of = found.and_then(|(_, r)| r);
         let (least, most) = (limit(range_of.and_then(|r| r.lower.as_ref())), limit(range_of.and_then(|r| r.upper.as_ref())));
-        for (index, (name, letter, is_clock)) in FIELDS.iter().enumerate() {
+        let proposed = self.proposal("value").and_then(|text| DurationParts::parse(text));
+        let order = if pattern.is_some() { [0, 1, 2, 3, 4, 5, 6] } else { OPEN_ORDER };
+        for (index, (name, letter, is_clock)) in order.into_iter().filter_map(|index| Some((index, FIELDS.get(index)?))) {
             let allows = |pattern: &str| {
                 let (days, clock) = pattern.split_once('T').unwrap_or((pattern, ""));
                 if *is_clock { clock } else { days }.contains(*letter)
@@ -302,13 +387,14 @@ impl Form<'_, '_> {
                 continue;
             }
             let field = |parts: &DurationParts| {
-                [parts.years, parts.months, parts.days, parts.weeks, parts.hours, parts.minutes, parts.seconds]
+                [parts.years, parts.months, parts.weeks, parts.days, parts.hours, parts.minutes, parts.seconds]
                     .get(index)
                     .copied()
                     .flatten()
                     .unwrap_or(0)
             };
             let (low, high) = (field(&least), field(&most));
+            let default = proposed.as_ref().map(|parts| field(parts).to_string());
             self.field(Some(name), "INTEGER", &mut |out| {
                 validation(out, &mut |out| {
                     out.key("range");
@@ -321,6 +407,7 @@ impl Form<'_, '_> {
                     }
                     out.close('}');
                 });
+                default.iter().for_each(|number| out.raw_member("defaultValue", number));
             });
         }
     }
@@ -367,6 +454,7 @@ pub(in crate::template) fn blank() -> Node {
         root: 0,
         attributes: Vec::new(),
         constraint: Constraint::Open,
+        assumed: Vec::new(),
     }
 }
 
@@ -395,9 +483,28 @@ impl Choice<'_> {
                 out.map("localizedDescriptions", &localized(self.template, self.node, &key, true));
             }
         }
+        if let Some(node) = self.node.filter(|_| rubric.is_none()) {
+            write_bindings(out, self.template, node.root, self.code);
+        }
         more(out);
         out.close('}');
     }
+}
+
+/// Writes the member `termBindings`: the codes of other terminologies for a code of an archetype.
+pub(super) fn write_bindings(out: &mut JsonText, template: &Template, root: usize, code: &str) {
+    let bindings = template.roots.get(root).map(|r| r.bindings.as_slice()).unwrap_or_default();
+    let bound: Vec<_> = bindings.iter().filter(|binding| !code.is_empty() && binding.code == code).collect();
+    if bound.is_empty() {
+        return;
+    }
+    out.key("termBindings");
+    out.open('{');
+    for binding in bound {
+        out.key(&binding.set);
+        out.object(&[("value", &binding.target), ("terminologyId", &binding.terminology)]);
+    }
+    out.close('}');
 }
 
 /// The texts, or the descriptions, of a code in the languages that have it.
@@ -446,17 +553,20 @@ fn limits(out: &mut JsonText, item: &QuantityItem) {
     });
 }
 
+/// A range; one of whole numbers includes its limits: `> 4` is `>= 5`.
 fn range(out: &mut JsonText, name: &str, interval: &Interval<f64>, is_integral: bool) {
     let number = |value: f64| if is_integral { number::fixed(value, 0) } else { serde_json::Value::from(value).to_string() };
+    let above = |lower: f64| if interval.lower_included { lower.ceil() } else { lower.floor() + 1.0 };
+    let below = |upper: f64| if interval.upper_included { upper.floor() } else { upper.ceil() - 1.0 };
     out.key(name);
     out.open('{');
     if let Some(lower) = interval.lower {
-        out.member("minOp", if interval.lower_included { ">=" } else { ">" });
-        out.raw_member("min", &number(lower));
+        out.member("minOp", if interval.lower_included || is_integral { ">=" } else { ">" });
+        out.raw_member("min", &number(if is_integral { above(lower) } else { lower }));
     }
     if let Some(upper) = interval.upper {
-        out.member("maxOp", if interval.upper_included { "<=" } else { "<" });
-        out.raw_member("max", &number(upper));
+        out.member("maxOp", if interval.upper_included || is_integral { "<=" } else { "<" });
+        out.raw_member("max", &number(if is_integral { below(upper) } else { upper }));
     }
     out.close('}');
 }

@@ -3,7 +3,7 @@
 use super::{JsonText, Step, WebNode, WebTemplate, input};
 use crate::order;
 use crate::rm::class::{Attr, Cls};
-use crate::template::tree::{Multiplicity, Node, Template};
+use crate::template::tree::{DefaultValue, Leaves, Multiplicity, Node, Template};
 use std::collections::HashMap;
 
 /// The version of the web template format.
@@ -21,7 +21,7 @@ const DEPENDENT: [(Cls, Attr, &str); 6] = [
 
 /// The text; `None` where it would have more than `most` bytes.
 pub(super) fn to_json(web: &WebTemplate, template: &Template, most: usize) -> Option<String> {
-    let mut printer = Printer { out: JsonText::default(), template, annotations: annotations(template), most };
+    let mut printer = Printer { out: JsonText::default(), template, annotations: annotations(template), defaults: defaults(template), most };
     let out = &mut printer.out;
     out.open('{');
     out.member("templateId", &template.template_id);
@@ -29,6 +29,10 @@ pub(super) fn to_json(web: &WebTemplate, template: &Template, most: usize) -> Op
     out.member("version", VERSION);
     out.member("defaultLanguage", &template.language);
     out.texts("languages", template.languages.iter().map(String::as_str));
+    if let Some(singleton) = &template.singleton {
+        out.key("otherDetails");
+        out.object(&[("is_singleton", singleton)]);
+    }
     out.key("tree");
     printer.node(&web.tree, None, "");
     printer.out.close('}');
@@ -39,8 +43,16 @@ pub(super) fn to_json(web: &WebTemplate, template: &Template, most: usize) -> Op
 fn annotations(template: &Template) -> HashMap<String, Vec<(&str, &str)>> {
     let mut found: HashMap<String, Vec<(&str, &str)>> = HashMap::new();
     for note in &template.annotations {
-        let below_root = note.path.split_once(']').map_or(note.path.as_str(), |(_, rest)| rest);
-        found.entry(below_root.replace(" and name/value=", ",")).or_default().push((&note.key, &note.text));
+        found.entry(below_root(&note.path)).or_default().push((&note.key, &note.text));
+    }
+    found
+}
+
+/// The default values of a template by the path below its root.
+fn defaults(template: &Template) -> HashMap<String, Vec<&DefaultValue>> {
+    let mut found: HashMap<String, Vec<&DefaultValue>> = HashMap::new();
+    for value in &template.defaults {
+        found.entry(below_root(&value.path)).or_default().push(value);
     }
     found
 }
@@ -55,6 +67,8 @@ struct Printer<'t> {
     template: &'t Template,
     /// Key and text by path.
     annotations: HashMap<String, Vec<(&'t str, &'t str)>>,
+    /// Default values by path.
+    defaults: HashMap<String, Vec<&'t DefaultValue>>,
     /// The most bytes; beyond them no further node is written.
     most: usize,
 }
@@ -80,7 +94,8 @@ impl<'t> Printer<'t> {
             self.out.raw_member("inContext", "true");
         }
         input::write_proportion_types(&mut self.out, web);
-        input::write(&mut self.out, self.template, web, parent);
+        let default = self.default(web, path);
+        input::write(&mut self.out, self.template, web, parent, default);
         if !web.children.is_empty() {
             self.out.key("children");
             self.out.open('[');
@@ -189,19 +204,30 @@ impl<'t> Printer<'t> {
         let mut notes = self.annotations(web, path);
         notes.extend(term.into_iter().flat_map(|t| &t.others).map(|(k, v)| (k.as_str(), v.as_str())));
         self.out.map("annotations", &notes);
-        let bindings = self.template.roots.get(step.root).map(|r| r.bindings.as_slice()).unwrap_or_default();
-        let bound: Vec<_> = bindings.iter().filter(|(_, known, _)| !code.is_empty() && known == code).collect();
-        if bound.is_empty() {
-            return;
-        }
-        self.out.key("termBindings");
-        self.out.open('{');
-        for (terminology, _, value) in bound {
-            self.out.key(terminology);
-            self.out.object(&[("value", value), ("terminologyId", terminology)]);
-        }
-        self.out.close('}');
+        input::write_bindings(&mut self.out, self.template, step.root, code);
     }
+
+    /// The value that the template proposes for a node: by its path, with or without the names in it.
+    fn default(&self, web: &WebNode, path: &str) -> Option<&'t Leaves> {
+        let is_apt = |value: &&&'t DefaultValue| value.class.is_none_or(|class| web.class.is_a(class) || class.is_a(web.class));
+        let at = |path: &str| self.defaults.get(path).into_iter().flatten();
+        let exact = at(path).find(is_apt);
+        let nameless = || at(&without_names(path)).filter(|value| !value.path.contains('\'')).find(is_apt);
+        exact.or_else(nameless).map(|value| &value.leaves)
+    }
+}
+
+/// A path of the template's editor as one of a web template: without its root, names behind a comma.
+fn below_root(written: &str) -> String {
+    let path = if written.starts_with('[') { written.split_once(']').map_or(written, |(_, rest)| rest) } else { written };
+    path.replace(" and name/value=", ",").replace(", '", ",'")
+}
+
+/// A path without the names in its predicates.
+fn without_names(path: &str) -> String {
+    let mut parts = path.split(",'");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |front, part| front + part.split_once("']").map_or("", |_| "]") + part.split_once("']").map_or("", |(_, rest)| rest))
 }
 
 /// The class as the format tells it: primitive types in upper case.
