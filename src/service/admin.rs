@@ -21,7 +21,7 @@ use super::auth::Trail;
 use super::call::{Arrived, Call};
 use super::commit::{Change, ChangeSet};
 use super::committal::{Audit, CREATION, DELETED, MODIFICATION, change_type};
-use super::content::{Checked, check_plain, malformed, read_text};
+use super::content::{Checked, Rigor, check_plain, malformed, read_text};
 use super::contribution::kind_of;
 use super::controlled::Controlled;
 use super::error::Failure;
@@ -210,7 +210,7 @@ impl<R: Repository> Service<R> {
         }
         let (data, findings) = match (record.data, kind) {
             (Some(tree), ObjectKind::Composition) => {
-                let (checked, findings) = self.examine_composition(call, tree).await?;
+                let (checked, findings) = self.examine_composition(call, tree, Rigor::Complete).await?;
                 (Some(checked), findings)
             }
             (Some(tree), _) => (Some(check_plain(call, tree, super::commit::class_name(kind))?), Vec::new()),

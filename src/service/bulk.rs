@@ -19,7 +19,7 @@ use super::Service;
 use super::auth::Subject;
 use super::call::Call;
 use super::commit::ChangeSet;
-use super::content::{check_plain, malformed, named_template, read_text};
+use super::content::{Rigor, check_plain, malformed, named_template, read_text};
 use super::contribution::Sent;
 use super::controlled::{COMPOSITION, EHR_STATUS};
 use super::ehr::DEFAULT_STATUS;
@@ -369,7 +369,7 @@ impl<R: Repository> Service<R> {
             Some(template) => self.bulk_grounds(call, template, load).await?,
             None => None,
         };
-        let content = self.check_composition(call, tree).await?;
+        let content = self.check_composition(call, tree, Rigor::Complete).await?;
         let change = self.first_version(call, COMPOSITION.kind, object_id, content)?;
         Ok(ChangeSet { grounds, ..ChangeSet::of(ehr_id, change) })
     }

@@ -33,7 +33,7 @@ const CHANGE_TYPES: [Code; 9] = [
     code("253", "unknown"),
 ];
 /// Group `version lifecycle state`.
-const LIFECYCLES: [Code; 5] = [COMPLETE, code("553", "incomplete"), DELETED, code("800", "inactive"), code("801", "abandoned")];
+const LIFECYCLES: [Code; 5] = [COMPLETE, INCOMPLETE, DELETED, code("800", "inactive"), code("801", "abandoned")];
 
 /// The change type of a first version.
 pub(crate) const CREATION: Code = code("249", "creation");
@@ -43,6 +43,9 @@ pub(crate) const MODIFICATION: Code = code("251", "modification");
 pub(crate) const DELETED: Code = code("523", "deleted");
 /// The lifecycle state when nobody says otherwise.
 pub(crate) const COMPLETE: Code = code("532", "complete");
+
+/// The lifecycle state of a draft.
+pub(crate) const INCOMPLETE: Code = code("553", "incomplete");
 
 /// What a client may say about a commit; its RM parts are canonical JSON.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -2,6 +2,7 @@
 
 use super::Service;
 use super::call::Call;
+use super::committal::{Audit, INCOMPLETE};
 use super::error::Failure;
 use super::negotiate::{Format, body_format};
 use crate::diag::{Finding, Severity};
@@ -64,8 +65,8 @@ fn root_name(class: Cls) -> String {
 
 impl<R: Repository> Service<R> {
     /// Checks a COMPOSITION against the model and against its template, which must be known; all errors are told together.
-    pub(crate) async fn check_composition(&self, call: &Call<'_>, tree: Tree) -> Result<Checked, Failure> {
-        let (checked, findings) = self.examine_composition(call, tree).await?;
+    pub(crate) async fn check_composition(&self, call: &Call<'_>, tree: Tree, rigor: Rigor) -> Result<Checked, Failure> {
+        let (checked, findings) = self.examine_composition(call, tree, rigor).await?;
         match refuse_errors(call, COMPOSITION, &findings) {
             Ok(()) => Ok(checked),
             Err(failure) => Err(self.with_keys(call, failure, &checked, &findings).await),
@@ -73,7 +74,7 @@ impl<R: Repository> Service<R> {
     }
 
     /// The same, where the content is not refused for what is found: that is given back.
-    pub(crate) async fn examine_composition(&self, call: &Call<'_>, tree: Tree) -> Result<(Checked, Vec<Finding>), Failure> {
+    pub(crate) async fn examine_composition(&self, call: &Call<'_>, tree: Tree, rigor: Rigor) -> Result<(Checked, Vec<Finding>), Failure> {
         let asked = !self.config.trusts_compositions;
         let mut findings = if asked { model_findings(&tree) } else { Vec::new() };
         let template_id = named_template(&tree).map(str::to_owned);
@@ -86,10 +87,29 @@ impl<R: Repository> Service<R> {
             return Err(Failure::invalid(call.dialect, COMPOSITION, &findings));
         };
         if let Some(root) = tree.root().filter(|_| asked) {
-            findings.extend(template::validate(root, &compiled.template));
+            findings.extend(match rigor {
+                Rigor::Complete => template::validate(root, &compiled.template),
+                Rigor::Draft => template::validate_draft(root, &compiled.template),
+            });
             template::label_findings(root, &compiled.template, &mut findings);
         }
         Ok((Checked { tree, template_id, known: Rc::clone(&compiled.known) }, findings))
+    }
+}
+
+/// How much of a template a document must meet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Rigor {
+    /// All of it.
+    Complete,
+    /// Structure, classes and values, but not how much must be there: the version is incomplete.
+    Draft,
+}
+
+impl Rigor {
+    /// The rigor for a version with this lifecycle state.
+    pub fn of(audit: &Audit) -> Rigor {
+        if audit.lifecycle == INCOMPLETE { Rigor::Draft } else { Rigor::Complete }
     }
 }
 

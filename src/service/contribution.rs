@@ -4,7 +4,7 @@ use super::Service;
 use super::call::{Call, Changed};
 use super::commit::{Change, ChangeSet, KEPT, class_name};
 use super::committal::{Audit, CREATION, DELETED};
-use super::content::{Checked, check_plain, read_text};
+use super::content::{Checked, Rigor, check_plain, read_text};
 use super::error::Failure;
 use super::http::Response;
 use super::ids::{VersionUid, is_uuid};
@@ -105,7 +105,7 @@ impl<R: Repository> Service<R> {
             return Err(Failure::bad("an EHR has one EHR_STATUS: it can only be modified"));
         }
         let content = match data {
-            Some(data) => Some(self.check_member(call, kind, data).await?),
+            Some(data) => Some(self.check_member(call, kind, data, Rigor::of(&audit)).await?),
             None => None,
         };
         if let (Some(preceding), Some(data), ObjectKind::Party) = (&preceding, data, kind) {
@@ -120,10 +120,10 @@ impl<R: Repository> Service<R> {
     }
 
     /// The content of a member: 400 when it is invalid, the code of the mount when its template is unknown.
-    async fn check_member(&self, call: &Call<'_>, kind: ObjectKind, data: NodeRef<'_>) -> Result<Checked, Failure> {
+    async fn check_member(&self, call: &Call<'_>, kind: ObjectKind, data: NodeRef<'_>, rigor: Rigor) -> Result<Checked, Failure> {
         let tree = data.to_tree();
         let checked = match kind {
-            ObjectKind::Composition => self.check_composition(call, tree).await,
+            ObjectKind::Composition => self.check_composition(call, tree, rigor).await,
             other => check_plain(call, tree, class_name(other)),
         };
         checked.map_err(|failure| match failure.status {

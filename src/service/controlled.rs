@@ -4,7 +4,7 @@
 use super::call::{Call, Changed};
 use super::commit::{Change, ChangeSet, Committed};
 use super::committal::{Audit, DELETED, MODIFICATION};
-use super::content::{Checked, check_plain, named_template};
+use super::content::{Checked, Rigor, check_plain, named_template};
 use super::error::Failure;
 use super::http::Response;
 use super::ids::{Target, VersionUid, is_uuid};
@@ -189,7 +189,11 @@ impl<R: Repository> Service<R> {
     /// A document that was read, checked as its kind asks.
     pub(crate) async fn check(&self, call: &Call<'_>, what: &Controlled, tree: Tree) -> Result<Checked, Failure> {
         match what.kind {
-            ObjectKind::Composition => self.check_composition(call, tree).await,
+            ObjectKind::Composition => {
+                // Headers that cannot be read are refused with the change.
+                let audit = Audit::of_headers(call.request, MODIFICATION);
+                self.check_composition(call, tree, audit.as_ref().map_or(Rigor::Complete, Rigor::of)).await
+            }
             _ => check_plain(call, tree, what.name),
         }
     }

@@ -31,7 +31,8 @@ pub(super) fn check<'a>(check: &mut Check<'a>, value: NodeRef<'a>, node: &'a Nod
         }
         Constraint::Text { pattern, list, open } => {
             let text = value.text();
-            if is_leaf(value) && !*open && !list.is_empty() && !list.iter().any(|l| l == text) {
+            let is_any_action = value.attr() == Some(Attr::ACTION_ARCHETYPE_ID) && text == "/.*/";
+            if is_leaf(value) && !*open && !list.is_empty() && !is_any_action && !list.iter().any(|l| l == text) {
                 listed(check, text, list);
             }
             let steps = pattern.as_ref().filter(|_| is_leaf(value)).map_or(0, Pattern::steps);
@@ -39,7 +40,8 @@ pub(super) fn check<'a>(check: &mut Check<'a>, value: NodeRef<'a>, node: &'a Nod
             if !check.spend(text.len().saturating_mul(steps) / 4) {
                 return;
             }
-            let is_expression = |p: &Pattern| value.attr() == Some(Attr::ACTION_ARCHETYPE_ID) && p.source() == text;
+            // The value is itself an expression: the template's own, or the one for any action.
+            let is_expression = |p: &Pattern| value.attr() == Some(Attr::ACTION_ARCHETYPE_ID) && (p.source() == text || is_any_action);
             if let Some(pattern) = pattern.as_ref().filter(|p| is_leaf(value) && !p.matches(text) && !is_expression(p)) {
                 wrong(check, text, format!("text that matches {}", pattern.source()));
             }

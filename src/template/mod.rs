@@ -23,5 +23,5 @@ pub use aqlite_engine::pattern;
 pub use describe::{Description, describe};
 pub use example::{ExampleKind, example};
 pub use tree::Template;
-pub use validate::{label_findings, validate};
+pub use validate::{label_findings, validate, validate_draft};
 pub use web::WebTemplate;

@@ -17,12 +17,23 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 ///
 /// Codes: `TPL0501` existence, `TPL0502` cardinality, `TPL0503` occurrences, `TPL0504` class, `TPL0505` not in the
 /// template, `TPL0506` value, `TPL0507` code, `TPL0508` unit, `TPL0509` ordinal, `TPL0510` transition, `TPL0511` another
-/// template, `TPL0512` text of a code, `TPL0513` runtime name (both only warnings in another language than the template's, and the text of a
-/// careflow step always, since its code decides), `TPL0514` the check takes more work, or would find more, than one document may: nothing
-/// behind is checked.
+/// template, `TPL0512` text of a code (a warning: the code decides), `TPL0513` runtime name (a warning in another language than the
+/// template's), `TPL0514` the check takes more work, or would find more, than one document may: nothing behind is checked.
 pub fn validate(document: NodeRef<'_>, template: &Template) -> Vec<Finding> {
+    check(document, template, false)
+}
+
+/// Every way in which an incomplete document departs from a template (`lifecycle_state` 553, RM Common IM section 6.2, version lifecycle).
+///
+/// Structure, classes and values are checked as by [`validate`]. How much must be there is not: existence, cardinality and occurrences are
+/// checked when the document is completed.
+pub fn validate_draft(document: NodeRef<'_>, template: &Template) -> Vec<Finding> {
+    check(document, template, true)
+}
+
+fn check(document: NodeRef<'_>, template: &Template, is_draft: bool) -> Vec<Finding> {
     let language = document.text_along(&[Attr::LANGUAGE, Attr::CODE_STRING]).unwrap_or(&template.language);
-    let mut check = Check::new(template, language);
+    let mut check = Check { is_draft, ..Check::new(template, language) };
     check.identity(document);
     if template.is_opaque {
         return check.findings;
@@ -90,6 +101,8 @@ const MAX_FOUND: usize = 5_000_000;
 pub(super) struct Check<'a> {
     template: &'a Template,
     language: &'a str,
+    /// Whether existence, cardinality and occurrences are passed over.
+    is_draft: bool,
     path: Vec<Step<'a>>,
     /// The constraints that were gone through, the outermost first.
     around: Vec<&'a Node>,
@@ -105,7 +118,8 @@ pub(super) struct Check<'a> {
 impl<'a> Check<'a> {
     /// The beginning of a walk; terms are told in this language.
     pub(super) fn new(template: &'a Template, language: &'a str) -> Check<'a> {
-        Check { template, language, path: Vec::new(), around: Vec::new(), findings: Vec::new(), work: MAX_WORK, found: 0, ended: None }
+        let (path, around, findings) = (Vec::new(), Vec::new(), Vec::new());
+        Check { template, language, is_draft: false, path, around, findings, work: MAX_WORK, found: 0, ended: None }
     }
 
     /// True when nothing was found yet.
@@ -214,7 +228,7 @@ impl<'a> Check<'a> {
             return;
         }
         let is_empty = object.values(attr).next().is_none();
-        if let Some(existence) = attribute.existence.filter(|e| !e.contains(usize::from(!is_empty))) {
+        if let Some(existence) = attribute.existence.filter(|e| !self.is_draft && !e.contains(usize::from(!is_empty))) {
             let message = format!("Attribute {} of class {} does not match existence {existence}", attribute.name, object.class());
             let found = if is_empty { "nothing" } else { "a value" };
             self.report(Finding::error("TPL0501", "", message).expected(existence.to_string()).found(found));
@@ -246,7 +260,7 @@ impl<'a> Check<'a> {
             });
         }
         for (node, count) in attribute.children.iter().zip(&counts) {
-            if !node.occurrences.contains(*count) {
+            if !self.is_draft && !node.occurrences.contains(*count) {
                 self.at(Step::Node(node), |check| check.occurrences(node, *count));
             }
         }
@@ -261,7 +275,7 @@ impl<'a> Check<'a> {
 
     /// A cardinality below what the occurrences of the members ask for cannot be met by anything; it is passed over.
     fn cardinality(&mut self, values: &[NodeRef<'a>], attribute: &'a Attribute, is_present: bool) {
-        let Some(cardinality) = attribute.cardinality.filter(|_| is_present) else { return };
+        let Some(cardinality) = attribute.cardinality.filter(|_| is_present && !self.is_draft) else { return };
         let least: u64 = attribute.children.iter().map(|c| u64::from(c.occurrences.lower)).sum();
         let upper = cardinality.interval.upper.filter(|upper| u64::from(*upper) >= least);
         let interval = Multiplicity { upper, ..cardinality.interval };
@@ -362,11 +376,7 @@ impl<'a> Check<'a> {
         let Some(code) = text.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]) else { return };
         let terms = self.template.roots.get(node.root).and_then(|r| r.terms.get(self.language)).and_then(|t| t.get(code));
         let Some(term) = terms.filter(|t| text.text_at(Attr::VALUE).is_some_and(|v| v.trim() != t.text.trim())) else { return };
-        let finding = Finding::warning("TPL0512", "", format!("the text of code {code} is not the one of the template")).expected(term.text.as_str());
-        match text.attr() {
-            Some(Attr::CAREFLOW_STEP) => self.report(finding),
-            _ => self.by_language(finding),
-        }
+        self.report(Finding::warning("TPL0512", "", format!("the text of code {code} is not the one of the template")).expected(term.text.as_str()));
     }
 }
 
@@ -441,6 +451,26 @@ mod tests {
         label_findings(tree.root().unwrap(), &template, &mut findings);
         let labels = findings.map(|f| f.label.unwrap_or_default());
         assert_eq!(labels, ["Kroppsvikt", "Kroppsvikt", "Encounter", "Encounter", "Encounter"]);
+    }
+
+    #[test]
+    fn an_activity_may_ask_for_any_action() {
+        for rule in [r"<pattern>openEHR-EHR-ACTION\.x\.v1</pattern>", "<list>openEHR-EHR-ACTION.x.v1</list>"] {
+            let text = format!(
+                r#"<template xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><language><code_string>en</code_string></language>
+                <template_id><value>t</value></template_id><concept>t</concept><definition><rm_type_name>ACTIVITY</rm_type_name><node_id>at1</node_id>
+                <attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>action_archetype_id</rm_attribute_name>
+                <children xsi:type="C_PRIMITIVE_OBJECT"><rm_type_name>STRING</rm_type_name><node_id/><item xsi:type="C_STRING">{rule}</item></children>
+                </attributes></definition></template>"#
+            );
+            let template = Template::parse(&text).unwrap();
+            for (value, is_valid) in [("/.*/", true), ("openEHR-EHR-ACTION.x.v1", true), ("openEHR-EHR-ACTION.y.v1", false), (".*", false)] {
+                let text = format!(r#"{{"_type":"ACTIVITY","archetype_node_id":"at1","name":{{"value":"n"}},"action_archetype_id":"{value}"}}"#);
+                let tree = crate::rm::json::read(&text, Cls::ACTIVITY).unwrap();
+                let findings = validate(tree.root().unwrap(), &template);
+                assert_eq!(findings.is_empty(), is_valid, "{rule} {value}: {findings:?}");
+            }
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use aqlite::diag::Severity;
 use aqlite::rm::class::Cls;
 use aqlite::rm::json;
 use aqlite::samples::templates;
-use aqlite::template::{Template, validate};
+use aqlite::template::{Template, validate, validate_draft};
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -27,13 +27,15 @@ fn authored_findings() {
 fn findings(folder: &str, steps: &str) -> String {
     let (first, rest) = steps.split_once('\n').unwrap_or((steps, ""));
     let name = first.strip_prefix("in ").unwrap();
+    let (name, is_draft) = name.strip_suffix(" as a draft").map_or((name, false), |name| (name, true));
     let mut document: Value = serde_json::from_str(&std::fs::read_to_string(format!("{folder}/{name}.json")).unwrap()).unwrap();
     rest.lines().filter(|l| !l.is_empty()).for_each(|step| change(&mut document, step));
     let tree = json::read(&document.to_string(), Cls::COMPOSITION).unwrap_or_else(|e| panic!("{e:?}"));
     let sample = templates().into_iter().find(|t| t.template_id.contains(name)).unwrap();
     let template = Template::parse(sample.text).unwrap();
     let mut out = String::new();
-    for finding in validate(tree.root().unwrap(), &template) {
+    let root = tree.root().unwrap();
+    for finding in if is_draft { validate_draft(root, &template) } else { validate(root, &template) } {
         let mark = if finding.severity == Severity::Warning { " (warning)" } else { "" };
         let _ = writeln!(out, "{} | {}{mark}", finding.label.as_deref().unwrap_or_default(), finding.one_line());
     }
