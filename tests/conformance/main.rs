@@ -19,6 +19,9 @@ mod judge;
 mod notation;
 #[path = "../it/over_http.rs"]
 mod over_http;
+#[path = "../it/random_document.rs"]
+#[allow(clippy::indexing_slicing, reason = "shared with the integration tests, which may panic")]
+mod random_document;
 mod raw;
 #[path = "../it/reference/mod.rs"]
 #[allow(
@@ -31,10 +34,14 @@ mod raw;
 mod reference;
 mod report;
 mod rm_cnf;
+#[allow(clippy::indexing_slicing, reason = "the values are those made here")]
+mod rm_cnf_structure;
 mod rm_example;
 mod rm_flat;
+mod rm_fragments;
 mod rm_json;
 mod rm_opt;
+mod rm_random;
 mod rm_validation;
 mod rm_webtemplate;
 mod rm_xml;
@@ -74,6 +81,9 @@ const SUITES: &[(&str, Suite)] = &[
     ("rm.opt", rm_opt::run),
     ("rm.validation", rm_validation::run),
     ("rm.webtemplate", rm_webtemplate::run),
+    ("rm.flat_random", rm_random::run),
+    ("rm.constraint_fragments", rm_fragments::constraints),
+    ("rm.webtemplate_nodes", rm_fragments::nodes),
     ("rm.xml", rm_xml::run),
     ("rm.xsd", rm_xsd::run),
     ("service.xsd", service_xsd::run),

@@ -1,8 +1,9 @@
-//! Suite `rm.cnf`: the rows of openEHR's conformance schedule that constrain a single data value. Each row becomes a
-//! template of one ELEMENT and a document of one ELEMENT; the verdict must be the row's.
+//! Suite `rm.cnf`: the rows of openEHR's conformance schedule. A row about a data value becomes a template of one ELEMENT and a
+//! document of one ELEMENT, a row about a structure a template and a document of that; the verdict must be the row's.
 
 use crate::corpus::{Corpus, text_of};
 use crate::report::{Case, Status};
+use crate::rm_cnf_structure::{self, Structure};
 use crate::rm_json::told;
 use aqlite::diag::{Finding, Severity};
 use aqlite::rm::class::Cls;
@@ -12,11 +13,13 @@ use serde_json::{Map, Value};
 
 pub fn run(corpus: &Corpus) -> Vec<Case> {
     let cases: Vec<Case> = corpus.json_lines("rm/cnf_content_cases.jsonl").iter().enumerate().map(|(index, case)| one(index, case)).collect();
-    let (intervals, singles): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(|case| case.id.contains(" DV_INTERVAL_"));
+    let (values, structures): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(|case| case.id.contains(" DV_"));
+    let (intervals, singles): (Vec<&Case>, Vec<&Case>) = values.into_iter().partition(|case| case.id.contains(" DV_INTERVAL_"));
     println!(
-        "  rows of one DV_ class: {}; of its intervals: {}; both: {}",
+        "  rows of one DV_ class: {}; of its intervals: {}; of structures: {}; all: {}",
         share(&singles),
         share(&intervals),
+        share(&structures),
         share(&cases.iter().collect::<Vec<_>>())
     );
     cases
@@ -36,6 +39,16 @@ fn one(index: usize, case: &Value) -> Case {
     let is_ragged = case.get("ragged").and_then(Value::as_bool).unwrap_or_default();
     if is_ragged || !matches!(expected, "accepted" | "rejected") {
         return Case::skipped(id, "the table gives no verdict");
+    }
+    if let Some(structure) = case.get("row").and_then(|row| rm_cnf_structure::of(name, row)) {
+        return Case::check(id, || {
+            let findings = structure_problems(&structure)?;
+            match (findings.is_empty(), expected) {
+                (true, "rejected") => Err(format!("it was accepted, against: {}", text_of(&case["row"], "constraints violated"))),
+                (false, "accepted") => Err(told(&findings)),
+                _ => Ok(()),
+            }
+        });
     }
     let class = name.split('-').next().unwrap_or_default();
     let (class, is_interval) = class.strip_prefix("DV_INTERVAL_").map_or((class, false), |limit| (limit, true));
@@ -64,9 +77,25 @@ fn problems(constraint: &str, value: &str) -> Result<Vec<Finding>, String> {
 <template_id><value>t</value></template_id><concept>t</concept><definition><rm_type_name>ELEMENT</rm_type_name><node_id>at1</node_id>
 <attributes xsi:type="C_SINGLE_ATTRIBUTE"><rm_attribute_name>value</rm_attribute_name>{constraint}</attributes></definition></template>"#
     );
-    let template = Template::parse(&text).map_err(|errors| errors.iter().map(|e| e.one_line(&text)).collect::<Vec<_>>().join("; "))?;
     let document = format!(r#"{{"_type":"ELEMENT","archetype_node_id":"at1","name":{{"_type":"DV_TEXT","value":"n"}},"value":{value}}}"#);
-    let tree = match json::read(&document, Cls::ELEMENT) {
+    findings(&text, &document, Cls::ELEMENT)
+}
+
+/// Why a structure is refused by a template that constrains just its attributes.
+fn structure_problems(structure: &Structure) -> Result<Vec<Finding>, String> {
+    let Structure { class, attributes, document } = structure;
+    let text = format!(
+        r#"<template xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><language><code_string>en</code_string></language>
+<template_id><value>t</value></template_id><concept>t</concept><definition><rm_type_name>{class}</rm_type_name><node_id>at1</node_id>
+{attributes}</definition></template>"#
+    );
+    findings(&text, &document.to_string(), Cls::parse(class).ok_or("no class")?)
+}
+
+/// The errors of a document against the Reference Model and a template.
+fn findings(template: &str, document: &str, class: Cls) -> Result<Vec<Finding>, String> {
+    let template = Template::parse(template).map_err(|errors| errors.iter().map(|e| e.one_line(template)).collect::<Vec<_>>().join("; "))?;
+    let tree = match json::read(document, class) {
         Ok(tree) => tree,
         Err(findings) => return Ok(findings),
     };
@@ -109,7 +138,9 @@ enum Form {
 
 impl<'a> Row<'a> {
     fn cell(&self, column: &str) -> Option<&'a str> {
-        let text = self.cells.get(column)?.as_str()?.trim();
+        let wanted = spelling(column);
+        let found = self.cells.get(column).or_else(|| self.cells.iter().find(|(name, _)| spelling(name) == wanted).map(|(_, cell)| cell));
+        let text = found?.as_str()?.trim();
         if text.eq_ignore_ascii_case("null") { None } else { Some(text.trim_matches(['\'', '"'])) }
     }
 
@@ -122,7 +153,7 @@ impl<'a> Row<'a> {
     }
 
     fn reason(&self) -> &'a str {
-        self.cell("constraints violated").or_else(|| self.cell("violated constraints")).unwrap_or_default()
+        ["constraints violated", "violated constraints"].into_iter().find_map(|column| self.cell(column)).unwrap_or_default()
     }
 
     /// The attributes of the class that the table has columns for.
@@ -285,6 +316,16 @@ impl<'a> Row<'a> {
             body += &range(&format!("{lower}..{upper}"));
         }
         body
+    }
+}
+
+/// A column in one spelling: small letters, `a (b)` as `b.a`, whole words for short ones.
+fn spelling(column: &str) -> String {
+    let column = column.to_ascii_lowercase().replace("_val.", "_validity").replace("(num)", "(numerator)").replace("(den)", "(denominator)");
+    let words: String = column.split_whitespace().collect::<Vec<_>>().join(" ");
+    match words.strip_suffix(')').and_then(|front| front.split_once(" (")) {
+        Some((name, side)) => format!("{side}.{name}"),
+        None => words,
     }
 }
 

@@ -22,6 +22,7 @@ mod privacy;
 mod problems;
 mod property;
 mod push;
+mod random_document;
 mod reference;
 mod rest;
 mod rm;

@@ -1,9 +1,16 @@
-//! Documents of very many keys: one clear error, and nothing is written.
+//! FLAT and STRUCTURED: documents of very many keys are refused by one clear error, and random documents come back as they were.
 
+use crate::random_document::{Random, document};
 use crate::rest::Ticks;
+use aqlite::diag::Severity;
+use aqlite::rm::json;
+use aqlite::rm::tree::NodeRef;
+use aqlite::samples::templates;
 use aqlite::service::{Auth, Config, Request, Response, Service};
 use aqlite::store::memory::Memory;
 use aqlite::store::ready::block_on;
+use aqlite::template::flat::{self, Maker, Shape};
+use aqlite::template::{Template, WebTemplate, validate};
 use serde_json::Value;
 
 const EHR: &str = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
@@ -39,4 +46,60 @@ fn a_hundred_thousand_keys_are_refused_by_one_error_and_nothing_is_written() {
     let query = serde_json::json!({ "q": "SELECT c/uid/value FROM EHR e CONTAINS COMPOSITION c" });
     let found = send("POST", "query/aql", "application/json", query.to_string());
     assert_eq!(serde_json::from_slice::<Value>(&found.body).unwrap()["rows"], serde_json::json!([]));
+}
+
+/// Random documents of the project's own templates, whose alternatives and optional attributes vary.
+#[test]
+fn random_documents_come_back_from_both_formats_without_raw_parts() {
+    let small =
+        [include_str!("../cases/template/small.opt"), include_str!("../cases/template/order.opt"), include_str!("../cases/template/named.opt")];
+    let samples = templates().map(|sample| sample.text);
+    let mut tested = 0;
+    for text in small.into_iter().chain(samples) {
+        let template = Template::parse(text).unwrap();
+        let web = WebTemplate::of(&template);
+        for seed in 1..=40 {
+            let Some(tree) = document(&template, &mut Random::new(seed)) else { continue };
+            let root = tree.root().unwrap();
+            let mut findings = aqlite::rm::validate::validate(root);
+            findings.extend(validate(root, &template));
+            if findings.iter().any(|f| f.severity == Severity::Error) {
+                continue;
+            }
+            tested += 1;
+            for (shape, maker) in [(Shape::Flat, Maker::Better), (Shape::Structured, Maker::Better), (Shape::Flat, Maker::Ehrbase)] {
+                let written = flat::write(root, shape, &template, &web, maker);
+                assert!(!written.text.contains("|raw"), "{} seed {seed} {shape:?}: {}", template.template_id, written.text);
+                let again = flat::read(&written.text, shape, &template, &web, "2026-11-20T09:30:00Z")
+                    .unwrap_or_else(|f| panic!("{} seed {seed}: {f:?}: {}", template.template_id, written.text));
+                let (given, made) = (plain(root), plain(again.root().unwrap()));
+                assert_eq!(made, given, "{} seed {seed} {shape:?}: {}", template.template_id, written.text);
+            }
+        }
+    }
+    assert!(tested > 100, "{tested}");
+}
+
+/// A document without what readers complete (precisions, which come from the template, and details of archetypes) and without the
+/// numbers behind names.
+fn plain(root: NodeRef<'_>) -> Value {
+    fn strip(value: &mut Value) {
+        match value {
+            Value::Array(members) => members.iter_mut().for_each(strip),
+            Value::Object(members) => {
+                members.remove("archetype_details");
+                if members.get("_type").and_then(Value::as_str) == Some("DV_QUANTITY") {
+                    members.remove("precision");
+                }
+                if let Some(Value::String(name)) = members.get_mut("name").and_then(|name| name.get_mut("value")) {
+                    *name = name.split(" #").next().unwrap_or_default().to_owned();
+                }
+                members.values_mut().for_each(strip);
+            }
+            _ => {}
+        }
+    }
+    let mut value = serde_json::from_str(&json::write(root)).unwrap();
+    strip(&mut value);
+    value
 }
