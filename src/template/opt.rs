@@ -456,7 +456,9 @@ fn leaves(xml: Xml<'_>) -> Leaves {
         for child in xml.children() {
             is_leaf = false;
             let path = if path.is_empty() { child.name().to_owned() } else { format!("{path}/{}", child.name()) };
-            walk(child, &path, into);
+            if path.len() <= LEAF_PATH {
+                walk(child, &path, into);
+            }
         }
         if is_leaf {
             into.push((path.to_owned(), xml.text().to_owned()));
@@ -466,6 +468,10 @@ fn leaves(xml: Xml<'_>) -> Leaves {
     walk(xml, "", &mut found);
     found
 }
+
+/// The most bytes of the path of a leaf in a value, many times what the classes of the Reference Model need. Each leaf has a copy of its
+/// path, so that long names of nested elements would multiply.
+const LEAF_PATH: usize = 500;
 
 /// One of the details of the description.
 fn detail<'d>(root: Xml<'d>, id: &str) -> Option<&'d str> {

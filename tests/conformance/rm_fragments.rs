@@ -198,8 +198,8 @@ fn same_fields(name: &str, fields: &[Value]) -> Result<(), String> {
     let made: Value = serde_json::from_str(&WebTemplate::of(&template).to_json(&template)).map_err(|e| e.to_string())?;
     let node = found(made.get("tree").unwrap_or(&made), "value").ok_or("the web template has no node for the value")?;
     let made = node.get("inputs").and_then(Value::as_array).cloned().unwrap_or_default();
-    let given: Vec<Value> = fields.iter().map(|field| plain(field)).collect();
-    let made: Vec<Value> = made.iter().map(|field| plain(field)).collect();
+    let given: Vec<Value> = fields.iter().map(plain).collect();
+    let made: Vec<Value> = made.iter().map(plain).collect();
     if given == made { Ok(()) } else { Err(format!("{} instead of {}", Value::from(made), Value::from(given))) }
 }
 

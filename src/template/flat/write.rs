@@ -57,6 +57,11 @@ const IDENTITY: [Attr; 3] = [Attr::ARCHETYPE_NODE_ID, Attr::NAME, Attr::ARCHETYP
 const PLAIN: [Cls; 7] =
     [Cls::DV_INTERVAL, Cls::REFERENCE_RANGE, Cls::TERM_MAPPING, Cls::FEEDER_AUDIT, Cls::FEEDER_AUDIT_DETAILS, Cls::EVENT, Cls::ISM_TRANSITION];
 
+/// A key without the indexes that are 0.
+fn without_first(key: &str) -> String {
+    key.replace(":0/", "/").trim_end_matches(":0").to_owned()
+}
+
 /// A document as keys, and what they do not carry.
 pub(super) fn document(document: NodeRef<'_>, shape: Shape, template: &Template, web: &WebTemplate, maker: Maker) -> (String, Vec<&'static str>) {
     // Without a limit there is always a text.
@@ -82,7 +87,7 @@ pub(super) fn within(
         let outcome = match read::document(&form, template, web, None) {
             Ok(again) => compare::compare(document, again.root(), &writer.places, &detail),
             Err(findings) => {
-                let owners = findings.iter().map(|f| writer.owner_of(&f.path).unwrap_or(document.id())).collect();
+                let owners = writer.owners_of(findings.iter().map(|f| f.path.as_str()), document.id());
                 compare::refused(document, &owners, &detail)
             }
         };
@@ -128,11 +133,20 @@ impl<'w, 'd> Writer<'w, 'd> {
         writer
     }
 
-    /// The innermost object around a key.
-    fn owner_of(&self, key: &str) -> Option<NodeId> {
-        let is_around = |place: &str| key.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '|', ':']));
-        let around = self.places.iter().filter(|(id, place)| is_around(place) && !self.detail.raw.contains(id));
-        around.max_by_key(|(_, place)| place.len()).map(|(id, _)| *id)
+    /// The innermost objects around keys that were refused, or the document. The index 0 may be left out of a key.
+    fn owners_of<'k>(&self, keys: impl Iterator<Item = &'k str>, document: NodeId) -> HashSet<NodeId> {
+        let mut places: HashMap<String, NodeId> = HashMap::new();
+        for (id, place) in self.places.iter().filter(|(id, _)| !self.detail.raw.contains(id)) {
+            // An ELEMENT and its value share a key: the value is the inner one, and has the greater id.
+            let inner = places.entry(without_first(place)).or_insert(*id);
+            *inner = (*inner).max(*id);
+        }
+        let owner = |key: &str| {
+            let key = without_first(key);
+            let ends = key.match_indices(['/', '|', ':']).map(|(at, _)| at).chain([key.len()]);
+            ends.filter_map(|end| places.get(key.get(..end)?)).next_back().copied()
+        };
+        keys.map(|key| owner(key).unwrap_or(document)).collect()
     }
 
     /// Takes bytes and comparisons from what is left of them.
@@ -288,6 +302,10 @@ impl<'w, 'd> Writer<'w, 'd> {
         if self.is_full {
             return;
         }
+        if !kid.is_repeated() {
+            // Further objects belong to siblings with the same name, or have no key.
+            found.truncate(1);
+        }
         for (index, (object, value)) in found.into_iter().enumerate() {
             let mut path = format!("{path}/{}", self.id_of(kid));
             if kid.is_repeated() {
@@ -295,6 +313,7 @@ impl<'w, 'd> Writer<'w, 'd> {
                 path.push_str(&index.to_string());
             }
             self.done.insert(object.id());
+            let start = self.out.len();
             if object.attr() == Some(Attr::ACTION_ARCHETYPE_ID) && object.text() == usual_actions(web) {
                 continue;
             }
@@ -303,6 +322,10 @@ impl<'w, 'd> Writer<'w, 'd> {
                 Some(value) if kid.class.is_a(Cls::PATHABLE) => self.container(kid, value, &path),
                 Some(value) => self.value(value, &path, Some(kid)),
                 None => {}
+            }
+            if kid.is_repeated() && kid.element().is_none() && kid.class.is_a(Cls::LOCATABLE) && self.out.len() == start {
+                // Without a key this member of a list would not be there, and those behind it would take its place.
+                self.push(format!("{path}|_type"), Value::Text(Cow::Borrowed(object.class().name())), object.class());
             }
         }
     }

@@ -376,7 +376,7 @@ impl Form<'_, '_> {
         let limit = |end: Option<&String>| end.and_then(|text| DurationParts::parse(text)).unwrap_or_default();
         let range_of = found.and_then(|(_, r)| r);
         let (least, most) = (limit(range_of.and_then(|r| r.lower.as_ref())), limit(range_of.and_then(|r| r.upper.as_ref())));
-        let proposed = self.proposal("value").and_then(|text| DurationParts::parse(text));
+        let proposed = self.proposal("value").and_then(DurationParts::parse);
         let order = if pattern.is_some() { [0, 1, 2, 3, 4, 5, 6] } else { OPEN_ORDER };
         for (index, (name, letter, is_clock)) in order.into_iter().filter_map(|index| Some((index, FIELDS.get(index)?))) {
             let allows = |pattern: &str| {
