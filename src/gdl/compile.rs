@@ -5,7 +5,7 @@ use super::guide::{Binding, Condition, Direction, Guide, Rule, Step};
 use super::value::Value;
 use crate::diag::{Diagnostic, Span};
 use crate::order;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// The index of an operation in [`CompiledGuide::ops`].
@@ -17,7 +17,7 @@ pub struct CompiledGuide {
     pub(crate) guide: Guide,
     pub(crate) slots: Vec<SlotInfo>,
     /// The slot of each variable, by its code.
-    pub(crate) slot_index: HashMap<String, usize>,
+    pub(crate) slot_index: BTreeMap<String, usize>,
     pub(crate) ops: Vec<Op>,
     pub(crate) constants: Vec<Value>,
     pub(crate) terms: Vec<Vec<Option<Arc<str>>>>,
@@ -253,7 +253,7 @@ impl<'g> Compiler<'g> {
         let out = CompiledGuide {
             guide: guide.clone(),
             slots: Vec::new(),
-            slot_index: HashMap::new(),
+            slot_index: BTreeMap::new(),
             ops: Vec::new(),
             constants: Vec::new(),
             terms: Vec::new(),
