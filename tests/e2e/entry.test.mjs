@@ -64,8 +64,8 @@ test("an abort is answered with an id that the log has too, and the next request
 
 test("an instance whose memory grew is replaced once no request is open, never before", async () => {
   const worker = await entry();
-  const before = globalThis.resets ?? 0;
   await worker.fetch(post("hello"), {}, {});
+  const before = globalThis.resets ?? 0;
   let go;
   globalThis.waiting = new Promise((resolve) => (go = resolve));
   const first = worker.fetch(post("wait"), {}, {});

@@ -31,6 +31,7 @@ pub fn send(authority: &str, method: &str, target: &str, headers: &[(&str, &str)
 
 /// True when the answer has all of its body: servers may keep the connection open although they are asked to close it.
 fn is_whole(method: &str, answer: &[u8]) -> bool {
+    let answer = final_answer(answer);
     let Some(end) = answer.windows(4).position(|w| w == b"\r\n\r\n") else { return false };
     let head = String::from_utf8_lossy(answer.get(..end).unwrap_or_default()).to_ascii_lowercase();
     let body = answer.get(end + 4..).unwrap_or_default();
@@ -45,7 +46,17 @@ fn is_whole(method: &str, answer: &[u8]) -> bool {
     }
 }
 
+/// Skips interim answers such as `100 Continue` (RFC 9110 section 15.2).
+fn final_answer(mut answer: &[u8]) -> &[u8] {
+    while answer.starts_with(b"HTTP/1.1 1") {
+        let Some(end) = answer.windows(4).position(|w| w == b"\r\n\r\n") else { return answer };
+        answer = answer.get(end + 4..).unwrap_or_default();
+    }
+    answer
+}
+
 fn parse(answer: &[u8]) -> Option<Response> {
+    let answer = final_answer(answer);
     let end = answer.windows(4).position(|w| w == b"\r\n\r\n")?;
     let head = String::from_utf8_lossy(answer.get(..end)?).into_owned();
     let mut lines = head.lines();
