@@ -24,7 +24,9 @@ function operations(document) {
 
 /** A path of a pattern, about one EHR. */
 function filled(pattern, ehr) {
-  return `${pattern.replace("{ehr_id}", ehr).replace("{version}", "1.0.0").replace(/\{[^}]*\}/g, "x")}?ehr_id=${ehr}`;
+  // Without a subject, `GET ehr` lists the population, which is another permission.
+  const asked = pattern.endsWith("/ehr") ? "subject_id=x&subject_namespace=y" : `ehr_id=${ehr}`;
+  return `${pattern.replace("{ehr_id}", ehr).replace("{version}", "1.0.0").replace(/\{[^}]*\}/g, "x")}?${asked}`;
 }
 
 /** Asks many things, some at a time; `check` gets each answer. */
