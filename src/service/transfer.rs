@@ -15,8 +15,8 @@
 //! export into an empty repository and exporting that gives the same bytes.
 //!
 //! Import checks a line as any commit is checked: identifiers, times, the Reference Model and the templates of compositions. A line
-//! with an error is refused with what was found. `findings=keep` takes in what the template finds wrong in a composition, as
-//! `admin/load` does, so that what was loaded that way can be restored.
+//! with an error is refused with what was found. `findings=keep` takes in compositions with all that is wrong in them, as `admin/load`
+//! does, so that what was loaded that way can be restored.
 
 use super::Service;
 use super::bulk::{Identity, Lines, NDJSON, Ready, numbered};
@@ -31,11 +31,12 @@ use super::ids::{VersionUid, is_uuid};
 use super::negotiate::Format;
 use super::time::instant;
 use super::{tag, template};
+use crate::diag::Finding;
 use crate::document::{NothingKnown, ObjectKind, Packed, digest_of_text};
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json::{self, elements, members, quote_into};
 use crate::rm::tree::{NodeRef, Tree};
-use crate::rm::validate::{is_unreadable, validate};
+use crate::rm::validate::validate;
 use crate::store::repository::{Commit, Contribution, Definition, DefinitionKind, Ehr, ItemTag, Repository, StoreError, TagList, Version, Which};
 use serde_json::{Value, json};
 
@@ -287,9 +288,10 @@ impl<R: Repository> Service<R> {
             findings.insert(0, without_template(template_id.as_deref()));
             return Err(Failure::invalid(call.dialect, "version", &findings));
         };
-        findings.extend(crate::template::validate(data, &template.template));
         if keeps_findings {
-            findings.retain(is_unreadable);
+            findings.retain(|finding| !is_of_data(finding));
+        } else {
+            findings.extend(crate::template::validate(data, &template.template));
         }
         refuse_errors(call, "version", &findings)?;
         Ok((template_id, self.packed(version, &*template.known)?))
@@ -321,6 +323,11 @@ impl<R: Repository> Service<R> {
         let stored = self.repository.version(ehr_id, &uid.object_id, Which::Uid(&uid.to_string())).await.ok().flatten()?;
         stored.packed.gives(root).then_some(stored)
     }
+}
+
+/// True for what is found in the data of a version, and not in what stands around them.
+fn is_of_data(finding: &Finding) -> bool {
+    finding.path.strip_prefix("/data").is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '[']))
 }
 
 /// The uid of a version and that of the one that it follows.

@@ -274,8 +274,10 @@ fn an_import_takes_nothing_that_breaks_a_rule() {
         let capitals = changed(&composition, &format!(r#""ehr_id":"{EHR}""#), &format!(r#""ehr_id":"{}""#, EHR.to_uppercase()));
         assert_eq!(house.lines("admin/import", "", &[capitals])[0].0, 201);
         assert_eq!(house.ask("GET", &format!("ehr/{EHR}/composition/{uid}"), JSON, "").status, 200);
-        // What the template finds wrong may be kept; what cannot be read may not.
+        // What is wrong in the data may be kept; what is wrong around them may not.
         reset(&mut house);
+        let bad_time = changed(&composition, &time, "2026-02-30T10:00:00Z");
+        assert_eq!(house.lines("admin/import?findings=keep", "", &[bad_time])[0].0, 400);
         let invalid = changed(&composition, weight, r#""magnitude":-5"#);
         assert_eq!(house.lines("admin/import?findings=keep", "", &[invalid])[0].0, 201);
         assert_eq!(house.ask("POST", "admin/import?findings=some", LINES, "").status, 400);

@@ -52,9 +52,11 @@ function comparable({ status, headers, body }) {
     return seen.get(found);
   };
   return `${status} ${JSON.stringify(headers)}\n${body}`
-    .replace(/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/g, place("uuid"))
+    .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[48][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/g, place("uuid"))
     .replace(/\b[0-9a-f]{32}\b/g, place("digest"))
     .replace(/("\w*time\w*"):[\d.]+/g, "$1:<duration>")
+    .replace(/"run":\{"batches".*$/s, '"run":<documents that this host read>')
+    .replace(/("_snapshot"):"[^"]*"/g, "$1:<token>")
     .replace(/\b20(?:2[5-9]|3\d)-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)/g, "<time>")
     .replace(/(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT/g, "<date>");
 }

@@ -270,7 +270,7 @@ export class Repository {
 
   /** Takes in a page of an export. What is there already stays; a line that is refused throws after the others were taken in. */
   async import(page: string): Promise<void> {
-    const { body } = await this.#administer({ method: "POST", path: "admin/import", headers: { "content-type": "application/x-ndjson" }, body: text(page, "export") });
+    const { body } = await this.#administer({ method: "POST", path: "admin/import?findings=keep", headers: { "content-type": "application/x-ndjson" }, body: text(page, "export") });
     const answers = body.trimEnd().split("\n").filter(Boolean).map((line) => JSON.parse(line) as { line: number; status: number; message?: string });
     const diagnostics = answers.filter(({ status }) => status >= 400).map(({ line, message }): Diagnostic => ({ severity: "error", code: "", message: message ?? "refused", path: `line ${line}` }));
     if (diagnostics.length > 0) throw new AqliteError(`${diagnostics.length} lines were refused; the first: ${diagnostics[0]?.path}: ${diagnostics[0]?.message}`, { status: 400, diagnostics });

@@ -159,11 +159,12 @@ export class Local {
     });
   }
 
-  /** Takes in what `export` wrote; gives what is wrong with it, a line each. What is there already stays. */
+  /** Takes in what `export` wrote; gives what is wrong with it, a line each. What is there already stays. What its repository accepted with findings is
+   * accepted here, too. */
   import(text: string): Promise<string[]> {
     return this.#kept.writing(() => {
       const headers = { "content-type": "application/x-ndjson" };
-      const { body } = this.#administer({ method: "POST", url: this.address("admin/import"), headers, body: text });
+      const { body } = this.#administer({ method: "POST", url: this.address("admin/import?findings=keep"), headers, body: text });
       return refusedLines(body);
     });
   }
