@@ -132,6 +132,8 @@ impl Failure {
             | StoreError::TagsChanged
             | StoreError::DefinitionExists
             | StoreError::TemplateInUse => Failure::new(409, message),
+            StoreError::SnapshotGone => Failure::new(410, message),
+            StoreError::NoSuchSnapshot => Failure::bad(message),
             StoreError::Stale { latest } if latest.is_empty() => Failure::new(409, "the preceding version does not exist"),
             StoreError::Stale { latest } => Failure::new(409, message).header("ETag", format!("\"{latest}\"")),
             StoreError::Away(_) => Failure::unavailable(format!("{message}; try again later, and read first what a change has come to")),

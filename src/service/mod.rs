@@ -71,6 +71,7 @@ mod negotiate;
 mod openapi;
 mod origin;
 mod owner;
+mod page_state;
 mod parameters;
 mod pieces;
 mod population;

@@ -1,7 +1,7 @@
 //! What a query is asked with: text, placeholder values, page and EHR, from a query string or a JSON body.
 //!
 //! `query_parameters`, `query-parameters` and `query_parameter` are one thing. In a query string every key but `q`,
-//! `offset`, `fetch` and `ehr_id` is a placeholder; its value is text and takes the type of what it is compared with. In
+//! `offset`, `fetch`, `snapshot` and `ehr_id` is a placeholder; its value is text and takes the type of what it is compared with. In
 //! a JSON body values keep their types.
 
 use super::Request;
@@ -11,6 +11,7 @@ use super::content::malformed;
 use super::error::Failure;
 use super::ids::is_uuid;
 use super::negotiate::json_body;
+use super::page_state::PageState;
 use crate::aql::{MAX_MEMBERS, Parameter, Parameters};
 use crate::order;
 use crate::rm::json::{self, elements, members};
@@ -29,6 +30,8 @@ pub(crate) struct Asked {
     pub offset: Option<u64>,
     /// Rows to give.
     pub fetch: Option<u64>,
+    /// The state that the page is read from; absent: the newest one.
+    pub snapshot: Option<PageState>,
     /// The placeholders of the text, in order; values of others are not read. Absent: all values are read.
     wanted: Option<Vec<String>>,
     /// How many values were sent so far, wanted or not.
@@ -87,6 +90,7 @@ impl Asked {
             "q" => once(&mut self.q, key, value.to_owned())?,
             "offset" => once(&mut self.offset, key, count(key, value)?)?,
             "fetch" => once(&mut self.fetch, key, count(key, value)?)?,
+            "snapshot" => once(&mut self.snapshot, key, PageState::parse(value)?)?,
             "ehr_id" => self.narrow(value)?,
             _ if is_parameters(key) => self.unpack(value)?,
             _ => self.add_text(key, value)?,
@@ -145,6 +149,7 @@ impl Asked {
                 "q" => once(&mut self.q, &key, string(&key, value)?)?,
                 "offset" => once(&mut self.offset, &key, count(&key, value.trim_matches('"'))?)?,
                 "fetch" => once(&mut self.fetch, &key, count(&key, value.trim_matches('"'))?)?,
+                "snapshot" => once(&mut self.snapshot, &key, PageState::parse(&string(&key, value)?)?)?,
                 "ehr_id" => self.narrow(&string(&key, value)?)?,
                 key if is_parameters(key) => self.bind_all(value)?,
                 _ => {}

@@ -7,6 +7,7 @@ use super::error::Failure;
 use super::http::{Response, encode_value};
 use super::ids::{VersionUid, is_uuid, is_version};
 use super::negotiate::{ResultFormat, Return, none_match, wanted_result};
+use super::page_state::PageState;
 use super::parameters::Asked;
 use super::root::generator;
 use super::stored_query::{detail, qualified_name};
@@ -22,6 +23,8 @@ use std::fmt::Write;
 
 /// Says, where the body cannot, that there are rows behind the page.
 const MORE: &str = "Aqlite-More";
+/// Says, where the body cannot, which state the page was read from.
+const SNAPSHOT: &str = "Aqlite-Snapshot";
 
 /// What a run gave.
 pub(crate) struct Answer {
@@ -29,8 +32,8 @@ pub(crate) struct Answer {
     pub result: ResultSet,
     /// True when there are rows behind a page whose size the client did not choose.
     pub more: bool,
-    /// The revision of the repository that it was read from.
-    revision: u64,
+    /// The state that it was read from.
+    state: PageState,
     /// The EHR that it was narrowed to, where it was seen.
     of_ehr: Option<String>,
 }
@@ -98,7 +101,8 @@ impl<R: Repository> Service<R> {
             Ok(prepared) => prepared,
             Err(failure) => return Err(self.no_ehr(asked).await.unwrap_or(failure)),
         };
-        if prepared.lasts && call.request.header("If-None-Match").is_some() {
+        // Whether a snapshot can still be shown is known only when it is read.
+        if prepared.lasts && asked.snapshot.is_none() && call.request.header("If-None-Match").is_some() {
             let revision = self.repository.revision().await.map_err(Failure::of_store)?;
             let etag = self.etag(call, asked, q, revision, format);
             if none_match(call.request, &etag) {
@@ -111,7 +115,7 @@ impl<R: Repository> Service<R> {
         {
             return Err(failure);
         }
-        let etag = self.etag(call, asked, q, answer.revision, format);
+        let etag = self.etag(call, asked, q, answer.state.snapshot.revision, format);
         let (media_type, body) = match format {
             ResultFormat::Json => {
                 let head = self.result_head(call, asked, q, stored, &answer);
@@ -127,6 +131,7 @@ impl<R: Repository> Service<R> {
             }),
         };
         let response = Response::new(200).with_body(media_type, body).with_header("ETag", format!("\"{etag}\""));
+        let response = response.with_header(SNAPSHOT, answer.state.to_string());
         Ok(if answer.more && format != ResultFormat::Json { response.with_header(MORE, "true") } else { response })
     }
 
@@ -209,7 +214,7 @@ impl<R: Repository> Service<R> {
         let default_page = self.window(asked, &mut query);
         let plan =
             aql::plan(query, asked.ehr.as_deref(), self.config.exact_archetypes).map_err(|d| Failure::in_text(status_of(&d), "query", q, &d))?;
-        Ok(Prepared { plan, default_page, lasts })
+        Ok(Prepared { plan, default_page, lasts, state: asked.snapshot })
     }
 
     /// Which pages may be asked of which queries.
@@ -254,17 +259,19 @@ impl<R: Repository> Service<R> {
     }
 
     async fn run(&self, call: &Call<'_>, prepared: Prepared) -> Result<Answer, Failure> {
-        let Prepared { plan, default_page, .. } = prepared;
-        let now = iso(call.now);
+        let Prepared { plan, default_page, state, .. } = prepared;
+        let time = state.map_or(call.now, |state| state.now);
+        let now = iso(time);
         let stopped = self.deadline(call);
         let mut sink = OneQuery { call, run: Run::new(&plan, &now, self.budget(), &stopped), ehr: plan.scan().ehr(), seen: false };
-        let revision = self.repository.scan(plan.scan(), &mut sink).await.map_err(Failure::of_store)?;
+        let scan = Scan { snapshot: state.map(|state| state.snapshot), ..plan.scan().clone() };
+        let snapshot = self.repository.scan(&scan, &mut sink).await.map_err(Failure::of_store)?;
         let of_ehr = sink.ehr.filter(|_| sink.seen).map(str::to_owned);
         let mut result = sink.run.finish().map_err(|error| self.given_up(&error))?;
         let page = default_page.and_then(|rows| usize::try_from(rows).ok()).unwrap_or(usize::MAX);
         let more = result.len() > page;
         result.truncate(page);
-        Ok(Answer { result, more, revision, of_ehr })
+        Ok(Answer { result, more, state: PageState { snapshot, now: time }, of_ehr })
     }
 
     /// Changes whenever the answer may: with the data, the query, its parameters, the page and the mount.
@@ -315,6 +322,7 @@ impl<R: Repository> Service<R> {
         if answer.more {
             out.push_str(r#","_more":true"#);
         }
+        let _ = write!(out, r#","_snapshot":"{}""#, answer.state);
         if self.config.debug || call.dialect.full_result_meta() {
             let _ = write!(out, r#","_executed_aql":{}"#, quoted(&substituted(q, &asked.parameters)));
         }
@@ -412,6 +420,8 @@ struct Prepared {
     default_page: Option<u64>,
     /// True when nothing but the data can change the answer: no clock is read, no terminology asked.
     lasts: bool,
+    /// The state that is asked for.
+    state: Option<PageState>,
 }
 
 /// The path of a column without its variable: `/uid/value`; `/` for a whole variable.

@@ -4,11 +4,12 @@ use super::by_name;
 use super::conflict::{self, Head};
 use super::journal::{Change, Journal};
 use super::log::MemoryLog;
+use super::past::Past;
 use super::repository::{
     Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, EhrFlags, Grounds, ItemTag, Repository, Sink, StoreError, TagList,
-    Version, Which, send_at_once,
+    Version, Which, send_at_once, state_to_read,
 };
-use super::scan::Scan;
+use super::scan::{Scan, Snapshot};
 use super::statement;
 use crate::document::{Batch, Doc, DocRow, DocState, EhrRow, ObjectKind};
 use crate::order;
@@ -50,6 +51,7 @@ struct State {
     batch: Batch,
     ordinal: u64,
     revision: u64,
+    past: Past,
     log: MemoryLog,
 }
 
@@ -57,6 +59,8 @@ struct State {
 struct Record {
     ehr: Option<Ehr>,
     in_batch: u32,
+    /// The number of the newest version when it was made.
+    behind: u64,
 }
 
 /// A contribution.
@@ -386,7 +390,11 @@ impl State {
                 self.log.push(accesses);
                 return true;
             }
-            Change::Reset => *self = State { revision: self.revision, log: std::mem::take(&mut self.log), ..State::default() },
+            Change::Reset => {
+                self.past.remove_all();
+                let (past, log) = (std::mem::take(&mut self.past), std::mem::take(&mut self.log));
+                *self = State { revision: self.revision, ordinal: self.ordinal, past, log, ..State::default() };
+            }
         }
         self.revision += 1;
         true
@@ -428,7 +436,7 @@ impl State {
             return record.in_batch;
         }
         let in_batch = self.batch.add_owner();
-        self.keep(ehr_id, Record { ehr: None, in_batch });
+        self.keep(ehr_id, Record { ehr: None, in_batch, behind: self.ordinal });
         in_batch
     }
 
@@ -441,7 +449,7 @@ impl State {
     fn create(&mut self, ehr: Ehr) {
         let in_batch = self.batch.add_ehr(row_of(&ehr));
         let (id, subject) = (ehr.ehr_id.clone(), ehr.subject.clone());
-        let place = self.keep(&id, Record { ehr: Some(ehr), in_batch });
+        let place = self.keep(&id, Record { ehr: Some(ehr), in_batch, behind: self.ordinal });
         self.subjects.extend(subject.map(|subject| (subject, place)));
     }
 
@@ -454,6 +462,9 @@ impl State {
         }
         if let Some(subject) = &flags.subject {
             self.subjects.insert(subject.clone(), place);
+        }
+        if ehr.is_queryable != flags.is_queryable {
+            self.past.note_queryable(ehr_id, self.ordinal + 1, ehr.is_queryable);
         }
         (ehr.subject, ehr.is_queryable, ehr.is_modifiable) = (flags.subject, flags.is_queryable, flags.is_modifiable);
         self.batch.set_queryable(record.in_batch, flags.is_queryable);
@@ -493,6 +504,8 @@ impl State {
 
     /// Forgets an EHR, its objects, contributions and columns.
     fn remove(&mut self, ehr_id: &str) -> bool {
+        let Some(first) = self.record(ehr_id).map(|record| record.behind + 1) else { return false };
+        self.past.remove_ehr(ehr_id, first);
         let Some(place) = self.ehr_ids.remove(ehr_id) else { return false };
         let record = self.ehrs.remove(place);
         self.tags.retain(|_, (owner, _)| owner != ehr_id);
@@ -511,6 +524,8 @@ impl State {
             !objects.iter().any(|o| target.strip_prefix(o.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with("::")))
         });
         let gone = order::distinct(objects.iter().flat_map(|object| self.versions(ehr_id, object)));
+        let first = gone.iter().filter_map(|document| self.batch.doc(*document)).map(|doc| doc.row.ordinal).min();
+        first.into_iter().for_each(|first| self.past.remove_objects(ehr_id, first));
         self.rebuild(&|document| gone.binary_search(&document).is_err());
     }
 
@@ -557,6 +572,42 @@ impl State {
         self.before.push(before);
         self.objects.put(document, |document| self.batch.object_id(document));
         self.odd.extend(odd.map(|odd| (document, odd)));
+    }
+
+    fn newest_state(&self) -> Snapshot {
+        Snapshot { version: self.ordinal, ehr: 0, removals: self.past.removals(), revision: self.revision }
+    }
+
+    /// Whether something that the snapshot of a scan shows was physically deleted.
+    fn lacks_of(&self, scan: &Scan) -> bool {
+        scan.snapshot.is_some_and(|snapshot| self.past.lacks(snapshot, scan.ehrs.as_deref()))
+    }
+
+    /// A batch of the versions up to one, of these EHRs or of all, in commit order.
+    fn as_of(&self, version: u64, ehrs: Option<&[String]>) -> Batch {
+        let mut batch = Batch::new();
+        let mut owners: HashMap<u32, u32> = HashMap::new();
+        for record in self.ehrs.iter().filter(|record| record.behind < version) {
+            let number = match &record.ehr {
+                Some(ehr) if ehrs.is_none_or(|ehrs| ehrs.contains(&ehr.ehr_id)) => {
+                    let is_queryable = self.past.queryable(&ehr.ehr_id, version).unwrap_or(ehr.is_queryable);
+                    batch.add_ehr(EhrRow { is_queryable, ..row_of(ehr) })
+                }
+                Some(_) => continue,
+                None => batch.add_owner(),
+            };
+            owners.insert(record.in_batch, number);
+        }
+        let mut numbers: HashMap<u32, u32> = HashMap::new();
+        for doc in self.batch.docs().filter(|doc| doc.row.ordinal <= version) {
+            let Some((owner, packed)) = owners.get(&doc.ehr).copied().zip(self.batch.packed(doc.version)) else { continue };
+            let before = self.before.get(doc.document as usize).copied().flatten();
+            before.and_then(|before| numbers.get(&before)).into_iter().for_each(|before| batch.supersede(*before));
+            let DocState { kind, number, ordinal, deleted, .. } = doc.row;
+            let row = DocRow { kind, object_id: self.batch.object_id(doc.document).to_owned(), number, ordinal, latest: true, deleted };
+            numbers.insert(doc.document, batch.add(owner, row, &packed));
+        }
+        batch
     }
 
     /// A batch of one EHR with all its versions.
@@ -717,9 +768,14 @@ impl Repository for Memory {
         })
     }
 
-    fn scan(&self, scan: &Scan, sink: Sink<'_>) -> impl Future<Output = Result<u64, StoreError>> {
+    fn scan(&self, scan: &Scan, sink: Sink<'_>) -> impl Future<Output = Result<Snapshot, StoreError>> {
         at_once(|| {
             let state = self.state.borrow();
+            let read = state_to_read(scan.snapshot, state.newest_state(), state.lacks_of(scan))?;
+            if read.version < state.ordinal {
+                send_at_once(sink, &state.as_of(read.version, scan.ehrs.as_deref()));
+                return Ok(read);
+            }
             match scan.ehrs_in(&state.batch) {
                 Some(found) if found.is_empty() => true,
                 // What follows from all versions of an EHR would be made for all EHRs of the standing batch.
@@ -729,7 +785,7 @@ impl Repository for Memory {
                 }
                 _ => send_at_once(sink, &state.batch),
             };
-            Ok(state.revision)
+            Ok(read)
         })
     }
 

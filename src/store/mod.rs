@@ -4,6 +4,7 @@ mod conflict;
 mod journal;
 pub mod log;
 pub mod memory;
+mod past;
 mod prune;
 pub mod ready;
 pub mod repository;

@@ -2,7 +2,7 @@
 //!
 //! Implementations: [`super::memory`] (browser, tests) and [`super::sql`] (D1, SQLite). The service is the only caller.
 
-use super::scan::{Progress, Scan};
+use super::scan::{Progress, Scan, Snapshot};
 use crate::document::{Batch, ObjectKind, Packed};
 use crate::order;
 use std::fmt;
@@ -327,6 +327,10 @@ pub enum StoreError {
     DefinitionExists,
     /// Stored compositions name this template.
     TemplateInUse,
+    /// What a snapshot would have to show was physically deleted.
+    SnapshotGone,
+    /// A snapshot is newer than the repository: another one gave it.
+    NoSuchSnapshot,
     /// The storage did not answer: it is away, overloaded, too slow, or another writer was faster. The same may go later. The text
     /// never carries clinical values.
     Away(String),
@@ -369,12 +373,26 @@ impl fmt::Display for StoreError {
             StoreError::DirectoryExists => f.write_str("a directory already exists for this EHR"),
             StoreError::DefinitionExists => f.write_str("a definition with this name and version exists"),
             StoreError::TemplateInUse => f.write_str("stored compositions name this template: it stays as long as they do"),
+            StoreError::SnapshotGone => f.write_str("something that the snapshot shows was physically deleted: ask for the first page again"),
+            StoreError::NoSuchSnapshot => f.write_str("the snapshot is not one of this repository: ask for the first page again"),
             StoreError::Away(why) => write!(f, "the storage does not answer as it should: {why}"),
             StoreError::Altered { uid, .. } => {
                 write!(f, "what is stored as {uid} is not what was committed: the database was altered, or is damaged")
             }
             StoreError::Failed(why) => write!(f, "the storage failed: {why}"),
         }
+    }
+}
+
+/// The state that a scan reads: the snapshot that it asks for, else the newest state. `removed` says whether something of the snapshot is no longer there.
+pub(super) fn state_to_read(asked: Option<Snapshot>, newest: Snapshot, removed: bool) -> Result<Snapshot, StoreError> {
+    match asked {
+        None => Ok(newest),
+        Some(asked) if asked.version > newest.version || asked.removals > newest.removals || asked.revision > newest.revision => {
+            Err(StoreError::NoSuchSnapshot)
+        }
+        Some(_) if removed => Err(StoreError::SnapshotGone),
+        Some(asked) => Ok(asked),
     }
 }
 
@@ -472,8 +490,11 @@ pub trait Repository {
     async fn tags(&self, ehr_id: &str, target: Option<&str>) -> Result<Vec<TagList>, StoreError>;
 
     /// Sends the documents that a scan asks for, in commit order (with `whole_ehrs`: grouped by EHR in creation order), until
-    /// the sink has enough; gives the [`Repository::revision`] that they belong to.
-    async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<u64, StoreError>;
+    /// the sink has enough; gives the state that they belong to.
+    ///
+    /// # Errors
+    /// [`StoreError::SnapshotGone`] and [`StoreError::NoSuchSnapshot`], before anything is sent.
+    async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<Snapshot, StoreError>;
 
     /// Stores a definition that must not exist yet.
     async fn define(&self, kind: DefinitionKind, definition: Definition) -> Result<(), StoreError>;

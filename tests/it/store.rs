@@ -761,7 +761,7 @@ fn a_scan_stops_when_told<R: Repository>(store: &R) {
         batches += 1;
         false
     }));
-    assert_eq!((batches, revision), (1, done(store.revision())));
+    assert_eq!((batches, revision.revision), (1, done(store.revision())));
 }
 
 fn documents_come_back_digit_for_digit<R: Repository>(store: &R) {

@@ -9,7 +9,7 @@ use aqlite::document::ObjectKind;
 use aqlite::store::repository::{
     Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, ItemTag, Repository, Sink, StoreError, TagList, Version, Which,
 };
-use aqlite::store::scan::Scan;
+use aqlite::store::scan::{Scan, Snapshot};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use worker::KvStore;
@@ -184,7 +184,7 @@ impl<R: Repository> Repository for Cached<R> {
         self.inner.contribution(ehr_id, uid).await
     }
 
-    async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<u64, StoreError> {
+    async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<Snapshot, StoreError> {
         self.inner.scan(scan, sink).await
     }
 

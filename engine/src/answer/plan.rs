@@ -252,6 +252,7 @@ fn scan(query: &Query, ehr: Option<&str>, single: bool) -> Scan {
         whole_ehrs: !single,
         empty_ehrs: !single,
         archetypes: if single { archetypes(&query.from) } else { Vec::new() },
+        snapshot: None,
     }
 }
 

@@ -22,6 +22,23 @@ pub struct Scan {
     pub unqueryable: bool,
     /// A document can only give a row if its shapes hold one archetype of each group: pruning for compositions.
     pub archetypes: Vec<ArchetypeGroup>,
+    /// The state that is read, where it is not the newest one.
+    pub snapshot: Option<Snapshot>,
+}
+
+/// A state of a repository: all that was committed up to a version.
+///
+/// A scan of it reads versions that were superseded since as they were, and sees no later ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Snapshot {
+    /// The number of the newest version, in the order of commits. Numbers are never given again.
+    pub version: u64,
+    /// The number of the newest EHR.
+    pub ehr: u64,
+    /// How many physical deletions came before it.
+    pub removals: u64,
+    /// The revision of the repository.
+    pub revision: u64,
 }
 
 impl Scan {
@@ -91,6 +108,7 @@ impl Default for Scan {
             empty_ehrs: true,
             unqueryable: false,
             archetypes: Vec::new(),
+            snapshot: None,
         }
     }
 }

@@ -28,23 +28,35 @@ const CONTRIBUTE: &str = "INSERT INTO contribution (uid, ehr, shapes, digest, do
           (SELECT version || ' ' || created || ' ' || storing_id AS stored FROM definition WHERE kind = 1 AND name = j.value ->> 5 ORDER BY 1)))),
       j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 7
     FROM j";
+/// The id of the next version: higher than all that there are and that were removed, because snapshots name states by ids.
+macro_rules! next_version {
+    () => {
+        "(SELECT max(value, (SELECT coalesce(max(id), 0) FROM version)) + 1 FROM meta WHERE name = 'last_version')"
+    };
+}
 /// The version that is about to be written gets the next id; it becomes the successor of the latest one.
-const SUPERSEDE: &str = "UPDATE version SET successor = (SELECT max(id) + 1 FROM version)
-    WHERE object = ?1 AND number = ?2 AND system = ?3 AND successor IS NULL";
+const SUPERSEDE: &str =
+    concat!("UPDATE version SET successor = ", next_version!(), " WHERE object = ?1 AND number = ?2 AND system = ?3 AND successor IS NULL");
 /// A first version opens an object: there must be none. A later one, which comes first in its list, inherits the EHR of the
 /// version that it has just superseded. Otherwise `ehr` would be NULL, which fails.
-const ADD_VERSION: &str = "INSERT INTO version (id, ehr, object, preceding, kind, number, system, contribution, time_committed, lifecycle,
+const ADD_VERSION: &str = concat!(
+    "INSERT INTO version (id, ehr, object, preceding, kind, number, system, contribution, time_committed, lifecycle,
       template, profile, shapes, digest, chunks, document)
     WITH j AS MATERIALIZED (SELECT key, value FROM json_each(?1))
-    SELECT (SELECT coalesce(max(id), 0) + 1 FROM version) + j.key,
+    SELECT ",
+    next_version!(),
+    " + j.key,
       CASE WHEN j.value ->> 2 IS NULL
         THEN (SELECT e.id FROM ehr e WHERE e.ehr_id = j.value ->> 0 AND NOT EXISTS (SELECT 1 FROM version o WHERE o.object = j.value ->> 1))
         ELSE (SELECT e.id FROM version p JOIN ehr e ON e.id = p.ehr
-              WHERE p.object = j.value ->> 1 AND p.successor = (SELECT max(id) + 1 FROM version) AND e.ehr_id = j.value ->> 0)
+              WHERE p.object = j.value ->> 1 AND p.successor = ",
+    next_version!(),
+    " AND e.ehr_id = j.value ->> 0)
       END,
       j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4, j.value ->> 5, (SELECT id FROM contribution WHERE uid = j.value ->> 6),
       j.value ->> 7, j.value ->> 8, j.value ->> 9, j.value ->> 10, j.value ->> 11, j.value ->> 12, j.value ->> 13, j.value ->> 14
-    FROM j";
+    FROM j"
+);
 /// The next revision; fails where the shapes are of another generation than `?1`.
 const NEXT_REVISION_OF: &str = "UPDATE meta SET value =
     CASE WHEN (SELECT value FROM meta WHERE name = 'shape_generation') = ?1 THEN value + 1 END WHERE name = 'revision'";

@@ -20,7 +20,7 @@ use super::log::{LogEntry, LogStore};
 use super::repository::{
     Access, AccessFilter, Commit, Contribution, Definition, DefinitionKind, Ehr, ItemTag, Repository, Sink, StoreError, TagList, Version, Which,
 };
-use super::scan::Scan;
+use super::scan::{Scan, Snapshot};
 use crate::document::ObjectKind;
 pub use access::SqlLog;
 pub use catalogue::Catalogue;
@@ -130,7 +130,7 @@ impl<S: Sql> Repository for SqlRepository<S> {
         self.read_contribution(ehr_id, uid).await
     }
 
-    async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<u64, StoreError> {
+    async fn scan(&self, scan: &Scan, sink: Sink<'_>) -> Result<Snapshot, StoreError> {
         self.send(scan, sink).await
     }
 

@@ -96,7 +96,19 @@ macro_rules! delete {
     };
 }
 
-const OF_EHR: [&str; 6] = [
+/// Ids of removed versions are not given again. `?1` is bound with every statement of a deletion.
+const KEEP_LAST_VERSION: &str = "UPDATE meta SET value = max(value, (SELECT coalesce(max(id), 0) FROM version))
+    WHERE name = 'last_version' AND (?1 IS NULL OR ?1 IS NOT NULL)";
+
+macro_rules! note_removal {
+    ($condition:expr) => {
+        concat!("INSERT INTO removal (ehr, first_version) SELECT ehr, min(id) FROM version WHERE ", $condition, " GROUP BY ehr")
+    };
+}
+
+const OF_EHR: [&str; 8] = [
+    KEEP_LAST_VERSION,
+    note_removal!(versions_of_ehr!()),
     delete!("item_tag", versions_of_ehr!()),
     delete!("chunk", chunks_of_ehr!()),
     delete!("contribution", contributions_of_ehr!()),
@@ -105,14 +117,18 @@ const OF_EHR: [&str; 6] = [
     "DELETE FROM ehr WHERE ehr_id = ?1 RETURNING id",
 ];
 
-const OF_OBJECTS: [&str; 4] = [
+const OF_OBJECTS: [&str; 6] = [
+    "UPDATE meta SET value = max(value, (SELECT coalesce(max(id), 0) FROM version)) WHERE name = 'last_version' AND ?1 <> ?2",
+    note_removal!(versions_of_objects!()),
     delete!("item_tag", tags_of_objects!()),
     delete!("chunk", chunks_of_objects!()),
     delete!("contribution", contributions_of_objects!()),
     delete!("version", versions_of_objects!()),
 ];
 
-const ALL: [&str; 6] = [
+const ALL: [&str; 8] = [
+    "UPDATE meta SET value = max(value, (SELECT coalesce(max(id), 0) FROM version)) WHERE name = 'last_version'",
+    "INSERT INTO removal (ehr, first_version) VALUES (0, 0)",
     "DELETE FROM item_tag",
     "DELETE FROM chunk WHERE substr(owner, 1, 2) <> 's/'",
     "DELETE FROM version",

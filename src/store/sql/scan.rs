@@ -10,8 +10,8 @@ use super::seal::Stored;
 use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
 use crate::document::{Batch, DocRow, EhrRow};
 use crate::store::conflict::join_uid;
-use crate::store::repository::{Sink, StoreError, send};
-use crate::store::scan::Scan;
+use crate::store::repository::{Sink, StoreError, send, state_to_read};
+use crate::store::scan::{Scan, Snapshot};
 use std::collections::{BTreeSet, HashMap};
 
 /// Rows that a page aims at.
@@ -21,16 +21,32 @@ const PAGE_BYTES: u64 = 2 << 20;
 /// Above every id.
 const NO_BOUND: u64 = 1 << 52;
 
-const BOUNDS: &str = "SELECT (SELECT coalesce(max(id), 0) FROM version) AS version, (SELECT coalesce(max(id), 0) FROM ehr) AS ehr,
+/// The newest state, as [`Snapshot`] has it.
+const NEWEST: &str = "SELECT max((SELECT coalesce(max(id), 0) FROM version), (SELECT value FROM meta WHERE name = 'last_version')) AS version,
+    (SELECT coalesce(max(id), 0) FROM ehr) AS ehr, (SELECT coalesce(max(id), 0) FROM removal) AS removals,
     (SELECT value FROM meta WHERE name = 'revision') AS revision";
+/// Whether one of the deletions behind `?1` removed a version up to `?2`: of the EHRs `?3`, or of any where that is NULL. Of an EHR that is no longer
+/// there nothing tells which deletion removed it.
+const REMOVED: &str = "SELECT EXISTS (SELECT 1 FROM removal r WHERE r.id > ?1 AND r.first_version <= ?2 AND (?3 IS NULL OR r.ehr = 0
+      OR r.ehr IN (SELECT e.id FROM json_each(?3) j JOIN ehr e ON e.ehr_id = j.value)
+      OR (SELECT count(*) FROM json_each(?3) j JOIN ehr e ON e.ehr_id = j.value) < json_array_length(?3))) AS removed";
+
+/// Whether an EHR was queryable in the state that is read.
+macro_rules! queryable {
+    () => {
+        "coalesce((SELECT q.is_queryable FROM queryable_before q WHERE q.ehr = e.id AND q.version > ?6 ORDER BY q.version LIMIT 1), e.is_queryable)"
+    };
+}
 
 /// `?1` matching profiles, `?2` the last judged one, `?3` all versions, `?4` behind this id, `?5` up to this id, `?6` the newest
-/// version of the scan, `?7` most rows, `?8` whether EHRs may be unqueryable; for named EHRs `?9` the id of
+/// version of the scan, `?7` most rows, `?8` whether EHRs may be unqueryable; for named EHRs `?5` the newest EHR, and `?9` the id of
 /// the one, or the ids of some.
 macro_rules! page {
-    ($from:literal, $condition:literal, $rest:literal) => {
+    ($from:literal, $condition:literal, $rest:expr) => {
         concat!(
-            "SELECT e.id AS ehr, e.ehr_id, e.system_id, e.time_created, e.is_queryable OR ?8 AS is_queryable, v.id AS ordinal, v.kind, v.object, v.system, v.number, v.time_committed,
+            "SELECT e.id AS ehr, e.ehr_id, e.system_id, e.time_created, ",
+            queryable!(),
+            " OR ?8 AS is_queryable, v.id AS ordinal, v.kind, v.object, v.system, v.number, v.time_committed,
                v.successor IS NULL OR v.successor > ?6 AS latest, v.lifecycle = '523' AS deleted, v.shapes, v.digest, v.chunks, v.document
              FROM ",
             $from,
@@ -43,36 +59,28 @@ macro_rules! page {
 
 /// The documents of one EHR.
 const OF_EHR: &str = page!(
-    "ehr e LEFT JOIN version v ON v.ehr = e.id AND v.id > ?4 AND v.id <= ?5",
+    "ehr e LEFT JOIN version v ON v.ehr = e.id AND v.id > ?4 AND v.id <= ?6",
     "(v.profile > ?2 OR v.profile IN (SELECT value FROM json_each(?1)))",
-    " WHERE e.ehr_id = ?9 AND e.id > 0 AND (e.is_queryable OR ?8) ORDER BY v.id LIMIT ?7"
+    concat!(" WHERE e.ehr_id = ?9 AND e.id > 0 AND e.id <= ?5 AND (", queryable!(), " OR ?8) ORDER BY v.id LIMIT ?7")
 );
 /// Some EHRs with their documents.
 const OF_EHRS: &str = page!(
     "json_each(?9) s CROSS JOIN ehr e LEFT JOIN version v ON v.ehr = e.id AND v.id <= ?6",
     "v.profile IN (SELECT value FROM json_each(?1))",
-    " WHERE e.ehr_id = s.value AND e.id > 0 AND (e.is_queryable OR ?8) ORDER BY e.id, v.id LIMIT ?7"
+    concat!(" WHERE e.ehr_id = s.value AND e.id > 0 AND e.id <= ?5 AND (", queryable!(), " OR ?8) ORDER BY e.id, v.id LIMIT ?7")
 );
 /// EHRs of a range of ids with their documents.
 const BY_EHR: &str = page!(
     "ehr e LEFT JOIN version v ON v.ehr = e.id AND v.id <= ?6",
     "v.profile IN (SELECT value FROM json_each(?1))",
-    " WHERE e.id > ?4 AND e.id <= ?5 AND (e.is_queryable OR ?8) ORDER BY e.id, v.id LIMIT ?7"
+    concat!(" WHERE e.id > ?4 AND e.id <= ?5 AND (", queryable!(), " OR ?8) ORDER BY e.id, v.id LIMIT ?7")
 );
 /// Documents of a range of ids, found by their profiles.
 const BY_PROFILE: &str = page!(
     "json_each(?1) s CROSS JOIN version v CROSS JOIN ehr e WHERE v.profile = s.value AND v.id > ?4 AND v.id <= ?5",
     "e.id = v.ehr",
-    " AND e.id > 0 AND (e.is_queryable OR ?8) ORDER BY v.id LIMIT ?7"
+    concat!(" AND e.id > 0 AND (", queryable!(), " OR ?8) ORDER BY v.id LIMIT ?7")
 );
-/// The ends of the repository when a scan began.
-#[derive(Clone, Copy)]
-struct Bounds {
-    version: u64,
-    ehr: u64,
-    revision: u64,
-}
-
 /// How much to ask for next: as much as keeps pages near their aims, judged by the last one.
 struct Pace {
     /// Ids in the range of the next page.
@@ -99,7 +107,7 @@ struct Doc {
 }
 
 impl<S: Sql> SqlRepository<S> {
-    pub(super) async fn send(&self, scan: &Scan, sink: Sink<'_>) -> Result<u64, StoreError> {
+    pub(super) async fn send(&self, scan: &Scan, sink: Sink<'_>) -> Result<Snapshot, StoreError> {
         match scan.ehr() {
             Some(ehr_id) => self.send_ehr(scan, ehr_id, sink).await,
             None => self.send_many(scan, sink).await,
@@ -107,53 +115,55 @@ impl<S: Sql> SqlRepository<S> {
     }
 
     /// One EHR: a single round trip when its profiles and shapes are known and it has no more than a page.
-    async fn send_ehr(&self, scan: &Scan, ehr_id: &str, sink: Sink<'_>) -> Result<u64, StoreError> {
-        let mut bounds = Bounds { version: NO_BOUND, ehr: 0, revision: 0 };
-        let mut after = 0;
+    async fn send_ehr(&self, scan: &Scan, ehr_id: &str, sink: Sink<'_>) -> Result<Snapshot, StoreError> {
+        let open = Snapshot { version: NO_BOUND, ehr: NO_BOUND, removals: 0, revision: 0 };
+        let (mut state, mut after) = (scan.snapshot.unwrap_or(open), 0);
         loop {
             let matching = self.catalogue.matching(scan);
             let most = if scan.whole_ehrs { NO_BOUND } else { PAGE_ROWS };
-            let page = page(OF_EHR, scan, &matching, (after, bounds.version), bounds, most).bind(ehr_id);
-            let mut answers = self.batch(vec![self.catalogue.ask_news(), Statement::new(BOUNDS), page]).await?.into_iter();
-            self.catalogue.take_news(answers.next().unwrap_or_default())?;
-            if bounds.version == NO_BOUND {
-                bounds = Bounds::of(answers.next().unwrap_or_default())?;
-            } else {
-                answers.next();
+            let page = page(OF_EHR, scan, &matching, (after, state.ehr), state, most).bind(ehr_id);
+            let mut answers = self.batch(vec![self.catalogue.ask_news(), Statement::new(NEWEST), removed(scan), page]).await?.into_iter();
+            let mut next = || answers.next().unwrap_or_default();
+            self.catalogue.take_news(next())?;
+            let seen = state_of(scan, next(), next())?;
+            if state == open {
+                state = seen;
             }
-            let lines = lines(answers.next().unwrap_or_default())?;
+            let lines = lines(next())?;
             let count = lines.len() as u64;
             let first = after == 0;
             after = lines.last().and_then(|l| l.doc.as_ref()).map_or(NO_BOUND, |doc| doc.row.ordinal);
             if count > 0 && (first || after != NO_BOUND) && !send(sink, &self.batch_of(lines, scan.empty_ehrs).await?).await {
-                return Ok(bounds.revision);
+                return Ok(state);
             }
             if count < most || after == NO_BOUND {
-                return Ok(bounds.revision);
+                return Ok(state);
             }
         }
     }
 
     /// Those EHRs that the scan names, else all: by EHR where that is asked for, else by document.
-    async fn send_many(&self, scan: &Scan, sink: Sink<'_>) -> Result<u64, StoreError> {
-        let mut answers = self.batch(vec![self.catalogue.ask_news(), Statement::new(BOUNDS)]).await?.into_iter();
-        self.catalogue.take_news(answers.next().unwrap_or_default())?;
-        let bounds = Bounds::of(answers.next().unwrap_or_default())?;
+    async fn send_many(&self, scan: &Scan, sink: Sink<'_>) -> Result<Snapshot, StoreError> {
+        let mut answers = self.batch(vec![self.catalogue.ask_news(), Statement::new(NEWEST), removed(scan)]).await?.into_iter();
+        let mut next = || answers.next().unwrap_or_default();
+        self.catalogue.take_news(next())?;
+        let state = state_of(scan, next(), next())?;
         let matching = self.catalogue.matching(scan);
         let by_ehr = scan.ehrs.is_some() || scan.whole_ehrs || scan.empty_ehrs;
         if matching.profiles.is_empty() && !scan.empty_ehrs {
-            return Ok(bounds.revision);
+            return Ok(state);
         }
         let (query, end) = match &scan.ehrs {
             Some(ehrs) => (OF_EHRS, ehrs.len() as u64),
-            None if by_ehr => (BY_EHR, bounds.ehr),
-            None => (BY_PROFILE, bounds.version),
+            None if by_ehr => (BY_EHR, state.ehr),
+            None => (BY_PROFILE, state.version),
         };
         let mut pace = if by_ehr { Pace { range: 16, rows: NO_BOUND } } else { Pace { range: PAGE_ROWS, rows: PAGE_ROWS / 4 } };
         let mut after = 0;
         while after < end {
             let until = (after + pace.range).min(end);
-            let page = page(query, scan, &matching, (after, until), bounds, pace.rows);
+            let range = (after, if scan.ehrs.is_some() { state.ehr } else { until });
+            let page = page(query, scan, &matching, range, state, pace.rows);
             let named = scan.ehrs.as_ref().map(|ehrs| json_list(ehrs.get(after as usize..until as usize).unwrap_or_default()));
             let page = if let Some(named) = named { page.bind(named) } else { page };
             let lines = lines(self.rows(page).await?)?;
@@ -165,7 +175,7 @@ impl<S: Sql> SqlRepository<S> {
                 break;
             }
         }
-        Ok(bounds.revision)
+        Ok(state)
     }
 
     /// The batch of a page.
@@ -193,14 +203,14 @@ impl<S: Sql> SqlRepository<S> {
     }
 }
 
-fn page(query: &'static str, scan: &Scan, matching: &Matching, range: (u64, u64), bounds: Bounds, rows: u64) -> Statement {
+fn page(query: &'static str, scan: &Scan, matching: &Matching, range: (u64, u64), state: Snapshot, rows: u64) -> Statement {
     Statement::new(query)
         .bind(json_list(&matching.profiles))
         .bind(matching.judged_to)
         .bind(scan.all_versions)
         .bind(range.0)
         .bind(range.1)
-        .bind(bounds.version)
+        .bind(state.version)
         .bind(rows)
         .bind(scan.unqueryable)
 }
@@ -209,11 +219,19 @@ fn lines(rows: Vec<Row>) -> Result<Vec<Line>, StoreError> {
     rows.into_iter().map(Line::of).collect()
 }
 
-impl Bounds {
-    fn of(rows: Vec<Row>) -> Result<Bounds, StoreError> {
-        let mut fields = Fields::of(rows.into_iter().next().unwrap_or_default());
-        Ok(Bounds { version: fields.number()?, ehr: fields.number()?, revision: fields.number()? })
-    }
+/// Asks what became of the snapshot of a scan.
+fn removed(scan: &Scan) -> Statement {
+    let nothing = Snapshot { version: 0, ehr: 0, removals: 0, revision: 0 };
+    let snapshot = scan.snapshot.unwrap_or(nothing);
+    Statement::new(REMOVED).bind(snapshot.removals).bind(snapshot.version).bind(scan.ehrs.as_ref().map(|ehrs| json_list(ehrs)))
+}
+
+/// The state that a scan reads, by what [`NEWEST`] and [`REMOVED`] gave.
+fn state_of(scan: &Scan, newest: Vec<Row>, removed: Vec<Row>) -> Result<Snapshot, StoreError> {
+    let mut fields = Fields::of(newest.into_iter().next().unwrap_or_default());
+    let newest = Snapshot { version: fields.number()?, ehr: fields.number()?, removals: fields.number()?, revision: fields.number()? };
+    let removed = Fields::of(removed.into_iter().next().unwrap_or_default()).flag()?;
+    state_to_read(scan.snapshot, newest, removed)
 }
 
 impl Pace {

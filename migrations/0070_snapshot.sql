@@ -1,0 +1,21 @@
+-- What the pages of a result under one snapshot must know of changes behind it.
+
+-- Physical deletions, in order: `ehr` is a row of the EHRs, 0 where everything was removed; `first_version` is the oldest version that was removed.
+CREATE TABLE removal (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  ehr INTEGER NOT NULL,
+  first_version INTEGER NOT NULL
+) STRICT;
+
+-- Whether queries of the population found an EHR before this version of its EHR_STATUS; kept where that changed.
+CREATE TABLE queryable_before (
+  ehr INTEGER NOT NULL,
+  version INTEGER NOT NULL,
+  is_queryable INTEGER NOT NULL,
+  PRIMARY KEY (ehr, version)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER ehr_keeps_queryable BEFORE UPDATE OF is_queryable ON ehr WHEN old.is_queryable <> new.is_queryable BEGIN INSERT OR IGNORE INTO queryable_before SELECT old.id, coalesce(max(id), 0), old.is_queryable FROM version WHERE ehr = old.id AND kind = 2; END;
+CREATE TRIGGER ehr_leaves_nothing AFTER DELETE ON ehr BEGIN DELETE FROM queryable_before WHERE ehr = old.id; END;
+
+-- The newest version that was ever removed: ids of versions are not given again.
+INSERT INTO meta VALUES ('last_version', 0);

@@ -1,0 +1,60 @@
+//! The token that lets all pages of a result show one state of the repository.
+
+use super::error::Failure;
+use crate::store::scan::Snapshot;
+use std::fmt;
+
+/// A state of the repository, and the time that a query takes for now.
+///
+/// Written as hexadecimal numbers; clients hand it back as it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct PageState {
+    /// What was committed.
+    pub snapshot: Snapshot,
+    /// Microseconds since 1970: what the functions of the clock give.
+    pub now: i64,
+}
+
+/// The form of the numbers, in front of them.
+const FORM: &str = "1";
+
+impl PageState {
+    /// Reads a token.
+    ///
+    /// # Errors
+    /// 400 when it is none.
+    pub fn parse(token: &str) -> Result<PageState, Failure> {
+        let wrong = || Failure::bad("`snapshot` is not a token that a result gave as `meta._snapshot`: ask for the first page without it");
+        let numbers = token.trim().strip_prefix(FORM).and_then(|rest| rest.strip_prefix('-')).ok_or_else(wrong)?;
+        let is_plain = |number: &str| number.len() <= 13 && number.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let numbers: Option<Vec<u64>> = numbers.split('-').map(|number| u64::from_str_radix(number, 16).ok().filter(|_| is_plain(number))).collect();
+        match numbers.as_deref() {
+            Some(&[version, ehr, removals, revision, now]) => {
+                let now = i64::try_from(now).map_err(|_| wrong())?;
+                Ok(PageState { snapshot: Snapshot { version, ehr, removals, revision }, now })
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl fmt::Display for PageState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Snapshot { version, ehr, removals, revision } = self.snapshot;
+        write!(f, "{FORM}-{version:x}-{ehr:x}-{removals:x}-{revision:x}-{:x}", self.now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_come_back_and_others_are_refused() {
+        let state = PageState { snapshot: Snapshot { version: 42, ehr: 7, removals: 1, revision: 60 }, now: 1_795_000_000_000_000 };
+        assert_eq!(PageState::parse(&state.to_string()).unwrap(), state);
+        for wrong in ["", "1-", "1-2a-7-1", "2-2a-7-1-3c-1", "1-2a-7-1-3c-1-1", "1-+2a-7-1-3c-1", "1-2a-7-1-3c-", "1-ffffffffffffff-7-1-3c-1"] {
+            assert!(PageState::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

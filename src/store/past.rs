@@ -1,0 +1,66 @@
+//! What the memory repository remembers of its past: enough to show the state of a snapshot, or to say that it cannot.
+
+use super::scan::Snapshot;
+use crate::document::short_digest;
+
+/// Physical deletions, and the EHRs that queries of the population once found otherwise than today.
+#[derive(Default)]
+pub(super) struct Past {
+    removals: Vec<Removal>,
+    queryable: Vec<Queryable>,
+}
+
+/// A physical deletion.
+struct Removal {
+    /// The digest of the ehr_id; absent where everything was removed.
+    ehr: Option<String>,
+    /// The oldest version that was removed.
+    first_version: u64,
+}
+
+/// Whether an EHR was queryable before a version of its EHR_STATUS.
+struct Queryable {
+    ehr_id: String,
+    before: u64,
+    is_queryable: bool,
+}
+
+impl Past {
+    /// How many physical deletions there were.
+    pub fn removals(&self) -> u64 {
+        self.removals.len() as u64
+    }
+
+    pub fn remove_all(&mut self) {
+        self.queryable.clear();
+        self.removals.push(Removal { ehr: None, first_version: 0 });
+    }
+
+    pub fn remove_ehr(&mut self, ehr_id: &str, first_version: u64) {
+        self.queryable.retain(|change| change.ehr_id != ehr_id);
+        self.remove_objects(ehr_id, first_version);
+    }
+
+    pub fn remove_objects(&mut self, ehr_id: &str, first_version: u64) {
+        self.removals.push(Removal { ehr: Some(short_digest(ehr_id)), first_version });
+    }
+
+    pub fn note_queryable(&mut self, ehr_id: &str, before: u64, is_queryable: bool) {
+        self.queryable.push(Queryable { ehr_id: ehr_id.to_owned(), before, is_queryable });
+    }
+
+    /// Whether an EHR was queryable at a version, where that has changed since.
+    pub fn queryable(&self, ehr_id: &str, version: u64) -> Option<bool> {
+        self.queryable.iter().find(|change| change.ehr_id == ehr_id && change.before > version).map(|change| change.is_queryable)
+    }
+
+    /// Whether something that a snapshot shows of these EHRs (or of all) was removed since.
+    pub fn lacks(&self, snapshot: Snapshot, ehrs: Option<&[String]>) -> bool {
+        let since = self.removals.iter().skip(usize::try_from(snapshot.removals).unwrap_or(usize::MAX));
+        let concerns = |removal: &Removal| match (&removal.ehr, ehrs) {
+            (Some(removed), Some(ehrs)) => ehrs.iter().any(|ehr_id| short_digest(ehr_id) == *removed),
+            _ => true,
+        };
+        since.filter(|removal| removal.first_version <= snapshot.version).any(concerns)
+    }
+}
