@@ -1,9 +1,9 @@
 -- What the pages of a result under one snapshot must know of changes behind it.
 
--- Physical deletions, in order: `ehr` is a row of the EHRs, 0 where everything was removed; `first_version` is the oldest version that was removed.
+-- Physical deletions, in order: `ehr` is the digest of an ehr_id, NULL where everything was removed; `first_version` is the oldest version that was removed.
 CREATE TABLE removal (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
-  ehr INTEGER NOT NULL,
+  ehr TEXT,
   first_version INTEGER NOT NULL
 ) STRICT;
 

@@ -154,8 +154,8 @@ impl Kind {
                 .sends(TEXT)
                 .gives(JSON),
             Operation::QueryDetail => Kind::new("query detail", "A stored query", &[200, 304, 404, 406]).headers(CACHED).gives(JSON),
-            Operation::QueryAdHoc => Kind::new("query", "Execute AQL", &[200, 304, 400, 404, 406, 408, 422, 501])
-                .query(&["q", "ehr_id", "offset", "fetch", "query_parameters"])
+            Operation::QueryAdHoc => Kind::new("query", "Execute AQL", &[200, 304, 400, 404, 406, 408, 410, 422, 501])
+                .query(&["q", "ehr_id", "offset", "fetch", "snapshot", "query_parameters"])
                 .headers(ASKED)
                 .sends(sends)
                 .gives(TABLE),
@@ -164,8 +164,8 @@ impl Kind {
                 .headers(&["openEHR-EHR-id"])
                 .sends(sends)
                 .gives(JSON),
-            _ => Kind::new("query", "Execute a stored query", &[200, 304, 400, 404, 406, 408, 422, 501])
-                .query(&["ehr_id", "offset", "fetch", "query_parameters"])
+            _ => Kind::new("query", "Execute a stored query", &[200, 304, 400, 404, 406, 408, 410, 422, 501])
+                .query(&["ehr_id", "offset", "fetch", "snapshot", "query_parameters"])
                 .headers(ASKED)
                 .sends(sends)
                 .gives(TABLE),
@@ -352,6 +352,7 @@ fn schema_of(name: &str) -> Value {
         "ehr_id" => json!({ "type": "string", "format": "uuid" }),
         "version_at_time" | "now" | "from" | "to" => json!({ "type": "string", "description": "Extended ISO 8601 with its time zone." }),
         "format" => json!({ "type": "string", "enum": ["JSON", "XML", "FLAT", "STRUCTURED"] }),
+        "snapshot" => json!({ "type": "string", "description": "`meta._snapshot` of the first page: the state that is read." }),
         "trace" | "strict" => json!({ "type": "string", "enum": ["true", "false"] }),
         _ => json!({ "type": "string" }),
     }

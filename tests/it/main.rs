@@ -31,6 +31,7 @@ mod rules;
 mod rulings;
 mod samples;
 mod simplified;
+mod snapshot;
 mod sql;
 mod sqlite;
 mod statements;

@@ -166,18 +166,24 @@ fn a_scan_sees_one_moment() {
 }
 
 /// A number below `bound`, from a sequence that is the same in every run.
-struct Dice(u64);
+pub struct Dice(u64);
+
+/// The EHRs that commits of dice are about.
+pub const EHRS: [&str; 3] = [EHR, OTHER, "33333333-3333-4333-8333-333333333333"];
 
 impl Dice {
-    fn roll(&mut self, bound: u64) -> u64 {
+    pub fn of(seed: u64) -> Dice {
+        Dice(seed)
+    }
+
+    pub fn roll(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound
     }
 
     /// A commit that is as often wrong as right.
-    fn commit(&mut self, serial: usize) -> Commit {
-        let ehrs = [EHR, OTHER, "33333333-3333-4333-8333-333333333333"];
-        let ehr = ehrs[self.roll(3) as usize];
+    pub fn commit(&mut self, serial: usize) -> Commit {
+        let ehr = EHRS[self.roll(3) as usize];
         let subject = ["p1", "p2", "p3"].get(self.roll(4) as usize).copied();
         if self.roll(6) == 0 {
             return creation(ehr, subject);

@@ -7,6 +7,7 @@
 use super::catalogue::generation_of;
 use super::value::{Fields, Sql, Statement, json_list};
 use super::{SqlRepository, next_revision};
+use crate::document::short_digest;
 use crate::store::repository::StoreError;
 use std::collections::BTreeSet;
 
@@ -96,19 +97,20 @@ macro_rules! delete {
     };
 }
 
-/// Ids of removed versions are not given again. `?1` is bound with every statement of a deletion.
-const KEEP_LAST_VERSION: &str = "UPDATE meta SET value = max(value, (SELECT coalesce(max(id), 0) FROM version))
-    WHERE name = 'last_version' AND (?1 IS NULL OR ?1 IS NOT NULL)";
+/// Ids of removed versions are not given again.
+const KEEP_LAST_VERSION: &str = "UPDATE meta SET value = max(value, (SELECT coalesce(max(id), 0) FROM version)) WHERE name = 'last_version'";
 
+/// `?3` the digest of the ehr_id; the other parameters are those of the condition.
 macro_rules! note_removal {
     ($condition:expr) => {
-        concat!("INSERT INTO removal (ehr, first_version) SELECT ehr, min(id) FROM version WHERE ", $condition, " GROUP BY ehr")
+        concat!("INSERT INTO removal (ehr, first_version) SELECT ?3, min(id) FROM version WHERE ", $condition, " GROUP BY ehr")
     };
 }
 
-const OF_EHR: [&str; 8] = [
-    KEEP_LAST_VERSION,
-    note_removal!(versions_of_ehr!()),
+const NOTE_EHR: &str = note_removal!(concat!(versions_of_ehr!(), " AND ?2 IS NULL"));
+const NOTE_OBJECTS: &str = note_removal!(versions_of_objects!());
+
+const OF_EHR: [&str; 6] = [
     delete!("item_tag", versions_of_ehr!()),
     delete!("chunk", chunks_of_ehr!()),
     delete!("contribution", contributions_of_ehr!()),
@@ -117,9 +119,7 @@ const OF_EHR: [&str; 8] = [
     "DELETE FROM ehr WHERE ehr_id = ?1 RETURNING id",
 ];
 
-const OF_OBJECTS: [&str; 6] = [
-    "UPDATE meta SET value = max(value, (SELECT coalesce(max(id), 0) FROM version)) WHERE name = 'last_version' AND ?1 <> ?2",
-    note_removal!(versions_of_objects!()),
+const OF_OBJECTS: [&str; 4] = [
     delete!("item_tag", tags_of_objects!()),
     delete!("chunk", chunks_of_objects!()),
     delete!("contribution", contributions_of_objects!()),
@@ -127,8 +127,8 @@ const OF_OBJECTS: [&str; 6] = [
 ];
 
 const ALL: [&str; 8] = [
-    "UPDATE meta SET value = max(value, (SELECT coalesce(max(id), 0) FROM version)) WHERE name = 'last_version'",
-    "INSERT INTO removal (ehr, first_version) VALUES (0, 0)",
+    KEEP_LAST_VERSION,
+    "INSERT INTO removal (ehr, first_version) VALUES (NULL, 0)",
     "DELETE FROM item_tag",
     "DELETE FROM chunk WHERE substr(owner, 1, 2) <> 's/'",
     "DELETE FROM version",
@@ -206,20 +206,28 @@ impl Purge {
     }
 }
 
+/// The beginning of a deletion: what snapshots must know of it.
+fn noted(note: &'static str, ehr_id: &str, objects: Option<String>) -> Vec<Statement> {
+    vec![Statement::new(KEEP_LAST_VERSION), Statement::new(note).bind(ehr_id).bind(objects).bind(short_digest(ehr_id))]
+}
+
 impl<S: Sql> SqlRepository<S> {
     /// Removes an EHR with everything in it.
     pub(super) async fn remove_ehr(&self, ehr_id: &str) -> Result<bool, StoreError> {
         if ehr_id.is_empty() {
             return Ok(false);
         }
-        let batch = OF_EHR.iter().map(|sql| Statement::new(*sql).bind(ehr_id)).collect();
+        let none: Option<String> = None;
+        let mut batch = noted(NOTE_EHR, ehr_id, none);
+        batch.extend(OF_EHR.iter().map(|sql| Statement::new(*sql).bind(ehr_id)));
         self.remove(batch).await
     }
 
     /// Removes objects, and contributions that have no version left.
     pub(super) async fn remove_objects(&self, ehr_id: &str, objects: &[String]) -> Result<(), StoreError> {
         let objects = json_list(objects);
-        let mut batch: Vec<Statement> = OF_OBJECTS.iter().map(|sql| Statement::new(*sql).bind(ehr_id).bind(objects.as_str())).collect();
+        let mut batch = noted(NOTE_OBJECTS, ehr_id, Some(objects.clone()));
+        batch.extend(OF_OBJECTS.iter().map(|sql| Statement::new(*sql).bind(ehr_id).bind(objects.as_str())));
         batch.push(next_revision());
         self.remove(batch).await.map(drop)
     }

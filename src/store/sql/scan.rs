@@ -8,7 +8,7 @@ use super::catalogue::Matching;
 use super::read::known_texts;
 use super::seal::Stored;
 use super::value::{Fields, Row, Sql, Statement, json_list, kind_of, unexpected};
-use crate::document::{Batch, DocRow, EhrRow};
+use crate::document::{Batch, DocRow, EhrRow, short_digest};
 use crate::store::conflict::join_uid;
 use crate::store::repository::{Sink, StoreError, send, state_to_read};
 use crate::store::scan::{Scan, Snapshot};
@@ -25,11 +25,9 @@ const NO_BOUND: u64 = 1 << 52;
 const NEWEST: &str = "SELECT max((SELECT coalesce(max(id), 0) FROM version), (SELECT value FROM meta WHERE name = 'last_version')) AS version,
     (SELECT coalesce(max(id), 0) FROM ehr) AS ehr, (SELECT coalesce(max(id), 0) FROM removal) AS removals,
     (SELECT value FROM meta WHERE name = 'revision') AS revision";
-/// Whether one of the deletions behind `?1` removed a version up to `?2`: of the EHRs `?3`, or of any where that is NULL. Of an EHR that is no longer
-/// there nothing tells which deletion removed it.
-const REMOVED: &str = "SELECT EXISTS (SELECT 1 FROM removal r WHERE r.id > ?1 AND r.first_version <= ?2 AND (?3 IS NULL OR r.ehr = 0
-      OR r.ehr IN (SELECT e.id FROM json_each(?3) j JOIN ehr e ON e.ehr_id = j.value)
-      OR (SELECT count(*) FROM json_each(?3) j JOIN ehr e ON e.ehr_id = j.value) < json_array_length(?3))) AS removed";
+/// Whether one of the deletions behind `?1` removed a version up to `?2`: of the EHRs with the digests `?3`, or of any where that is NULL.
+const REMOVED: &str = "SELECT EXISTS (SELECT 1 FROM removal r WHERE r.id > ?1 AND r.first_version <= ?2
+      AND (?3 IS NULL OR r.ehr IS NULL OR r.ehr IN (SELECT value FROM json_each(?3)))) AS removed";
 
 /// Whether an EHR was queryable in the state that is read.
 macro_rules! queryable {
@@ -223,7 +221,8 @@ fn lines(rows: Vec<Row>) -> Result<Vec<Line>, StoreError> {
 fn removed(scan: &Scan) -> Statement {
     let nothing = Snapshot { version: 0, ehr: 0, removals: 0, revision: 0 };
     let snapshot = scan.snapshot.unwrap_or(nothing);
-    Statement::new(REMOVED).bind(snapshot.removals).bind(snapshot.version).bind(scan.ehrs.as_ref().map(|ehrs| json_list(ehrs)))
+    let digests = |ehrs: &Vec<String>| json_list(&ehrs.iter().map(|ehr_id| short_digest(ehr_id)).collect::<Vec<String>>());
+    Statement::new(REMOVED).bind(snapshot.removals).bind(snapshot.version).bind(scan.ehrs.as_ref().map(digests))
 }
 
 /// The state that a scan reads, by what [`NEWEST`] and [`REMOVED`] gave.

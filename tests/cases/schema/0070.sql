@@ -140,8 +140,8 @@ INSERT OR REPLACE INTO definition VALUES (1, 1, 'weight.en.v2', '2.0.0', 'opt14'
     </term_definitions>
   </component_ontologies>
 </template>
-', 'a30525a3f9a4d98517c40b5a72a5fbfa');
-INSERT OR REPLACE INTO definition VALUES (2, 2, 'ids', '1.0.0', 'aql', '2026-11-30T00:53:20.002000+00:00', '{}', 'SELECT e/ehr_id/value FROM EHR e', 'a12240fccb132dff4443c233087ec438');
+', 'a6583e31a72155e027ee4d874b248e97');
+INSERT OR REPLACE INTO definition VALUES (2, 2, 'ids', '1.0.0', 'aql', '2026-11-30T00:53:20.002000+00:00', '{}', 'SELECT e/ehr_id/value FROM EHR e', 'ea17801de984df8661af6a710d714bc6');
 INSERT OR REPLACE INTO definition VALUES (3, 3, 'weight_class.v1', '1.0.0', 'gdl2', '2026-11-30T00:53:20.003000+00:00', '{"concept":"Weight class","language":"en","purpose":null}', '{
   "id": "weight_class.v1",
   "gdl_version": "2.0",
@@ -163,15 +163,15 @@ INSERT OR REPLACE INTO definition VALUES (3, 3, 'weight_class.v1', '1.0.0', 'gdl
     "gt0001": {"text": "Weight class"}, "gt0003": {"text": "Weight"}, "gt0005": {"text": "Class"},
     "gt0011": {"text": "Heavy"}, "gt0012": {"text": "Not heavy"}}}}}
 }
-', '4734385e049840b0f90b0847519666fc');
+', 'b98fc409e452f7bb13d80b1dc3d1513d');
 INSERT OR REPLACE INTO meta VALUES ('last_version', 0);
 INSERT OR REPLACE INTO meta VALUES ('log_moved', 0);
 INSERT OR REPLACE INTO meta VALUES ('revision', 10);
 INSERT OR REPLACE INTO meta VALUES ('shape_generation', 0);
-INSERT OR REPLACE INTO access_log VALUES (1, '2026-11-30T00:53:20.004000+00:00', 'anonymous', '', 'PUT ehr/{ehr_id}', '00000000-0000-4000-8000-000000000001::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', '659b4ba21098850474d48893b89ee0ba');
-INSERT OR REPLACE INTO access_log VALUES (2, '2026-11-30T00:53:20.005000+00:00', 'anonymous', '', 'POST ehr/{ehr_id}/composition', '00000000-0000-4000-8000-000000000003::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', '79f4c67c37e6311e64de387c66042bc3');
-INSERT OR REPLACE INTO access_log VALUES (3, '2026-11-30T00:53:20.006000+00:00', 'anonymous', '', 'PUT ehr/{ehr_id}/composition/{uid}', '00000000-0000-4000-8000-000000000003::test.example::2', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 204, '', 'b4672492eb75e673d191af6fef823887');
-INSERT OR REPLACE INTO access_log VALUES (4, '2026-11-30T00:53:20.007000+00:00', 'anonymous', '', 'POST ehr/{ehr_id}/composition', '00000000-0000-4000-8000-000000000006::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', 'b772d3e357b01a6b3637bccf3cfcdfaa');
-INSERT OR REPLACE INTO access_log VALUES (5, '2026-11-30T00:53:20.008000+00:00', 'anonymous', '', 'DELETE ehr/{ehr_id}/composition/{uid}', '00000000-0000-4000-8000-000000000006::test.example::2', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 204, '', '52f866afb213ce3826b7903ebe3c05b0');
-INSERT OR REPLACE INTO access_log VALUES (6, '2026-11-30T00:53:20.009000+00:00', 'anonymous', '', 'POST ehr/{ehr_id}/directory', '00000000-0000-4000-8000-000000000009::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', '3037a260f2f249b689cb373bdfd1da8b');
-INSERT OR REPLACE INTO access_log VALUES (7, '2026-11-30T00:53:20.010000+00:00', 'anonymous', '', 'POST demographic/person', '00000000-0000-4000-8000-00000000000b::test.example::1', NULL, NULL, 201, '', 'd0187f47823593e756b3e477d8da2d30');
+INSERT OR REPLACE INTO access_log VALUES (1, '2026-11-30T00:53:20.004000+00:00', 'anonymous', '', 'PUT ehr/{ehr_id}', '00000000-0000-4000-8000-000000000001::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', '6de84cec7276c371ee21c256b80f11e0');
+INSERT OR REPLACE INTO access_log VALUES (2, '2026-11-30T00:53:20.005000+00:00', 'anonymous', '', 'POST ehr/{ehr_id}/composition', '00000000-0000-4000-8000-000000000003::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', '108faacde61b84047af5e3ffa28fa5a9');
+INSERT OR REPLACE INTO access_log VALUES (3, '2026-11-30T00:53:20.006000+00:00', 'anonymous', '', 'PUT ehr/{ehr_id}/composition/{uid}', '00000000-0000-4000-8000-000000000003::test.example::2', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 204, '', '9b38acbdfca9e635f739e04cd68b3c46');
+INSERT OR REPLACE INTO access_log VALUES (4, '2026-11-30T00:53:20.007000+00:00', 'anonymous', '', 'POST ehr/{ehr_id}/composition', '00000000-0000-4000-8000-000000000006::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', '9f80f7567ec75b50b18ec323d291b4e1');
+INSERT OR REPLACE INTO access_log VALUES (5, '2026-11-30T00:53:20.008000+00:00', 'anonymous', '', 'DELETE ehr/{ehr_id}/composition/{uid}', '00000000-0000-4000-8000-000000000006::test.example::2', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 204, '', 'e6632d58c7f3eb16ed3336706d6d4cf1');
+INSERT OR REPLACE INTO access_log VALUES (6, '2026-11-30T00:53:20.009000+00:00', 'anonymous', '', 'POST ehr/{ehr_id}/directory', '00000000-0000-4000-8000-000000000009::test.example::1', '6ba7b810-9dad-41d1-80b4-00c04fd430c8', NULL, 201, '', '7f8aa77fbe2b626c2b9e15f2ff0d1eeb');
+INSERT OR REPLACE INTO access_log VALUES (7, '2026-11-30T00:53:20.010000+00:00', 'anonymous', '', 'POST demographic/person', '00000000-0000-4000-8000-00000000000b::test.example::1', NULL, NULL, 201, '', 'dd6b4b38287f74f8efbc67f2f1310310');
