@@ -83,6 +83,27 @@ function elements(text: string, at: number, visit: (start: number, end: number) 
   }
 }
 
+/** The members of a result set that pages are put together by. */
+export interface ResultPage {
+  meta: Record<string, unknown>;
+  /** Start and end of what stands between the brackets of `rows`. */
+  from: number;
+  to: number;
+  count: number;
+}
+
+/** Finds the rows of a result set, and what it says of itself. */
+export function resultPage(text: string): ResultPage {
+  const page: ResultPage = { meta: {}, from: text.length, to: text.length, count: 0 };
+  members(text, skipSpace(text, 0), (name, start, end) => {
+    if (name === "meta") page.meta = JSON.parse(text.slice(start, end)) as Record<string, unknown>;
+    if (name !== "rows") return;
+    [page.from, page.to] = [start + 1, end - 1];
+    elements(text, start, () => (page.count += 1));
+  });
+  return page;
+}
+
 /** Finds every cell of a result set without building it. */
 export function indexResult(text: string): { columns: { name: string; path: string | null }[]; cells: Uint32Array; rows: number } {
   let columns: { name: string; path: string | null }[] = [];

@@ -266,9 +266,10 @@ async function answered(q: string): Promise<() => void> {
     const asked = { q, parameters: parameters() };
     const answer = await engine.call("query", asked);
     const total = performance.now() - start;
-    const cut = elsewhere && answer.rows === PAGE && !/\blimit\b/i.test(q);
+    // A server that says nothing about further rows has cut the result where it has as many as a usual page.
+    const cut = answer.more || (elsewhere && answer.rows === PAGE && !/\blimit\b/i.test(q));
     return () => {
-      results.answer(asked, answer, total, cut ? "the server’s first page; ask for more with LIMIT and OFFSET" : "");
+      results.answer(asked, answer, total, cut ? "more rows follow; ask for them with LIMIT and OFFSET" : "");
       if (!examples.some((example) => example.q === q)) history.ran(q);
     };
   } catch (error) {

@@ -75,6 +75,8 @@ export interface Result {
   /** Start and end of each cell's JSON text in `text`, row by row. */
   cells: Uint32Array;
   rows: number;
+  /** Whether rows follow that were not asked for. */
+  more: boolean;
   /** The data that gave it, as in `Contents`. */
   of: string;
   /** Time in the engine. */

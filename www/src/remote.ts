@@ -1,10 +1,14 @@
 // A repository elsewhere: the same questions over its REST interface.
 import { Repository } from "aqlite-wasm";
 import { body } from "./code";
+import { resultPage } from "./json";
 import type { Contents, Misplaced, Server } from "./protocol";
 
 /** More templates than this are not fetched for their names. */
 const TEMPLATES = 40;
+
+/** No more pages are asked for than give this many rows. */
+const MOST_ROWS = 100_000;
 
 /** A server, reached by its REST interface. */
 export class Remote {
@@ -61,11 +65,27 @@ export class Remote {
     throw refusal(response.status, text);
   }
 
-  /** The result set as text, and how long it took with the way there and back. */
-  async query(q: string, parameters: Record<string, unknown>): Promise<{ text: string; milliseconds: number }> {
+  /** The result set as text, whether rows follow that were not asked for, and how long it took with the way there and back. Where the server cuts a result
+   * into pages and names a snapshot, the pages of that are put together. */
+  async query(q: string, parameters: Record<string, unknown>): Promise<{ text: string; more: boolean; milliseconds: number }> {
     const start = performance.now();
-    const text = await this.rest("POST", "query/aql", JSON.stringify(body({ q, parameters })), { "content-type": "application/json", accept: "application/json" });
-    return { text, milliseconds: performance.now() - start };
+    const first = await this.#page(q, parameters);
+    const { meta, from, to, count } = resultPage(first);
+    const pieces = [first.slice(from, to)];
+    let more = meta._more === true;
+    if (typeof meta._snapshot === "string") {
+      for (let offset = count; more && offset < MOST_ROWS; offset += count) {
+        const text = await this.#page(q, parameters, { offset, fetch: count, snapshot: meta._snapshot });
+        const page = resultPage(text);
+        if (page.count > 0) pieces.push(text.slice(page.from, page.to));
+        more = page.count === count;
+      }
+    }
+    return { text: `${first.slice(0, from)}${pieces.join(",")}${first.slice(to)}`, more, milliseconds: performance.now() - start };
+  }
+
+  #page(q: string, parameters: Record<string, unknown>, page: Record<string, unknown> = {}): Promise<string> {
+    return this.rest("POST", "query/aql", JSON.stringify({ ...body({ q, parameters }), ...page }), { "content-type": "application/json", accept: "application/json" });
   }
 
   /** The rungs of a query as JSON text: an extension of the interface, which other servers may lack. */

@@ -48,6 +48,8 @@ async function rest(local: Local, method: string, path: string, body = "", heade
 /** A result set as text. */
 interface Answered {
   text: string;
+  /** Whether rows follow that were not asked for. */
+  more: boolean;
   /** Time in the engine; of a server with the way there and back. */
   milliseconds: number;
   /** The data that gave it, see `Contents`. */
@@ -69,7 +71,7 @@ async function ask(local: Local, q: string, parameters: Record<string, unknown>,
     same(local.of, expected);
     const start = performance.now();
     const text = local.repository.query(q, JSON.stringify(parameters), new Date().toISOString());
-    return { text, milliseconds: performance.now() - start, of: local.of };
+    return { text, more: false, milliseconds: performance.now() - start, of: local.of };
   });
 }
 
@@ -145,8 +147,8 @@ const handlers: Handlers = {
     return (JSON.parse(answer) as { uid: string }).uid;
   },
   query: async ({ q, parameters }, local) => {
-    const { text, milliseconds, of } = await ask(local, q, parameters);
-    return { text, ...indexResult(text), of, milliseconds } satisfies Result;
+    const { text, more, milliseconds, of } = await ask(local, q, parameters);
+    return { text, ...indexResult(text), more, of, milliseconds } satisfies Result;
   },
   explain: async (asked, local) => {
     const start = performance.now();
