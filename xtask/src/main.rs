@@ -69,9 +69,10 @@ const TASKS: &[Task] = &[
     Task { name: "gen-rm", usage: "gen-rm\n      the class table from its TSV", run: |_| gen_rm::run() },
     Task {
         name: "soak",
-        usage: "soak [--minutes 10] [--only samples|kill|attack|oehrpy|schemathesis|TARGET] [--corpus DIR] [--openapi DIR]
+        usage: "soak [--minutes 10] [--only samples|kill|attack|oehrpy|schemathesis|mutants|TARGET] [--corpus DIR] [--openapi DIR] [--shard K/N]
       the long things: 100,000 compositions; 15 kills of workerd during 1,000 commits; the attacks in full size; the client
-      library oehrpy and, from the standard's OpenAPI documents, schemathesis (both need Python); for so many minutes each
+      library oehrpy and, from the standard's OpenAPI documents, schemathesis (both need Python); the code broken in
+      one of 300 places after another, each of which must fail a test (--shard K/N takes others); for so many minutes each
       every fuzz target",
         run: soak::run_task,
     },

@@ -12,12 +12,16 @@ const LIMITS: [&str; 3] = ["-timeout=10", "-rss_limit_mb=2048", "-malloc_limit_m
 /// A part of the soak that is no fuzz target, and its name.
 type Other = (&'static str, fn(&Options) -> Result<(), String>);
 
-const OTHERS: [Other; 5] = [("samples", samples), ("kill", kill), ("attack", attack), ("oehrpy", oehrpy), ("schemathesis", schemathesis)];
+const OTHERS: [Other; 6] =
+    [("samples", samples), ("kill", kill), ("attack", attack), ("oehrpy", oehrpy), ("schemathesis", schemathesis), ("mutants", mutants)];
 
-/// The six questions on many compositions, the kill test, the attacks, foreign clients, then every fuzz target for so many
-/// minutes; `--only` names one of them.
+/// The folders whose code is mutated.
+const MUTATED: [&str; 3] = ["src/service/**", "src/template/**", "src/gdl/**"];
+
+/// The six questions on many compositions, the kill test, the attacks, foreign clients, mutants, then every fuzz target for so
+/// many minutes; `--only` names one of them.
 pub fn run_task(args: &[String]) -> Result<(), String> {
-    let options = Options::read(args, &["minutes", "only", "corpus", "openapi"], &[])?;
+    let options = Options::read(args, &["minutes", "only", "corpus", "openapi", "shard"], &[])?;
     let minutes: u64 = options.value("minutes", "10").parse().map_err(|_| "`--minutes` needs a number".to_owned())?;
     let only = options.given("only");
     let targets: Vec<String> = targets()?.into_iter().filter(|target| only.is_none_or(|only| only == target)).collect();
@@ -87,6 +91,15 @@ fn clients(name: &str, documents: &[PathBuf]) -> Result<(), String> {
     }
     run(&mut command(&python, &["-m", "pip", "install", "--quiet", "--requirement", "tests/soak/requirements.txt"]))?;
     run(command("node", &["tests/soak/clients.mjs", name]).arg(&python).args(documents))
+}
+
+/// Breaks the code in one place after another, and expects a test to fail each time; there are thousands of places, so `--shard` (K/N) takes every Nth.
+fn mutants(options: &Options) -> Result<(), String> {
+    let files = MUTATED.iter().flat_map(|folder| ["--file", *folder]);
+    let found = root().join("target/soak");
+    let mut program = command(tools::cargo_mutants()?, &["mutants", "--package", "aqlite", "--shard", options.value("shard", "0/300")]);
+    program.args(files).args(["--timeout", "900", "--no-shuffle", "--output"]).arg(found);
+    run(program.args(["--", "--lib", "--test", "it"]))
 }
 
 /// One line each; an error when one of them failed.

@@ -34,12 +34,20 @@ pub fn wasm_bindgen() -> Result<PathBuf, String> {
 
 /// `cargo-fuzz`, of the version that was tried.
 pub fn cargo_fuzz() -> Result<PathBuf, String> {
-    const VERSION: &str = "0.13.1";
-    let folder = root().join(format!("target/tools/cargo-fuzz-{VERSION}"));
-    let program = folder.join("bin/cargo-fuzz");
+    cargo_program("cargo-fuzz", "0.13.1")
+}
+
+/// `cargo-mutants`, of the version that was tried.
+pub fn cargo_mutants() -> Result<PathBuf, String> {
+    cargo_program("cargo-mutants", "27.1.0")
+}
+
+fn cargo_program(name: &str, version: &str) -> Result<PathBuf, String> {
+    let folder = root().join(format!("target/tools/{name}-{version}"));
+    let program = folder.join("bin").join(name);
     if !program.is_file() {
-        println!("cargo-fuzz {VERSION} is missing: building it, once");
-        run(&mut cargo(&["install", "--quiet", "cargo-fuzz", "--version", VERSION, "--root", &folder.to_string_lossy()]))?;
+        println!("{name} {version} is missing: building it, once");
+        run(&mut cargo(&["install", "--quiet", name, "--version", version, "--root", &folder.to_string_lossy()]))?;
     }
     Ok(program)
 }
