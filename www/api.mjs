@@ -1,14 +1,14 @@
 // The page about the REST interface, made from its OpenAPI document: plain HTML without a script, so that it works wherever it is opened.
 
 const escapes = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-const escape = (text) => String(text).replace(/[&<>"]/g, (c) => escapes[c]);
-const code = (text) => `<code>${escape(text)}</code>`;
+const escapeHtml = (text) => String(text).replace(/[&<>"]/g, (c) => escapes[c]);
+const code = (text) => `<code>${escapeHtml(text)}</code>`;
 const list = (items) => items.map(code).join(", ");
 
 /** One operation: what it takes, what it answers, who may. */
 function operation(path, method, said) {
   const named = (where) => said.parameters.filter((p) => p.in === where).map((p) => p.name);
-  const statuses = Object.entries(said.responses).map(([status, { description }]) => (description ? `${status} ${escape(description)}` : status));
+  const statuses = Object.entries(said.responses).map(([status, { description }]) => (description ? `${status} ${escapeHtml(description)}` : status));
   const types = (content) => list(Object.keys(content ?? {}));
   const rows = [
     ["query string", list(named("query"))],
@@ -20,7 +20,7 @@ function operation(path, method, said) {
     ["scope", code(said["x-scope"])],
   ].filter(([, value]) => value !== "");
   const table = rows.map(([name, value]) => `<tr><th scope="row">${name}</th><td>${value}</td></tr>`).join("");
-  return `<details id="${escape(said.operationId)}"><summary>${code(`${method.toUpperCase()} ${path}`)} ${escape(said.summary)}</summary><table>${table}</table></details>`;
+  return `<details id="${escapeHtml(said.operationId)}"><summary>${code(`${method.toUpperCase()} ${path}`)} ${escapeHtml(said.summary)}</summary><table>${table}</table></details>`;
 }
 
 /** The page as HTML. */
@@ -33,13 +33,13 @@ export function apiPage(document, { csp, styles, icon }) {
       groups.set(group, (groups.get(group) ?? "") + operation(path, method, said));
     }
   }
-  const sections = [...groups].map(([name, body]) => `<section><h2>${escape(name)}</h2>${body}</section>`).join("\n");
+  const sections = [...groups].map(([name, body]) => `<section><h2>${escapeHtml(name)}</h2>${body}</section>`).join("\n");
   const servers = list(document.servers.map((server) => server.url));
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${escape(csp)}">
+<meta http-equiv="Content-Security-Policy" content="${escapeHtml(csp)}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>aqlite: REST interface</title>
 <link rel="icon" href="${icon}">
@@ -48,7 +48,7 @@ export function apiPage(document, { csp, styles, icon }) {
 <body class="api">
 <main>
 <h1>REST interface</h1>
-<p>${escape(document.info.description)} Servers: ${servers}. As data: <a href="openapi.json">openapi.json</a> (OpenAPI ${escape(document.openapi)}).</p>
+<p>${escapeHtml(document.info.description)} Servers: ${servers}. As data: <a href="openapi.json">openapi.json</a> (OpenAPI ${escapeHtml(document.openapi)}).</p>
 ${sections}
 </main>
 </body>

@@ -59,7 +59,7 @@ for (const [key, documents] of groups) {
   const preload = files.filter((file) => !schema.includes(file));
   for (let at = 0; at < documents.length; at += BATCH) {
     const xml = documents.slice(at, at + BATCH);
-    xml.forEach(({ fileName }) => (found[fileName] = []));
+    for (const { fileName } of xml) found[fileName] = [];
     const { errors } = await validateXML({ xml, schema, preload, initialMemoryPages: 1024, maxMemoryPages: 16384 });
     for (const { loc, message, rawMessage } of errors) {
       const list = found[loc?.fileName];

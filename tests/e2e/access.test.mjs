@@ -140,8 +140,8 @@ test("SMART scopes: one EHR, one template, 404 for the rest", async () => {
   const q = "SELECT e/ehr_id/value AS id FROM EHR e";
   const rows = await server.send("POST", `${V1}/query/aql`, { body: JSON.stringify({ q }), headers: app });
   assert.deepEqual(rows.json.rows, [[ehrId]]);
-  const escape = await server.send("POST", `${V1}/query/aql`, { body: JSON.stringify({ q: `${q} WHERE e/ehr_id/value = '${OTHER}'` }), headers: app });
-  assert.deepEqual(escape.json.rows, []);
+  const escaping = await server.send("POST", `${V1}/query/aql`, { body: JSON.stringify({ q: `${q} WHERE e/ehr_id/value = '${OTHER}'` }), headers: app });
+  assert.deepEqual(escaping.json.rows, []);
   assert.equal((await server.send("POST", `${V1}/query/aql`, { body: JSON.stringify({ q }), headers: { ...app, "openehr-ehr-id": OTHER } })).status, 404);
   const configuration = await get("/.well-known/smart-configuration");
   assert.equal(configuration.json.token_endpoint, "https://id.example/token");

@@ -72,7 +72,9 @@ async function watched(run, of = server) {
 }
 
 const figures = [];
-after(() => figures.forEach((figure) => console.log(figure)));
+after(() => {
+  for (const figure of figures) console.log(figure);
+});
 
 test("a gzip bomb is refused by its head, or at the limit, and neighbours do not feel it", async () => {
   const zeros = bomb(1_500, "\0");

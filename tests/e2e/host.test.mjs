@@ -110,7 +110,9 @@ function withoutProxy(state, bindings) {
   const modules = [{ type: "ESModule", path: join(root, "dist/worker/index.js") }];
   modules.push({ type: "CompiledWasm", path: join(root, "dist/worker/aqlite_worker_bg.wasm") });
   const database = { d1Databases: { DB: "00000000-0000-0000-0000-000000000000" }, d1Persist: join(state, "v3/d1"), kvNamespaces: ["BLOBS"] };
-  const handleRuntimeStdio = (...streams) => streams.forEach((stream) => stream.resume());
+  const handleRuntimeStdio = (...streams) => {
+    for (const stream of streams) stream.resume();
+  };
   const place = { host: "127.0.0.1", port: 0, modulesRoot: root, compatibilityDate: "2026-04-01" };
   return new Miniflare({ modules, ...place, ...database, bindings, handleRuntimeStdio });
 }

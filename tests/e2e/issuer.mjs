@@ -24,7 +24,7 @@ export class Issuer {
 
   static async start() {
     const issuer = new Issuer();
-    issuer.listener = createServer((request, answer) => {
+    issuer.listener = createServer((_, answer) => {
       issuer.asked += 1;
       const set = [...issuer.keys].map(([kid, { publicKey, alg }]) => ({ ...publicKey.export({ format: "jwk" }), kid, alg, use: "sig" }));
       setTimeout(() => answer.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ keys: set })), issuer.delay);

@@ -104,7 +104,7 @@ async function kill(server) {
   const pids = workerds(server);
   assert.ok(pids.length > 0, "there is no workerd to kill");
   server.killed = true;
-  pids.forEach((pid) => process.kill(pid, "SIGKILL"));
+  for (const pid of pids) process.kill(pid, "SIGKILL");
   await server.stop("SIGKILL");
 }
 
@@ -138,7 +138,7 @@ const state = freshState("kill");
 try {
   await run();
 } catch (error) {
-  servers.forEach(({ log }, index) => console.error(`what server ${index + 1} of ${servers.length} said:\n${log}`));
+  for (const [index, { log }] of servers.entries()) console.error(`what server ${index + 1} of ${servers.length} said:\n${log}`);
   throw error;
 } finally {
   await servers.at(-1)?.stop("SIGKILL");

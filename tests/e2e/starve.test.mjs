@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { after, before, test } from "node:test";
-import { ITS, V1, freshState, sample, start, uploadTemplates } from "./server.mjs";
+import { V1, freshState, sample, start, uploadTemplates } from "./server.mjs";
 
 /** Milliseconds that a neighbour may wait. */
 const PATIENCE = 1_000;

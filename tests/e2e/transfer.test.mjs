@@ -64,7 +64,7 @@ test("a body that arrives in many pieces is what was sent, compressed too", asyn
 
 test("an export goes into an empty repository, and its export is the same to the byte", async () => {
   const [from, to] = ["from.ndjson", "to.ndjson"].map((name) => join(folder, name));
-  [from, to].forEach((file) => rmSync(file, { force: true }));
+  for (const file of [from, to]) rmSync(file, { force: true });
   const composition = data.compositions[0];
   const [uid] = (await server.rows(`SELECT c/uid/value FROM EHR e[ehr_id/value='${composition.ehr_id}'] CONTAINS COMPOSITION c`))[0];
   assert.equal((await server.send("DELETE", `${ITS}/ehr/${composition.ehr_id}/composition/${uid}`)).status, 204);

@@ -185,7 +185,11 @@ async function guarded(token) {
     request.resume().on("end", () => response.writeHead(status, { ...open, "content-type": "application/json" }).end(JSON.stringify(body)));
   });
   await new Promise((resolve) => http.listen(0, "127.0.0.1", resolve));
-  return { base: `http://127.0.0.1:${http.address().port}/v1`, asked, stop: () => (http.closeAllConnections(), http.close()) };
+  const stop = () => {
+    http.closeAllConnections();
+    http.close();
+  };
+  return { base: `http://127.0.0.1:${http.address().port}/v1`, asked, stop };
 }
 
 test("a server is asked with its token, which is kept nowhere; without it, it is told who may ask", async () => {

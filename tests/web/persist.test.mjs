@@ -196,7 +196,7 @@ test("a worker that is killed in mid-write leaves whole requests", () =>
   }));
 
 test("many patients are made beside one's own, opened again in seconds, and cancelled without a trace", () =>
-  onOrigin(async (page, call) => {
+  onOrigin(async (_, call) => {
     await call("add", await composition(call));
     const mine = await count(call);
     const made = await call("generate", { ehrs: 300, compositions: 3000, seed: 5 });
@@ -211,7 +211,7 @@ test("many patients are made beside one's own, opened again in seconds, and canc
   }));
 
 test("everything goes out and comes in again", () =>
-  onOrigin(async (page, call) => {
+  onOrigin(async (_, call) => {
     const before = await call("contents", null);
     const text = await call.text("export", null);
     assert.ok(text.endsWith('{"end":true}}\n'), text.slice(-100));

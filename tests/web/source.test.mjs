@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { accessible, answered, browse, built, caller, offlineReady, open, ready, row, run, scratch, settled, visit } from "./page.mjs";
+import { accessible, browse, built, caller, offlineReady, open, ready, row, run, scratch, settled, visit } from "./page.mjs";
 import { serve } from "./server.mjs";
 
 const COUNT = "SELECT COUNT(e/ehr_id/value) AS n FROM EHR e";

@@ -27,7 +27,7 @@ function* pieces(text: string): Generator<string> {
 }
 
 /** The view. */
-export class DataView {
+export class DataPanel {
   readonly #engine: Engine;
   readonly #change: Change;
   readonly #place = h("h2", { id: "contents-title" }, "In the repository");

@@ -105,10 +105,14 @@ export class Editor {
       },
       { hoverTime: 350 },
     );
+    const done = (act: () => void) => () => {
+      act();
+      return true;
+    };
     const ours = Prec.highest(
       keymap.of([
-        { key: "Mod-Enter", run: () => (host.run(), true) },
-        { key: "Shift-Alt-f", run: () => (host.format(), true) },
+        { key: "Mod-Enter", run: done(() => host.run()) },
+        { key: "Shift-Alt-f", run: done(() => host.format()) },
         { key: "Tab", run: acceptCompletion },
       ]),
     );

@@ -116,7 +116,10 @@ export class Engine {
 
   #answer(reply: Reply): void {
     const waiting = this.#waiting.get(reply.id);
-    if ("changed" in reply) return this.#listener.changed();
+    if ("changed" in reply) {
+      this.#listener.changed();
+      return;
+    }
     if ("progress" in reply) {
       if (reply.id === 0) this.#listener.starting(reply.progress);
       else waiting?.progress?.progress(reply.progress);

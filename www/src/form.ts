@@ -154,7 +154,7 @@ export class Form {
       if (node.max > 0 && number >= node.max) more.remove();
     };
     more.addEventListener("click", open);
-    this.#folds.push({ open, hides: (place) => more.parentElement !== null && place.startsWith(`${key}:`) && parseInt(place.slice(key.length + 1)) >= number });
+    this.#folds.push({ open, hides: (place) => more.parentElement !== null && place.startsWith(`${key}:`) && Number.parseInt(place.slice(key.length + 1), 10) >= number });
     return box;
   }
 

@@ -107,7 +107,7 @@ export class Grid {
     // Where rows are squeezed, those on screen still stand one below the other.
     const top = this.#step === ROW ? row * ROW : this.element.scrollTop + (row - Math.floor(this.element.scrollTop / this.#step)) * ROW;
     line.style.top = `${top}px`;
-    this.#result.columns.forEach((_, column) => line.append(this.#drawCell(row, column)));
+    line.append(...this.#result.columns.map((_, column) => this.#drawCell(row, column)));
     return line;
   }
 

@@ -1,6 +1,6 @@
 // The page: draws, listens, and asks the engine for everything else.
 import { byId, copy, count, debounced, h, rove } from "./dom";
-import { DataView } from "./data";
+import { DataPanel } from "./data";
 import { Editor } from "./editor";
 import { Engine, EngineError } from "./engine";
 import { GuideView } from "./guide";
@@ -43,7 +43,7 @@ const templateView = new TemplateView(byId("view-templates"), engine, {
   ask: askHere,
   change,
 });
-const data = new DataView(byId("view-data"), engine, change);
+const data = new DataPanel(byId("view-data"), engine, change);
 const source = new SourceChoice(
   engine,
   (connect) => {
