@@ -52,6 +52,9 @@ fn native(report: &mut Report, corpus: Vec<String>) -> Step {
     report.step("native tests", checked(&["--workspace", "--exclude", "aqlite-bench", "--lib", "--bins", "--test", "it", "--test", "work"]));
     report.step("documentation examples", checked(&["--doc"]));
     let packages = report.work("npm packages", &[], npm_packages);
+    report
+        .tests("form of TypeScript and JavaScript", &[&packages], || Ok(command(npm_program("prettier"), &["--check", "--log-level", "warn", "."])));
+    report.tests("lints of TypeScript and JavaScript", &[&packages], || Ok(command(npm_program("eslint"), &["."])));
     // The suite of written XML validates with a package from npm.
     report.tests("conformance", &[&packages], || {
         let mut suites = conformance::command();
