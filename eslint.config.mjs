@@ -10,7 +10,16 @@ const SCRIPTS = ["**/*.mjs", "worker/**/*.js"];
 const UNUSED = { argsIgnorePattern: "^_", varsIgnorePattern: "^_" };
 
 export default ts.config(
-  { ignores: ["dist/**", "target/**", "node_modules/**", "fuzz/**", "worker/build/**", "www/samples/**"] },
+  {
+    ignores: [
+      "dist/**",
+      "target/**",
+      "node_modules/**",
+      "fuzz/**",
+      "worker/build/**",
+      "www/samples/**",
+    ],
+  },
   js.configs.recommended,
   ...ts.configs.recommended.map((config) => ({ ...config, files: ["**/*.ts"] })),
   { files: SCRIPTS, languageOptions: { globals: { ...globals.node, ...globals.browser } } },

@@ -51,17 +51,33 @@ async function guarded(handler, event, env, context) {
 function failed(request, error) {
   const sent = request.headers.get("x-request-id") ?? "";
   const id = /^[\w.-]{1,64}$/.test(sent) ? sent : crypto.randomUUID();
-  console.error(JSON.stringify({ level: "error", request_id: id, method: request.method, status: 500, problem: String(error).slice(0, 500) }));
+  console.error(
+    JSON.stringify({
+      level: "error",
+      request_id: id,
+      method: request.method,
+      status: 500,
+      problem: String(error).slice(0, 500),
+    }),
+  );
   const message = "internal error: the request was not carried out";
   const headers = { "cache-control": "no-store", "x-request-id": id };
-  return Response.json({ error: "Internal Server Error", message, code: 500, errors: [] }, { status: 500, headers });
+  return Response.json(
+    { error: "Internal Server Error", message, code: 500, errors: [] },
+    { status: 500, headers },
+  );
 }
 
 export default {
   async fetch(request, env, context) {
     const answer = guarded(aqlite.fetch, request, env, context);
     // Work goes on to its end where the client goes away: the runtime would drop it, and what it holds would never be given back.
-    context.waitUntil?.(answer.then(() => {}, () => {}));
+    context.waitUntil?.(
+      answer.then(
+        () => {},
+        () => {},
+      ),
+    );
     try {
       return await answer;
     } catch (error) {

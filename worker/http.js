@@ -4,7 +4,8 @@
 export const head = ({ method, url, headers }) => JSON.stringify([method, url, [...headers]]);
 
 /** A response; `headers` as JSON. */
-export const respond = (status, headers, body) => new Response(body, { status, headers: JSON.parse(headers) });
+export const respond = (status, headers, body) =>
+  new Response(body, { status, headers: JSON.parse(headers) });
 
 /**
  * What reads the body of a request: each call gives the next `size` bytes, fewer at its end, which stay until the next call. Those behind them
@@ -18,7 +19,8 @@ export function reader({ body }, size) {
     const [{ value, reason }] = await ahead;
     if (reason) throw reason;
     const bytes = value.value ?? new Uint8Array();
-    if (bytes.length === size) [ahead, spare] = [read(spare ?? new ArrayBuffer(size)), bytes.buffer];
+    if (bytes.length === size)
+      [ahead, spare] = [read(spare ?? new ArrayBuffer(size)), bytes.buffer];
     return bytes;
   };
 }

@@ -10,7 +10,11 @@ const ALGORITHMS = {
 
 /** The text at an address; fails unless it answers 200 itself. */
 export async function fetchText(url) {
-  const answer = await fetch(url, { redirect: "manual", signal: AbortSignal.timeout(PATIENCE), headers: { accept: "application/json" } });
+  const answer = await fetch(url, {
+    redirect: "manual",
+    signal: AbortSignal.timeout(PATIENCE),
+    headers: { accept: "application/json" },
+  });
   if (answer.status !== 200) throw new Error(`status ${answer.status}`);
   return answer.text();
 }
@@ -19,12 +23,22 @@ export async function fetchText(url) {
 export async function verify(algorithm, jwk, data, signature) {
   const how = ALGORITHMS[algorithm];
   const { kty, crv, n, e, x, y } = JSON.parse(jwk);
-  const key = await crypto.subtle.importKey("jwk", { kty, crv, n, e, x, y }, how, false, ["verify"]);
+  const key = await crypto.subtle.importKey("jwk", { kty, crv, n, e, x, y }, how, false, [
+    "verify",
+  ]);
   return crypto.subtle.verify(how, key, signature, data);
 }
 
 /** 32 bytes from a password. */
 export async function derive(password, salt, iterations) {
-  const key = await crypto.subtle.importKey("raw", new TextEncoder().encode(password), "PBKDF2", false, ["deriveBits"]);
-  return new Uint8Array(await crypto.subtle.deriveBits({ name: "PBKDF2", hash: "SHA-256", salt, iterations }, key, 256));
+  const key = await crypto.subtle.importKey(
+    "raw",
+    new TextEncoder().encode(password),
+    "PBKDF2",
+    false,
+    ["deriveBits"],
+  );
+  return new Uint8Array(
+    await crypto.subtle.deriveBits({ name: "PBKDF2", hash: "SHA-256", salt, iterations }, key, 256),
+  );
 }

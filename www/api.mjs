@@ -8,7 +8,9 @@ const list = (items) => items.map(code).join(", ");
 /** One operation: what it takes, what it answers, who may. */
 function operation(path, method, said) {
   const named = (where) => said.parameters.filter((p) => p.in === where).map((p) => p.name);
-  const statuses = Object.entries(said.responses).map(([status, { description }]) => (description ? `${status} ${escapeHtml(description)}` : status));
+  const statuses = Object.entries(said.responses).map(([status, { description }]) =>
+    description ? `${status} ${escapeHtml(description)}` : status,
+  );
   const types = (content) => list(Object.keys(content ?? {}));
   const rows = [
     ["query string", list(named("query"))],
@@ -19,7 +21,9 @@ function operation(path, method, said) {
     ["roles", list(said["x-roles"])],
     ["scope", code(said["x-scope"])],
   ].filter(([, value]) => value !== "");
-  const table = rows.map(([name, value]) => `<tr><th scope="row">${name}</th><td>${value}</td></tr>`).join("");
+  const table = rows
+    .map(([name, value]) => `<tr><th scope="row">${name}</th><td>${value}</td></tr>`)
+    .join("");
   return `<details id="${escapeHtml(said.operationId)}"><summary>${code(`${method.toUpperCase()} ${path}`)} ${escapeHtml(said.summary)}</summary><table>${table}</table></details>`;
 }
 
@@ -33,7 +37,9 @@ export function apiPage(document, { csp, styles, icon }) {
       groups.set(group, (groups.get(group) ?? "") + operation(path, method, said));
     }
   }
-  const sections = [...groups].map(([name, body]) => `<section><h2>${escapeHtml(name)}</h2>${body}</section>`).join("\n");
+  const sections = [...groups]
+    .map(([name, body]) => `<section><h2>${escapeHtml(name)}</h2>${body}</section>`)
+    .join("\n");
   const servers = list(document.servers.map((server) => server.url));
   return `<!doctype html>
 <html lang="en">

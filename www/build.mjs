@@ -17,7 +17,12 @@ import { brotliCompressSync } from "node:zlib";
 const here = dirname(fileURLToPath(import.meta.url));
 const root = dirname(here);
 const { values: options } = parseArgs({
-  options: { wasm: { type: "string" }, out: { type: "string" }, openapi: { type: "string" }, dev: { type: "boolean", default: false } },
+  options: {
+    wasm: { type: "string" },
+    out: { type: "string" },
+    openapi: { type: "string" },
+    dev: { type: "boolean", default: false },
+  },
 });
 const wasm = resolve(options.wasm ?? process.env.AQLITE_WASM ?? join(root, "target/www-wasm"));
 const out = resolve(options.out ?? join(root, "dist/www"));
@@ -64,8 +69,10 @@ async function bundle(entry, format, constants) {
     loader: { ".aql": "text" },
     alias: { "aqlite-wasm": join(wasm, "aqlite_wasm.js") },
     define: {
-      "import.meta.url": "\"\"",
-      ...Object.fromEntries(Object.entries(constants).map(([name, value]) => [name, JSON.stringify(value)])),
+      "import.meta.url": '""',
+      ...Object.fromEntries(
+        Object.entries(constants).map(([name, value]) => [name, JSON.stringify(value)]),
+      ),
     },
     logLevel: "warning",
   });
@@ -78,12 +85,33 @@ await mkdir(out, { recursive: true });
 
 const wasmName = await stamped("aqlite.wasm", await readFile(join(wasm, "aqlite_wasm_bg.wasm")));
 const samplesName = await stamped("samples.json", await sampleDefinitions());
-const workerName = await stamped("worker.js", await bundle("worker.ts", "iife", { WASM_URL: wasmName, SAMPLES_URL: samplesName, VERSION: version }));
+const workerName = await stamped(
+  "worker.js",
+  await bundle("worker.ts", "iife", {
+    WASM_URL: wasmName,
+    SAMPLES_URL: samplesName,
+    VERSION: version,
+  }),
+);
 const chartName = await stamped("chart.js", await bundle("chart.ts", "esm", {}));
 const zipName = await stamped("zip.js", await bundle("zip.ts", "esm", {}));
-const pageName = await stamped("page.js", await bundle("main.ts", "esm", { WORKER_URL: workerName, CHART_URL: chartName, ZIP_URL: zipName, VERSION: version }));
-const earlyName = await stamped("early.js", await bundle("early.ts", "iife", { WORKER_URL: workerName }));
-const styleName = await stamped("styles.css", `${await readFile(join(root, "node_modules/uplot/dist/uPlot.min.css"), "utf8")}\n${await readFile(join(here, "styles.css"), "utf8")}`);
+const pageName = await stamped(
+  "page.js",
+  await bundle("main.ts", "esm", {
+    WORKER_URL: workerName,
+    CHART_URL: chartName,
+    ZIP_URL: zipName,
+    VERSION: version,
+  }),
+);
+const earlyName = await stamped(
+  "early.js",
+  await bundle("early.ts", "iife", { WORKER_URL: workerName }),
+);
+const styleName = await stamped(
+  "styles.css",
+  `${await readFile(join(root, "node_modules/uplot/dist/uPlot.min.css"), "utf8")}\n${await readFile(join(here, "styles.css"), "utf8")}`,
+);
 const iconName = await stamped("icon.svg", await readFile(join(here, "icon.svg")));
 
 const fill = async (name, values) => {
@@ -93,10 +121,20 @@ const fill = async (name, values) => {
   if (left) throw new Error(`${name}: nothing to put in place of ${left[0]}`);
   await writeFile(join(out, name), text);
 };
-await fill("index.html", { csp, page: pageName, early: earlyName, styles: styleName, icon: iconName, version, notices: NOTICES });
+await fill("index.html", {
+  csp,
+  page: pageName,
+  early: earlyName,
+  styles: styleName,
+  icon: iconName,
+  version,
+  notices: NOTICES,
+});
 await fill("manifest.webmanifest", { icon: iconName });
 
-const api = options.openapi ? JSON.parse(await readFile(resolve(options.openapi), "utf8")) : undefined;
+const api = options.openapi
+  ? JSON.parse(await readFile(resolve(options.openapi), "utf8"))
+  : undefined;
 if (api) {
   await writeFile(join(out, "openapi.json"), JSON.stringify(api));
   await writeFile(join(out, "api.html"), apiPage(api, { csp, styles: styleName, icon: iconName }));
@@ -104,16 +142,46 @@ if (api) {
 
 await writeFile(join(out, NOTICES), await notices(await packagesOf([...inputs], root), root));
 
-const shell = ["./", pageName, chartName, zipName, earlyName, workerName, wasmName, samplesName, styleName, iconName, "manifest.webmanifest", NOTICES, ...(api ? ["api.html", "openapi.json"] : [])];
-const stamp = createHash("sha256").update(await readFile(join(out, "index.html"))).update(JSON.stringify(api ?? null)).digest("hex").slice(0, 10);
-await writeFile(join(out, "sw.js"), await bundle("sw.ts", "iife", { WASM_URL: wasmName, SAMPLES_URL: samplesName, STYLE_URL: styleName, SHELL: shell, STAMP: stamp, VERSION: version }));
+const shell = [
+  "./",
+  pageName,
+  chartName,
+  zipName,
+  earlyName,
+  workerName,
+  wasmName,
+  samplesName,
+  styleName,
+  iconName,
+  "manifest.webmanifest",
+  NOTICES,
+  ...(api ? ["api.html", "openapi.json"] : []),
+];
+const stamp = createHash("sha256")
+  .update(await readFile(join(out, "index.html")))
+  .update(JSON.stringify(api ?? null))
+  .digest("hex")
+  .slice(0, 10);
+await writeFile(
+  join(out, "sw.js"),
+  await bundle("sw.ts", "iife", {
+    WASM_URL: wasmName,
+    SAMPLES_URL: samplesName,
+    STYLE_URL: styleName,
+    SHELL: shell,
+    STAMP: stamp,
+    VERSION: version,
+  }),
+);
 // Hosts that read it (Cloudflare's asset server does) send the policy as a header too, and let stamped files be cached for ever.
 const stampedNames = shell.filter((name) => /\.[0-9a-f]{10}\./.test(name));
 await writeFile(
   join(out, "_headers"),
   [
     `/*\n  Content-Security-Policy: ${csp}; frame-ancestors 'none'\n  X-Content-Type-Options: nosniff\n  Referrer-Policy: no-referrer\n`,
-    ...stampedNames.map((name) => `/${name}\n  Cache-Control: public, max-age=31536000, immutable\n`),
+    ...stampedNames.map(
+      (name) => `/${name}\n  Cache-Control: public, max-age=31536000, immutable\n`,
+    ),
   ].join("\n"),
 );
 
@@ -122,6 +190,8 @@ for (const name of (await readdir(out)).sort()) {
   const bytes = await readFile(join(out, name));
   const packed = brotliCompressSync(bytes).length;
   if (!name.endsWith(".wasm")) total += packed;
-  console.log(`${String((await stat(join(out, name))).size).padStart(9)} ${String(packed).padStart(8)} br  ${name}`);
+  console.log(
+    `${String((await stat(join(out, name))).size).padStart(9)} ${String(packed).padStart(8)} br  ${name}`,
+  );
 }
 console.log(`first load beside the wasm: ${(total / 1000).toFixed(0)} kB brotli`);

@@ -20,11 +20,22 @@ const LICENCE_FILE = /^(licen[cs]e|copying|copyright|notice|unlicense)/i;
 /** The packages among the inputs of esbuild (paths relative to `root`), and those that they depend on. */
 export async function packagesOf(inputs, root) {
   const found = new Map();
-  const waiting = inputs.map((input) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1]).filter((folder) => folder !== undefined);
+  const waiting = inputs
+    .map((input) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input)?.[1])
+    .filter((folder) => folder !== undefined);
   for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
     if (found.has(folder)) continue;
-    const { name, version, license, repository, dependencies } = JSON.parse(await readFile(join(root, folder, "package.json"), "utf8"));
-    found.set(folder, { kind: "npm package", name, version, license, source: repository?.url ?? repository ?? `https://www.npmjs.com/package/${name}`, folder: join(root, folder) });
+    const { name, version, license, repository, dependencies } = JSON.parse(
+      await readFile(join(root, folder, "package.json"), "utf8"),
+    );
+    found.set(folder, {
+      kind: "npm package",
+      name,
+      version,
+      license,
+      source: repository?.url ?? repository ?? `https://www.npmjs.com/package/${name}`,
+      folder: join(root, folder),
+    });
     for (const needed of Object.keys(dependencies ?? {})) {
       const nested = `${folder}/node_modules/${needed}`;
       waiting.push(existsSync(join(root, nested)) ? nested : `node_modules/${needed}`);
@@ -34,31 +45,51 @@ export async function packagesOf(inputs, root) {
 }
 
 function cargo(root, args) {
-  const { status, stdout, stderr } = spawnSync(process.env.CARGO ?? "cargo", args, { cwd: root, encoding: "utf8", maxBuffer: 1 << 28 });
+  const { status, stdout, stderr } = spawnSync(process.env.CARGO ?? "cargo", args, {
+    cwd: root,
+    encoding: "utf8",
+    maxBuffer: 1 << 28,
+  });
   if (status !== 0) throw new Error(`cargo ${args[0]}: ${stderr}`);
   return stdout;
 }
 
 /** The crates that are linked into the module of browsers. */
 export function cratesOf(root) {
-  const { packages, resolve } = JSON.parse(cargo(root, ["metadata", "--format-version", "1", "--locked", "--filter-platform", "wasm32-unknown-unknown"]));
+  const { packages, resolve } = JSON.parse(
+    cargo(root, [
+      "metadata",
+      "--format-version",
+      "1",
+      "--locked",
+      "--filter-platform",
+      "wasm32-unknown-unknown",
+    ]),
+  );
   const byId = new Map(packages.map((one) => [one.id, one]));
   const nodes = new Map(resolve.nodes.map((node) => [node.id, node]));
   const seen = new Set();
-  const waiting = packages.filter(({ name, source }) => name === CRATE && source === null).map(({ id }) => id);
+  const waiting = packages
+    .filter(({ name, source }) => name === CRATE && source === null)
+    .map(({ id }) => id);
   for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
-    if (seen.has(id) || byId.get(id).targets.some(({ kind }) => kind.includes("proc-macro"))) continue;
+    if (seen.has(id) || byId.get(id).targets.some(({ kind }) => kind.includes("proc-macro")))
+      continue;
     seen.add(id);
-    for (const { pkg, dep_kinds } of nodes.get(id).deps) if (dep_kinds.some(({ kind }) => kind === null)) waiting.push(pkg);
+    for (const { pkg, dep_kinds } of nodes.get(id).deps)
+      if (dep_kinds.some(({ kind }) => kind === null)) waiting.push(pkg);
   }
-  return [...seen].map((id) => byId.get(id)).filter(({ source }) => source !== null).map(({ name, version, license, repository, manifest_path }) => ({
-    kind: "Rust crate",
-    name,
-    version,
-    license,
-    source: repository ?? `https://crates.io/crates/${name}`,
-    folder: dirname(manifest_path),
-  }));
+  return [...seen]
+    .map((id) => byId.get(id))
+    .filter(({ source }) => source !== null)
+    .map(({ name, version, license, repository, manifest_path }) => ({
+      kind: "Rust crate",
+      name,
+      version,
+      license,
+      source: repository ?? `https://crates.io/crates/${name}`,
+      folder: dirname(manifest_path),
+    }));
 }
 
 /** The names of a part's licence files that have to be given along: where MIT may be chosen, that one. */
@@ -69,8 +100,12 @@ function chosen(files, license) {
 }
 
 async function licenceOf({ kind, name, license, folder }) {
-  const files = chosen((await readdir(folder)).filter((file) => LICENCE_FILE.test(file)).sort(), license ?? "");
-  if (!license || files.length === 0) throw new Error(`${kind} ${name} in ${folder}: no licence${license ? " text" : ""}`);
+  const files = chosen(
+    (await readdir(folder)).filter((file) => LICENCE_FILE.test(file)).sort(),
+    license ?? "",
+  );
+  if (!license || files.length === 0)
+    throw new Error(`${kind} ${name} in ${folder}: no licence${license ? " text" : ""}`);
   const texts = await Promise.all(files.map((file) => readFile(join(folder, file), "utf8")));
   return texts.map((text) => text.replaceAll("\r\n", "\n").trim()).join("\n\n");
 }
@@ -80,17 +115,33 @@ async function standardLibrary(root) {
   const [, version] = cargo(root, ["version"]).split(" ");
   const own = await readFile(join(root, "LICENSE-MIT"), "utf8");
   const terms = own.slice(own.indexOf("Permission is hereby granted"));
-  const words = "Copyright (c) The Rust Project Developers (see https://thanks.rust-lang.org). Notices of its own parts: https://doc.rust-lang.org/stable/COPYRIGHT-library.html";
-  return { kind: "Rust crate", name: "std (the Rust standard library)", version, license: "MIT OR Apache-2.0", source: "https://github.com/rust-lang/rust", text: `${words}\n\n${terms.trim()}` };
+  const words =
+    "Copyright (c) The Rust Project Developers (see https://thanks.rust-lang.org). Notices of its own parts: https://doc.rust-lang.org/stable/COPYRIGHT-library.html";
+  return {
+    kind: "Rust crate",
+    name: "std (the Rust standard library)",
+    version,
+    license: "MIT OR Apache-2.0",
+    source: "https://github.com/rust-lang/rust",
+    text: `${words}\n\n${terms.trim()}`,
+  };
 }
 
 /** Returns the text of the file for these npm packages and the crates of the module. */
 export async function notices(packages, root) {
-  const parts = await Promise.all([...packages, ...cratesOf(root)].map(async (part) => ({ ...part, text: await licenceOf(part) })));
+  const parts = await Promise.all(
+    [...packages, ...cratesOf(root)].map(async (part) => ({
+      ...part,
+      text: await licenceOf(part),
+    })),
+  );
   parts.push(await standardLibrary(root));
-  parts.sort((a, b) => (a.name === b.name ? a.version.localeCompare(b.version) : a.name < b.name ? -1 : 1));
+  parts.sort((a, b) =>
+    a.name === b.name ? a.version.localeCompare(b.version) : a.name < b.name ? -1 : 1,
+  );
   const byText = grouped(parts);
-  const line = ({ kind, name, version, license, source }) => `${name} ${version} (${kind}, ${license}, ${source.replace(/^git\+|\.git$/g, "")})`;
+  const line = ({ kind, name, version, license, source }) =>
+    `${name} ${version} (${kind}, ${license}, ${source.replace(/^git\+|\.git$/g, "")})`;
   const sections = [...byText].map(([text, of]) => `${of.map(line).join("\n")}\n\n${text}`);
   const rule = `\n\n${"-".repeat(80)}\n\n`;
   return `Parts of aqlite that others wrote, each with its licence. aqlite itself is given under MIT or Apache-2.0.${rule}${sections.join(rule)}\n`;

@@ -25,7 +25,13 @@ const state = resolve(given.state);
 const temporary = join(state, "tmp");
 mkdirSync(temporary, { recursive: true });
 const log = join(temporary, "log");
-Object.assign(process.env, { TMPDIR: temporary, WRANGLER_LOG_PATH: log, WRANGLER_LOG: "none", WRANGLER_SEND_METRICS: "false", X_LOCAL_EXPLORER: "false" });
+Object.assign(process.env, {
+  TMPDIR: temporary,
+  WRANGLER_LOG_PATH: log,
+  WRANGLER_LOG: "none",
+  WRANGLER_SEND_METRICS: "false",
+  X_LOCAL_EXPLORER: "false",
+});
 const { Miniflare, NoOpLog } = await import("miniflare");
 const { unstable_getMiniflareWorkerOptions: optionsOf } = await import("wrangler");
 
@@ -33,9 +39,21 @@ const { unstable_getMiniflareWorkerOptions: optionsOf } = await import("wrangler
 function worker() {
   const { workerOptions, main } = optionsOf(resolve(given.config));
   const folder = dirname(main);
-  const vars = Object.fromEntries(given.var.map((pair) => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)]));
-  const modules = [{ type: "ESModule", path: main }, { type: "CompiledWasm", path: join(folder, "aqlite_worker_bg.wasm") }];
-  return { ...workerOptions, name: "aqlite", modulesRules: undefined, modulesRoot: folder, modules, bindings: { ...workerOptions.bindings, ...vars } };
+  const vars = Object.fromEntries(
+    given.var.map((pair) => [pair.slice(0, pair.indexOf("=")), pair.slice(pair.indexOf("=") + 1)]),
+  );
+  const modules = [
+    { type: "ESModule", path: main },
+    { type: "CompiledWasm", path: join(folder, "aqlite_worker_bg.wasm") },
+  ];
+  return {
+    ...workerOptions,
+    name: "aqlite",
+    modulesRules: undefined,
+    modulesRoot: folder,
+    modules,
+    bindings: { ...workerOptions.bindings, ...vars },
+  };
 }
 
 /** Lines of the worker: errors always, the others where they are asked for. */

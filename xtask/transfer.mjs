@@ -6,19 +6,30 @@
 // BASE is a mount, such as https://cdr.example.org/v1; AQLITE_AUTHORIZATION is sent as Authorization. Both go on where they
 // stopped: an export behind the last whole line of the file, an import by passing over what is there.
 import { createHash } from "node:crypto";
-import { appendFileSync, closeSync, createReadStream, existsSync, openSync, readSync, fstatSync, truncateSync } from "node:fs";
+import {
+  appendFileSync,
+  closeSync,
+  createReadStream,
+  existsSync,
+  openSync,
+  readSync,
+  fstatSync,
+  truncateSync,
+} from "node:fs";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 
 const AT_ONCE = 4_000_000;
-const headers = () => (process.env.AQLITE_AUTHORIZATION ? { authorization: process.env.AQLITE_AUTHORIZATION } : {});
+const headers = () =>
+  process.env.AQLITE_AUTHORIZATION ? { authorization: process.env.AQLITE_AUTHORIZATION } : {};
 
 /** The text of the record in a line, which must have the digest that the line gives. */
 export function recordOf(line) {
   const match = /^\{"digest":"([0-9a-f]{64})","record":(.*)\}$/s.exec(line);
   if (!match) throw new Error(`not a line of an export: ${line.slice(0, 80)}`);
   const [, digest, record] = match;
-  if (createHash("sha256").update(record).digest("hex") !== digest) throw new Error("a record does not have its digest: the export was altered");
+  if (createHash("sha256").update(record).digest("hex") !== digest)
+    throw new Error("a record does not have its digest: the export was altered");
   return record;
 }
 
@@ -54,10 +65,14 @@ function lastLine(file) {
 export async function exportTo(base, file, ehrId) {
   const before = lastLine(file);
   let record = before === undefined ? undefined : JSON.parse(recordOf(before));
-  if (record?.definition) throw new Error(`${file} ends within its definitions: remove it and start anew`);
+  if (record?.definition)
+    throw new Error(`${file} ends within its definitions: remove it and start anew`);
   let count = 0;
   while (!record?.end) {
-    const query = new URLSearchParams({ ...(ehrId && { ehr_id: ehrId }), ...(record?.contribution && { after: record.contribution.uid.value }) });
+    const query = new URLSearchParams({
+      ...(ehrId && { ehr_id: ehrId }),
+      ...(record?.contribution && { after: record.contribution.uid.value }),
+    });
     const answer = await need(await fetch(`${base}/admin/export?${query}`, { headers: headers() }));
     const text = await answer.text();
     const lines = text.trimEnd().split("\n");
@@ -76,16 +91,28 @@ export async function importFrom(base, file, findings = "refuse") {
   let next = 1;
   const send = async () => {
     if (held === "") return;
-    const options = { method: "POST", headers: { ...headers(), "content-type": "application/x-ndjson" }, body: held };
-    const answer = await need(await fetch(`${base}/admin/import?first=${first}&findings=${findings}`, options));
+    const options = {
+      method: "POST",
+      headers: { ...headers(), "content-type": "application/x-ndjson" },
+      body: held,
+    };
+    const answer = await need(
+      await fetch(`${base}/admin/import?first=${first}&findings=${findings}`, options),
+    );
     for (const line of (await answer.text()).trim().split("\n").filter(Boolean)) {
       const outcome = JSON.parse(line);
-      if (outcome.status >= 300 || outcome.code) throw new Error(`line ${outcome.line}: ${outcome.status ?? outcome.code} ${outcome.message}`);
+      if (outcome.status >= 300 || outcome.code)
+        throw new Error(
+          `line ${outcome.line}: ${outcome.status ?? outcome.code} ${outcome.message}`,
+        );
       counts[outcome.status === 201 ? "new" : "there"] += 1;
     }
     [held, first] = ["", next];
   };
-  for await (const line of createInterface({ input: createReadStream(file, "utf8"), crlfDelay: Infinity })) {
+  for await (const line of createInterface({
+    input: createReadStream(file, "utf8"),
+    crlfDelay: Infinity,
+  })) {
     recordOf(line);
     held += `${line}\n`;
     next += 1;
@@ -97,7 +124,8 @@ export async function importFrom(base, file, findings = "refuse") {
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   const [, , what, base, file, more] = process.argv;
-  if (what === "export") console.log(`${await exportTo(base, file, more)} records exported to ${file}`);
+  if (what === "export")
+    console.log(`${await exportTo(base, file, more)} records exported to ${file}`);
   else {
     const counts = await importFrom(base, file, more);
     console.log(`${counts.new} records imported, ${counts.there} were there`);

@@ -7,13 +7,17 @@ import { parseArgs } from "node:util";
 import { browse, built, caller, offlineReady, open, ready, write } from "../../tests/web/page.mjs";
 import { serve } from "../../tests/web/server.mjs";
 
-const { values: options } = parseArgs({ options: { compositions: { type: "string", default: "100000" }, templates: { type: "string" } } });
+const { values: options } = parseArgs({
+  options: { compositions: { type: "string", default: "100000" }, templates: { type: "string" } },
+});
 const compositions = Number(options.compositions);
 const SYSTOLIC = "o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude";
 const PRESSURE = "EHR e CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]";
 const FILTER = `SELECT e/ehr_id/value AS ehr, ${SYSTOLIC} AS systolic FROM ${PRESSURE} WHERE ${SYSTOLIC} >= 160`;
-const ROWS = "SELECT c/uid/value AS uid, c/name/value AS name, c/context/start_time/value AS time FROM EHR e CONTAINS COMPOSITION c LIMIT 30000";
-const SLOW = "SELECT COUNT(DISTINCT b/value) AS n FROM EHR e CONTAINS COMPOSITION c CONTAINS ELEMENT b";
+const ROWS =
+  "SELECT c/uid/value AS uid, c/name/value AS name, c/context/start_time/value AS time FROM EHR e CONTAINS COMPOSITION c LIMIT 30000";
+const SLOW =
+  "SELECT COUNT(DISTINCT b/value) AS n FROM EHR e CONTAINS COMPOSITION c CONTAINS ELEMENT b";
 
 const tell = (key, value) => console.log(`page.${key} = ${value.toFixed(2)}`);
 const median = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)];
@@ -52,10 +56,20 @@ async function module() {
   await page.goto(server.address);
   await ready(page);
   await offlineReady(page);
-  const url = await page.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name).find((name) => name.endsWith(".wasm")) ?? "");
-  const name = url || (await page.evaluate(async () => {
-    for (const key of await caches.keys()) for (const { url } of await (await caches.open(key)).keys()) if (url.endsWith(".wasm")) return url;
-  }));
+  const url = await page.evaluate(
+    () =>
+      performance
+        .getEntriesByType("resource")
+        .map(({ name }) => name)
+        .find((name) => name.endsWith(".wasm")) ?? "",
+  );
+  const name =
+    url ||
+    (await page.evaluate(async () => {
+      for (const key of await caches.keys())
+        for (const { url } of await (await caches.open(key)).keys())
+          if (url.endsWith(".wasm")) return url;
+    }));
   const times = await page.evaluate(async (name) => {
     const found = [];
     for (let at = 0; at < 5; at += 1) {
@@ -63,7 +77,8 @@ async function module() {
       const start = performance.now();
       const compiled = await WebAssembly.compile(bytes);
       const imports = {};
-      for (const { module, name } of WebAssembly.Module.imports(compiled)) (imports[module] ??= {})[name] = () => undefined;
+      for (const { module, name } of WebAssembly.Module.imports(compiled))
+        (imports[module] ??= {})[name] = () => undefined;
       await WebAssembly.instantiate(compiled, imports);
       found.push(performance.now() - start);
     }
@@ -106,7 +121,10 @@ async function many() {
   await page.fill("#compositions", String(compositions));
   const start = performance.now();
   await page.click("#generate");
-  await page.locator("#state[data-state=busy]").waitFor({ timeout: 5000 }).catch(() => undefined);
+  await page
+    .locator("#state[data-state=busy]")
+    .waitFor({ timeout: 5000 })
+    .catch(() => undefined);
   await page.locator("#state[data-state=ready]").waitFor({ timeout: 300_000 });
   tell("make", performance.now() - start);
   const kept = await page.evaluate(async () => (await navigator.storage.estimate()).usage);
@@ -125,15 +143,19 @@ async function filter(page) {
       const summary = document.querySelector("#summary");
       summary.textContent = "";
       window.answered = new Promise((resolve) => {
-        addEventListener("keydown", function began(event) {
-          if (event.key !== "Enter") return;
-          removeEventListener("keydown", began, true);
-          const seen = () => {
-            if (!/row/.test(summary.textContent)) return requestAnimationFrame(seen);
-            requestAnimationFrame(() => resolve(performance.now() - event.timeStamp));
-          };
-          seen();
-        }, true);
+        addEventListener(
+          "keydown",
+          function began(event) {
+            if (event.key !== "Enter") return;
+            removeEventListener("keydown", began, true);
+            const seen = () => {
+              if (!/row/.test(summary.textContent)) return requestAnimationFrame(seen);
+              requestAnimationFrame(() => resolve(performance.now() - event.timeStamp));
+            };
+            seen();
+          },
+          true,
+        );
       });
     });
     await page.keyboard.press("ControlOrMeta+Enter");
@@ -141,7 +163,10 @@ async function filter(page) {
   };
   await once();
   tell("filter", await middle(7, once));
-  tell("filter.rows", Number((await page.locator("#summary").textContent()).replaceAll(",", "").split(" ")[0]));
+  tell(
+    "filter.rows",
+    Number((await page.locator("#summary").textContent()).replaceAll(",", "").split(" ")[0]),
+  );
 }
 
 /** Typing while a query runs: the longest time from a key to the next picture. */
@@ -149,13 +174,21 @@ async function typing(page) {
   await write(page, SLOW);
   await page.evaluate(() => {
     window.delays = [];
-    addEventListener("keydown", ({ timeStamp }) => requestAnimationFrame(() => window.delays.push(performance.now() - timeStamp)), true);
+    addEventListener(
+      "keydown",
+      ({ timeStamp }) =>
+        requestAnimationFrame(() => window.delays.push(performance.now() - timeStamp)),
+      true,
+    );
     document.querySelector("#summary").textContent = "";
   });
   await page.keyboard.press("ControlOrMeta+Enter");
   let keys = 0;
   const start = performance.now();
-  while (keys < 40 || (performance.now() - start < 8000 && !/row/.test(await page.locator("#summary").textContent()))) {
+  while (
+    keys < 40 ||
+    (performance.now() - start < 8000 && !/row/.test(await page.locator("#summary").textContent()))
+  ) {
     await page.keyboard.press(keys % 2 === 0 ? "x" : "Backspace");
     keys += 1;
     if (keys >= 300) break;
@@ -193,7 +226,12 @@ async function scrolling(page) {
 /** The text of the template of a folder that is nearest to 400 kB. */
 async function large(folder) {
   const names = (await readdir(folder)).filter((name) => name.endsWith(".opt"));
-  const sizes = await Promise.all(names.map(async (name) => ({ name, away: Math.abs((await stat(join(folder, name))).size - 400_000) })));
+  const sizes = await Promise.all(
+    names.map(async (name) => ({
+      name,
+      away: Math.abs((await stat(join(folder, name))).size - 400_000),
+    })),
+  );
   return readFile(join(folder, sizes.sort((a, b) => a.away - b.away)[0].name), "utf8");
 }
 
@@ -203,7 +241,10 @@ async function completion(page) {
   await call("createSet", "large template");
   const largest = await large(options.templates);
   await call("add", { name: "large.opt", text: largest, ehr: null });
-  const id = /archetype_id>\s*<value>(openEHR-EHR-(?:OBSERVATION|EVALUATION|INSTRUCTION|ACTION|CLUSTER)[^<]*)</.exec(largest)[1];
+  const id =
+    /archetype_id>\s*<value>(openEHR-EHR-(?:OBSERVATION|EVALUATION|INSTRUCTION|ACTION|CLUSTER)[^<]*)</.exec(
+      largest,
+    )[1];
   const text = `SELECT x/data FROM EHR e CONTAINS COMPOSITION c CONTAINS ${id.split("-")[2].split(".")[0]} x[${id}] WHERE x/`;
   const times = await page.evaluate(
     async ({ text }) => {
@@ -220,7 +261,7 @@ async function completion(page) {
     { text },
   );
   times.sort((a, b) => a - b);
-  tell("completion", times[Math.floor(times.length * 0.95)])
+  tell("completion", times[Math.floor(times.length * 0.95)]);
   tell("completion.template", largest.length);
   tell("completion.longest", times.at(-1));
 }

@@ -28,7 +28,9 @@ class D1Database {
 const empty = {
   /** The least that stores what was sent. */
   async write(request, { EMPTY }) {
-    await EMPTY.prepare("INSERT INTO empty (body) VALUES (?1)").bind(await request.text()).run();
+    await EMPTY.prepare("INSERT INTO empty (body) VALUES (?1)")
+      .bind(await request.text())
+      .run();
     return new Response(null, { status: 201 });
   },
   /** The least that gives it back. */
@@ -37,7 +39,9 @@ const empty = {
     return new Response(row.body, { headers: { "content-type": "application/json" } });
   },
   async table(request, { EMPTY }) {
-    await EMPTY.prepare("CREATE TABLE IF NOT EXISTS empty (id INTEGER PRIMARY KEY, body TEXT NOT NULL)").run();
+    await EMPTY.prepare(
+      "CREATE TABLE IF NOT EXISTS empty (id INTEGER PRIMARY KEY, body TEXT NOT NULL)",
+    ).run();
     return new Response(null, { status: 204 });
   },
   /** What was counted since the last time. */

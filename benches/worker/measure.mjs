@@ -26,7 +26,10 @@ const tell = (key, value) => console.log(`worker.${key} = ${value}`);
 const note = (text) => console.log(`  ${text}`);
 
 async function start() {
-  const modules = ["benches/worker/entry.mjs", "dist/worker/index.js"].map((path) => ({ type: "ESModule", path: join(root, path) }));
+  const modules = ["benches/worker/entry.mjs", "dist/worker/index.js"].map((path) => ({
+    type: "ESModule",
+    path: join(root, path),
+  }));
   modules.push({ type: "CompiledWasm", path: join(root, "dist/worker/aqlite_worker_bg.wasm") });
   server = new Miniflare({
     modules,
@@ -47,13 +50,23 @@ async function start() {
 /** Sends a request; gives status, headers and text. */
 function send(method, path, body, type = "application/json") {
   return new Promise((resolve, reject) => {
-    const headers = body === undefined ? {} : { "content-type": type, "content-length": Buffer.byteLength(body) };
-    const sent = request({ agent, port: server.port, host: "127.0.0.1", method, path, headers }, (answer) => {
-      const chunks = [];
-      answer.on("data", (chunk) => chunks.push(chunk));
-      answer.on("end", () => resolve({ status: answer.statusCode, headers: answer.headers, text: Buffer.concat(chunks).toString() }));
-      answer.on("error", reject);
-    });
+    const headers =
+      body === undefined ? {} : { "content-type": type, "content-length": Buffer.byteLength(body) };
+    const sent = request(
+      { agent, port: server.port, host: "127.0.0.1", method, path, headers },
+      (answer) => {
+        const chunks = [];
+        answer.on("data", (chunk) => chunks.push(chunk));
+        answer.on("end", () =>
+          resolve({
+            status: answer.statusCode,
+            headers: answer.headers,
+            text: Buffer.concat(chunks).toString(),
+          }),
+        );
+        answer.on("error", reject);
+      },
+    );
     sent.on("error", reject);
     sent.end(body);
   });
@@ -61,12 +74,14 @@ function send(method, path, body, type = "application/json") {
 
 async function expect(status, method, path, body, type) {
   const answer = await send(method, path, body, type);
-  if (answer.status !== status) throw new Error(`${method} ${path}: ${answer.status} ${answer.text.slice(0, 1000)}`);
+  if (answer.status !== status)
+    throw new Error(`${method} ${path}: ${answer.status} ${answer.text.slice(0, 1000)}`);
   return answer;
 }
 
 const counted = async () => JSON.parse((await expect(200, "GET", "/empty/counted")).text);
-const lines = (name) => createInterface({ input: createReadStream(join(folder, name)), crlfDelay: Infinity });
+const lines = (name) =>
+  createInterface({ input: createReadStream(join(folder, name)), crlfDelay: Infinity });
 const seconds = async (work) => {
   const begin = performance.now();
   await work();
@@ -78,8 +93,10 @@ const low = (values) => values.sort((a, b) => a - b)[Math.floor(values.length / 
 /** Uploads what the sample defines. */
 async function define() {
   await expect(204, "GET", "/empty/table");
-  const files = (kind) => readdirSync(join(folder, kind)).map((name) => readFileSync(join(folder, kind, name), "utf8"));
-  for (const template of files("templates")) await expect(201, "POST", `${ITS}/definition/template/adl1.4`, template, "application/xml");
+  const files = (kind) =>
+    readdirSync(join(folder, kind)).map((name) => readFileSync(join(folder, kind, name), "utf8"));
+  for (const template of files("templates"))
+    await expect(201, "POST", `${ITS}/definition/template/adl1.4`, template, "application/xml");
   for (const guide of files("guides")) await expect(201, "POST", `${V1}/definition/gdl`, guide);
 }
 
@@ -99,8 +116,17 @@ async function bulk(texts) {
     yield pending.join("");
   }
   const path = `${V1}/ehr/bulk`;
-  const call = request({ agent, port: server.port, host: "127.0.0.1", method: "POST", path, headers: { "content-type": "application/x-ndjson" } });
-  const answered = new Promise((resolve, reject) => call.on("response", resolve).on("error", reject));
+  const call = request({
+    agent,
+    port: server.port,
+    host: "127.0.0.1",
+    method: "POST",
+    path,
+    headers: { "content-type": "application/x-ndjson" },
+  });
+  const answered = new Promise((resolve, reject) =>
+    call.on("response", resolve).on("error", reject),
+  );
   const writing = pipeline(body, call);
   let written = 0;
   for await (const line of createInterface({ input: await answered })) {
@@ -175,11 +201,18 @@ async function singles(samples) {
     const path = `${ITS}/ehr/${sample.ehr}/composition/${object}`;
     const body = sample.text;
     const answer = await new Promise((resolve, reject) => {
-      const headers = { "content-type": "application/json", "content-length": Buffer.byteLength(body), "if-match": `"${latest}"` };
-      const sent = request({ agent, port: server.port, host: "127.0.0.1", method: "PUT", path, headers }, (answer) => {
-        answer.resume();
-        answer.on("end", () => resolve(answer));
-      });
+      const headers = {
+        "content-type": "application/json",
+        "content-length": Buffer.byteLength(body),
+        "if-match": `"${latest}"`,
+      };
+      const sent = request(
+        { agent, port: server.port, host: "127.0.0.1", method: "PUT", path, headers },
+        (answer) => {
+          answer.resume();
+          answer.on("end", () => resolve(answer));
+        },
+      );
       sent.on("error", reject);
       sent.end(body);
     });
@@ -193,13 +226,22 @@ async function singles(samples) {
   await cost("update", update);
   await cost("get", get);
   await inTurns({
-    empty_write: (round) => expect(201, "POST", "/empty/write", samples[round % samples.length].text),
+    empty_write: (round) =>
+      expect(201, "POST", "/empty/write", samples[round % samples.length].text),
     commit: one,
     empty_read: () => expect(200, "GET", "/empty/read"),
     get,
   });
   const rest = samples.slice(0, SINGLES);
-  tell("single.rate", (rest.length / (await seconds(async () => { for (const each of rest) await commit(each); }))).toFixed(1));
+  tell(
+    "single.rate",
+    (
+      rest.length /
+      (await seconds(async () => {
+        for (const each of rest) await commit(each);
+      }))
+    ).toFixed(1),
+  );
 }
 
 const Q1 = `SELECT o/data[at0001]/events[at0006]/time/value AS time, o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude AS systolic
@@ -226,7 +268,13 @@ async function population(ids) {
     const guide_id = name.replace(/\.json$/, "");
     let answer;
     const time = await seconds(async () => {
-      answer = await expect(200, "POST", `${V1}/gdl/query?guide_id=${guide_id}`, lines, "application/x-ndjson");
+      answer = await expect(
+        200,
+        "POST",
+        `${V1}/gdl/query?guide_id=${guide_id}`,
+        lines,
+        "application/x-ndjson",
+      );
     });
     const good = answer.text.match(/"status":200}$/gm)?.length ?? 0;
     note(`${guide_id} on ${good} of ${ids.length} EHRs in ${time.toFixed(2)} s`);
@@ -240,15 +288,31 @@ try {
   await start();
   await define();
   const ids = [];
-  note(`${await bulk((async function* () { for await (const line of ehrs()) { ids.push(JSON.parse(line).ehr_id); yield line; } })())} EHRs`);
+  note(
+    `${await bulk(
+      (async function* () {
+        for await (const line of ehrs()) {
+          ids.push(JSON.parse(line).ehr_id);
+          yield line;
+        }
+      })(),
+    )} EHRs`,
+  );
   const samples = await first(SINGLES);
-  tell("json.bytes", (samples.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0) / samples.length).toFixed(0));
+  tell(
+    "json.bytes",
+    (samples.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0) / samples.length).toFixed(
+      0,
+    ),
+  );
   await singles(samples);
   note("bulk import");
   const of = new Map();
   const before = (await counted()).bytes;
   let imported = 0;
-  const time = await seconds(async () => { imported = await bulk(compositions(0, (ehr) => of.set(ehr, (of.get(ehr) ?? 0) + 1))); });
+  const time = await seconds(async () => {
+    imported = await bulk(compositions(0, (ehr) => of.set(ehr, (of.get(ehr) ?? 0) + 1)));
+  });
   const { bytes, rows, trips } = await counted();
   tell("bulk.compositions", imported);
   tell("bulk.rate", (imported / time).toFixed(0));

@@ -11,9 +11,19 @@ const BATCH = 60;
 const V1 = "v1_Release-1.0.2v2/components/ALL";
 const V2 = "v2_master/RM/Release-1.1.0";
 const FILES = {
-  v1: ["BaseTypes", "Structure", "Content", "Composition", "Version"].map((name) => `${V1}/${name}.xsd`),
+  v1: ["BaseTypes", "Structure", "Content", "Composition", "Version"].map(
+    (name) => `${V1}/${name}.xsd`,
+  ),
   v2: [
-    ...["Common", "DataStructures", "DataTypes", "Ehr", "documents/Composition", "documents/Version", "Demographic"].map((name) => `${V2}/${name}.xsd`),
+    ...[
+      "Common",
+      "DataStructures",
+      "DataTypes",
+      "Ehr",
+      "documents/Composition",
+      "documents/Version",
+      "Demographic",
+    ].map((name) => `${V2}/${name}.xsd`),
     "v2_master/BASE/latest/BaseTypes.xsd",
   ],
 };
@@ -25,7 +35,9 @@ const load = (path) => ({
   contents: readFileSync(join(schemas, path), "utf8")
     .replace(/schemaLocation="[^"]*\/([^"/]+)"/g, 'schemaLocation="$1"')
     .replaceAll("(?:", "(")
-    .replace(/<xs:pattern\s+value="[^"]*"/g, (pattern) => pattern.replaceAll("[\\w-]", "[\\w_-]").replaceAll(/(?<!\[)\\w/g, "[\\w_]")),
+    .replace(/<xs:pattern\s+value="[^"]*"/g, (pattern) =>
+      pattern.replaceAll("[\\w-]", "[\\w_-]").replaceAll(/(?<!\[)\\w/g, "[\\w_]"),
+    ),
 });
 
 // The published schemas declare root elements for compositions and versions only. For another root, a schema of one element of that
@@ -60,7 +72,13 @@ for (const [key, documents] of groups) {
   for (let at = 0; at < documents.length; at += BATCH) {
     const xml = documents.slice(at, at + BATCH);
     for (const { fileName } of xml) found[fileName] = [];
-    const { errors } = await validateXML({ xml, schema, preload, initialMemoryPages: 1024, maxMemoryPages: 16384 });
+    const { errors } = await validateXML({
+      xml,
+      schema,
+      preload,
+      initialMemoryPages: 1024,
+      maxMemoryPages: 16384,
+    });
     for (const { loc, message, rawMessage } of errors) {
       const list = found[loc?.fileName];
       if (list) list.push(message.trim());

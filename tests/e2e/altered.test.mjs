@@ -8,7 +8,11 @@ const [{ ehr_id: ehrId, composition }] = data.compositions;
 const MARK = "Zarathustra Quux";
 const path = `${ITS}/ehr/${ehrId}/composition`;
 const get = (uid) => server.send("GET", `${path}/${uid}`);
-const count = () => server.send("GET", `${ITS}/query/aql?q=${encodeURIComponent("SELECT COUNT(*) AS n FROM EHR e CONTAINS COMPOSITION c")}`);
+const count = () =>
+  server.send(
+    "GET",
+    `${ITS}/query/aql?q=${encodeURIComponent("SELECT COUNT(*) AS n FROM EHR e CONTAINS COMPOSITION c")}`,
+  );
 const exported = () => server.send("GET", `/v1/admin/export?limit=1000`);
 let state, server, uid, good;
 
@@ -24,7 +28,8 @@ before(async () => {
   };
   good = await commit(composition);
   uid = await commit({ ...composition, composer: { _type: "PARTY_IDENTIFIED", name: MARK } });
-  for (const answer of [await get(uid), await get(good), await count(), await exported()]) assert.equal(answer.status, 200, answer.text);
+  for (const answer of [await get(uid), await get(good), await count(), await exported()])
+    assert.equal(answer.status, 200, answer.text);
 });
 after(() => server.stop());
 
@@ -39,28 +44,44 @@ async function refused(answer) {
   assert.equal(answer.status, 500, answer.text);
   const { message, code, errors } = answer.json;
   assert.ok(message.includes(uid) && !message.includes(MARK), message);
-  assert.deepEqual([code, errors.map((error) => [error.defining_code.code_string, error._ehr_id])], [500, [["SVC0601", ehrId]]]);
+  assert.deepEqual(
+    [code, errors.map((error) => [error.defining_code.code_string, error._ehr_id])],
+    [500, [["SVC0601", ehrId]]],
+  );
   const id = answer.headers.get("x-request-id");
   assert.match(id, /^[0-9a-f-]{36}$/);
   await server.says(new RegExp(`\\{"level":"error".*${id}`));
-  const line = server.log.split("\n").find((one) => one.includes('"level":"error"') && one.includes(id));
+  const line = server.log
+    .split("\n")
+    .find((one) => one.includes('"level":"error"') && one.includes(id));
   assert.ok(line.includes(uid) && !line.includes(MARK) && !line.includes(ehrId), line);
 }
 
 test("a document that was altered is refused, by itself, in a query and in an export", async () => {
-  await altered(`UPDATE version SET document = replace(document, '${MARK}', 'Somebody Else') WHERE document LIKE '%${MARK}%'`);
-  for (const read of [() => get(uid), () => get(`${uid.split("::")[0]}?version_at_time=2100-01-01T00:00:00Z`), count, exported]) await refused(await read());
+  await altered(
+    `UPDATE version SET document = replace(document, '${MARK}', 'Somebody Else') WHERE document LIKE '%${MARK}%'`,
+  );
+  for (const read of [
+    () => get(uid),
+    () => get(`${uid.split("::")[0]}?version_at_time=2100-01-01T00:00:00Z`),
+    count,
+    exported,
+  ])
+    await refused(await read());
   assert.equal((await get(good)).status, 200);
   assert.equal((await server.send("GET", `${ITS}/ehr/${ehrId}`)).status, 200);
 });
 
 test("what is put back is answered again", async () => {
   await altered(`UPDATE version SET document = replace(document, 'Somebody Else', '${MARK}')`);
-  for (const answer of [await get(uid), await count(), await exported()]) assert.equal(answer.status, 200, answer.text);
+  for (const answer of [await get(uid), await count(), await exported()])
+    assert.equal(answer.status, 200, answer.text);
 });
 
 test("a document whose shape is gone is refused", async () => {
-  await altered("DELETE FROM shape WHERE id IN (SELECT value FROM version v, json_each(v.shapes) WHERE v.kind = 1)");
+  await altered(
+    "DELETE FROM shape WHERE id IN (SELECT value FROM version v, json_each(v.shapes) WHERE v.kind = 1)",
+  );
   await refused(await get(uid));
   assert.equal((await count()).status, 500);
 });

@@ -19,7 +19,11 @@ after(() => server.stop());
 /** Sends what is wrong; the answer must have this status and a message that matches. */
 async function refused(status, message, method, path, options) {
   const answer = await server.send(method, path, options);
-  assert.equal(answer.status, status, `${method} ${path}: ${answer.status} ${answer.text.slice(0, 400)}`);
+  assert.equal(
+    answer.status,
+    status,
+    `${method} ${path}: ${answer.status} ${answer.text.slice(0, 400)}`,
+  );
   assert.match(answer.text, message);
   assert.equal(answer.json?.code, status, "the body repeats the status");
   return answer;
@@ -29,11 +33,19 @@ const compositions = `${ITS}/ehr/${ehrId}/composition`;
 const native = `${V1}/ehr/${ehrId}/composition`;
 const deep = (open, close) => open.repeat(10_000) + close.repeat(10_000);
 
-test("broken JSON", () => refused(400, /line 1/, "POST", compositions, { body: '{"_type":"COMPOSITION",' }));
-test("broken XML", () => refused(400, /./, "POST", compositions, { body: "<composition><name>", type: "application/xml" }));
-test("an unknown class", () => refused(400, /BLOOD/, "POST", native, { body: good.replace('"OBSERVATION"', '"BLOOD"') }));
-test("an unknown attribute", () => refused(400, /colour/, "POST", native, { body: good.replace('"name":', '"colour":1,"name":') }));
-test("a wrong content type", () => refused(415, /./, "POST", compositions, { body: good, type: "image/png" }));
+test("broken JSON", () =>
+  refused(400, /line 1/, "POST", compositions, { body: '{"_type":"COMPOSITION",' }));
+test("broken XML", () =>
+  refused(400, /./, "POST", compositions, {
+    body: "<composition><name>",
+    type: "application/xml",
+  }));
+test("an unknown class", () =>
+  refused(400, /BLOOD/, "POST", native, { body: good.replace('"OBSERVATION"', '"BLOOD"') }));
+test("an unknown attribute", () =>
+  refused(400, /colour/, "POST", native, { body: good.replace('"name":', '"colour":1,"name":') }));
+test("a wrong content type", () =>
+  refused(415, /./, "POST", compositions, { body: good, type: "image/png" }));
 
 test("an unknown template", async () => {
   const body = good.replace(/"template_id":\{[^}]*\}/, '"template_id":{"value":"nobody.knows.v0"}');
@@ -41,17 +53,28 @@ test("an unknown template", async () => {
   await refused(400, /nobody\.knows\.v0/, "POST", native, { body });
 });
 
-test("a template that is none", () => refused(400, /./, "POST", `${ITS}/definition/template/adl1.4`, { body: "<template>", type: "application/xml" }));
+test("a template that is none", () =>
+  refused(400, /./, "POST", `${ITS}/definition/template/adl1.4`, {
+    body: "<template>",
+    type: "application/xml",
+  }));
 test("a duplicate template", () =>
-  refused(409, /./, "POST", `${ITS}/definition/template/adl1.4`, { body: data.templates[0], type: "application/xml" }));
+  refused(409, /./, "POST", `${ITS}/definition/template/adl1.4`, {
+    body: data.templates[0],
+    type: "application/xml",
+  }));
 
 test("malformed AQL names the place and what was expected", async () => {
-  const answer = await refused(400, /expected/, "POST", `${V1}/query/aql`, { body: JSON.stringify({ q: "SELECT e/ehr_id\nFRM EHR e" }) });
+  const answer = await refused(400, /expected/, "POST", `${V1}/query/aql`, {
+    body: JSON.stringify({ q: "SELECT e/ehr_id\nFRM EHR e" }),
+  });
   assert.match(answer.text, /line 2|2:1/);
 });
 
 test("an unbound parameter is named", () =>
-  refused(400, /\$?who/, "POST", `${V1}/query/aql`, { body: JSON.stringify({ q: "SELECT e FROM EHR e WHERE e/ehr_id/value = $who" }) }));
+  refused(400, /\$?who/, "POST", `${V1}/query/aql`, {
+    body: JSON.stringify({ q: "SELECT e FROM EHR e WHERE e/ehr_id/value = $who" }),
+  }));
 
 test("missing things", async () => {
   await refused(404, /./, "GET", `${V1}/ehr/${UNKNOWN}`);
@@ -61,35 +84,59 @@ test("missing things", async () => {
   await refused(404, /./, "GET", `${V1}/no/such/place`);
 });
 
-test("a body over the limit", () => refused(413, /./, "POST", compositions, { body: `{"x":"${"x".repeat(10_500_000)}"}` }));
+test("a body over the limit", () =>
+  refused(413, /./, "POST", compositions, { body: `{"x":"${"x".repeat(10_500_000)}"}` }));
 
 test("a body over the limit that does not tell its length", () => {
   const chunk = new Uint8Array(1_000_000).fill(32);
   let left = 12;
-  const stream = new ReadableStream({ pull: (to) => (left-- > 0 ? to.enqueue(chunk) : to.close()) });
+  const stream = new ReadableStream({
+    pull: (to) => (left-- > 0 ? to.enqueue(chunk) : to.close()),
+  });
   const path = `http://127.0.0.1:${server.port}${compositions}`;
-  const sent = fetch(path, { method: "POST", body: stream, duplex: "half", headers: { "content-type": "application/json" } });
+  const sent = fetch(path, {
+    method: "POST",
+    body: stream,
+    duplex: "half",
+    headers: { "content-type": "application/json" },
+  });
   return sent.then((answer) => assert.equal(answer.status, 413));
 });
 
 test("a line over the limit, and the request behind it", async () => {
   const line = `{"ehr_id":"${ehrId}","composition":"${"x".repeat(15_000_000)}`;
   await refused(413, /./, "POST", `${V1}/ehr/bulk`, { body: line, type: "application/x-ndjson" });
-  await refused(413, /guide/, "POST", `${V1}/definition/gdl`, { body: "(".repeat(3_000_000), type: "text/plain" });
-  await refused(400, /./, "POST", `${V1}/definition/gdl`, { body: "(".repeat(1_900_000), type: "text/plain" });
+  await refused(413, /guide/, "POST", `${V1}/definition/gdl`, {
+    body: "(".repeat(3_000_000),
+    type: "text/plain",
+  });
+  await refused(400, /./, "POST", `${V1}/definition/gdl`, {
+    body: "(".repeat(1_900_000),
+    type: "text/plain",
+  });
 });
 
 test("nesting 10,000 deep", async () => {
   await refused(400, /deep|nest/, "POST", compositions, { body: deep('{"content":[', "]}") });
-  await refused(400, /./, "POST", compositions, { body: deep("<a>", "</a>"), type: "application/xml" });
-  await refused(400, /./, "POST", `${V1}/query/aql`, { body: JSON.stringify({ q: `SELECT e FROM EHR e WHERE ${deep("(", ")")}` }) });
+  await refused(400, /./, "POST", compositions, {
+    body: deep("<a>", "</a>"),
+    type: "application/xml",
+  });
+  await refused(400, /./, "POST", `${V1}/query/aql`, {
+    body: JSON.stringify({ q: `SELECT e FROM EHR e WHERE ${deep("(", ")")}` }),
+  });
   await refused(400, /./, "POST", `${V1}/query/aql`, { body: deep("[", "]") });
   await refused(400, /./, "POST", `${V1}/definition/gdl`, { body: deep('{"a":', "}") });
-  await refused(400, /./, "POST", `${ITS}/definition/template/adl1.4`, { body: deep("<a>", "</a>"), type: "application/xml" });
+  await refused(400, /./, "POST", `${ITS}/definition/template/adl1.4`, {
+    body: deep("<a>", "</a>"),
+    type: "application/xml",
+  });
 });
 
 test("nothing of it was written", async () => {
-  assert.deepEqual(await server.rows("SELECT count(*) AS n FROM EHR e CONTAINS COMPOSITION c"), [[0]]);
+  assert.deepEqual(await server.rows("SELECT count(*) AS n FROM EHR e CONTAINS COMPOSITION c"), [
+    [0],
+  ]);
   const list = await server.send("GET", `${V1}/definition/template`);
   assert.equal(list.json.length, data.templates.length);
   assert.ok(!/panicked|RuntimeError/.test(server.log), server.log);

@@ -13,7 +13,9 @@ const folder = join(root, "target/e2e/entry");
 async function entry() {
   mkdirSync(folder, { recursive: true });
   const standIn = join(folder, "stand-in.mjs");
-  writeFileSync(standIn, `
+  writeFileSync(
+    standIn,
+    `
     const state = { criticalError: false, instanceId: 0 };
     export const __worker_init_state = () => state;
     export const __wbg_reset_state = () => { globalThis.resets = (globalThis.resets ?? 0) + 1; };
@@ -25,14 +27,23 @@ async function entry() {
     }
     export async function scheduled() {}
     export const replaceable_bytes = () => globalThis.bytes ?? 1_000_000;
-  `);
+  `,
+  );
   const outfile = join(folder, "entry.mjs");
   globalThis.addEventListener ??= () => {};
-  await build({ entryPoints: [join(root, "worker/entry.js")], bundle: true, format: "esm", outfile, alias: { "aqlite-worker": standIn }, logLevel: "error" });
+  await build({
+    entryPoints: [join(root, "worker/entry.js")],
+    bundle: true,
+    format: "esm",
+    outfile,
+    alias: { "aqlite-worker": standIn },
+    logLevel: "error",
+  });
   return (await import(pathToFileURL(outfile))).default;
 }
 
-const post = (body, headers = {}) => new Request("http://127.0.0.1/v1/ehr/secret", { method: "POST", body, headers });
+const post = (body, headers = {}) =>
+  new Request("http://127.0.0.1/v1/ehr/secret", { method: "POST", body, headers });
 
 test("an abort is answered with an id that the log has too, and the next request finds a new instance", async () => {
   const worker = await entry();
@@ -50,16 +61,29 @@ test("an abort is answered with an id that the log has too, and the next request
   } finally {
     console.error = error;
   }
-  assert.deepEqual([told.length, told[0].request_id, told[0].status, told[0].method], [2, "my-id.1", 500, "POST"]);
+  assert.deepEqual(
+    [told.length, told[0].request_id, told[0].status, told[0].method],
+    [2, "my-id.1", 500, "POST"],
+  );
   assert.ok(!JSON.stringify(told).includes("secret"), "a path is in the log");
   const before = globalThis.resets;
   const next = await (await worker.fetch(post("hello"), {}, {})).json();
   assert.deepEqual([next.body, globalThis.resets], ["hello", before + 1]);
-  const sent = await (await worker.fetch(post("hello", { "content-encoding": "gzip" }), {}, {})).json();
-  assert.deepEqual(sent, { body: "hello", encoding: "gzip" }, "a body is handed over as it was sent: the caller is not known yet");
+  const sent = await (
+    await worker.fetch(post("hello", { "content-encoding": "gzip" }), {}, {})
+  ).json();
+  assert.deepEqual(
+    sent,
+    { body: "hello", encoding: "gzip" },
+    "a body is handed over as it was sent: the caller is not known yet",
+  );
   const kept = [];
   await worker.fetch(post("abort"), {}, { waitUntil: (promise) => kept.push(promise) });
-  assert.deepEqual(await Promise.all(kept), [undefined], "work goes on where the client goes away, and its abort is answered once");
+  assert.deepEqual(
+    await Promise.all(kept),
+    [undefined],
+    "work goes on where the client goes away, and its abort is answered once",
+  );
 });
 
 test("an instance whose memory grew is replaced once no request is open, never before", async () => {

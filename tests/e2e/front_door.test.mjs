@@ -1,12 +1,29 @@
 // The worker's front door: what a stranger, a page of another site or a greedy caller can make it do before a request is worked on.
 import assert from "node:assert/strict";
-import { mkdirSync, readFileSync, readdirSync, readlinkSync as readlink, rmSync, statSync } from "node:fs";
+import {
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync as readlink,
+  rmSync,
+  statSync,
+} from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { constants, deflateRawSync, gzipSync } from "node:zlib";
 import { Issuer } from "./issuer.mjs";
-import { ITS, V1, freshState, memory, processes, root, sample, startServed, uploadTemplates } from "./server.mjs";
+import {
+  ITS,
+  V1,
+  freshState,
+  memory,
+  processes,
+  root,
+  sample,
+  startServed,
+  uploadTemplates,
+} from "./server.mjs";
 
 const data = sample();
 const { ehr_id: ehrId, composition } = data.compositions[0];
@@ -18,8 +35,15 @@ let server;
 before(async () => {
   issuer = await Issuer.start();
   const vars = {
-    ...issuer.variables, AUTH: "jwt,access", ACCESS_TEAM: issuer.name, ACCESS_AUDIENCE: "policy", ADMIN: "true",
-    ORIGINS: "https://page.example", LIMIT_CONCURRENCY: "4", LIMIT_CONCURRENCY_WAITING: "4", LIMIT_CONCURRENCY_HEAVY: "2",
+    ...issuer.variables,
+    AUTH: "jwt,access",
+    ACCESS_TEAM: issuer.name,
+    ACCESS_AUDIENCE: "policy",
+    ADMIN: "true",
+    ORIGINS: "https://page.example",
+    LIMIT_CONCURRENCY: "4",
+    LIMIT_CONCURRENCY_WAITING: "4",
+    LIMIT_CONCURRENCY_HEAVY: "2",
   };
   server = await startServed(freshState("door"), vars);
 });
@@ -33,12 +57,21 @@ const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 /** Sends a request as it is: headers such as Host too. `cut` ends the connection without waiting for an answer. */
 function raw(method, path, { headers = {}, body, port = server.port, read = true, cut } = {}) {
   return new Promise((resolve, reject) => {
-    const sent = request({ host: "127.0.0.1", port, method, path, headers: { connection: "close", ...headers } }, (answer) => {
-      const chunks = [];
-      answer.on("data", (chunk) => read && chunks.push(chunk));
-      answer.on("end", () => resolve({ status: answer.statusCode, headers: answer.headers, body: Buffer.concat(chunks).toString() }));
-      answer.on("error", reject);
-    });
+    const sent = request(
+      { host: "127.0.0.1", port, method, path, headers: { connection: "close", ...headers } },
+      (answer) => {
+        const chunks = [];
+        answer.on("data", (chunk) => read && chunks.push(chunk));
+        answer.on("end", () =>
+          resolve({
+            status: answer.statusCode,
+            headers: answer.headers,
+            body: Buffer.concat(chunks).toString(),
+          }),
+        );
+        answer.on("error", reject);
+      },
+    );
     sent.on("error", (error) => (cut ? resolve({ status: 0 }) : reject(error)));
     if (body !== undefined && cut) sent.write(body);
     else sent.end(body);
@@ -48,9 +81,15 @@ function raw(method, path, { headers = {}, body, port = server.port, read = true
 
 /** A body as gzip that expands to `megabytes` of a repeated text; the bytes behind its first ten megabytes are copies. */
 function bomb(megabytes, text) {
-  const part = deflateRawSync(Buffer.alloc(10_000_000, text), { finishFlush: constants.Z_FULL_FLUSH });
+  const part = deflateRawSync(Buffer.alloc(10_000_000, text), {
+    finishFlush: constants.Z_FULL_FLUSH,
+  });
   const parts = Array.from({ length: megabytes / 10 }, () => part);
-  return Buffer.concat([Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]), ...parts, Buffer.from([3, 0, 0, 0, 0, 0, 0, 0, 0, 0])]);
+  return Buffer.concat([
+    Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]),
+    ...parts,
+    Buffer.from([3, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
+  ]);
 }
 
 /** Does something while a neighbour asks for /health; gives what it gave, the neighbour's longest wait and the highest memory. */
@@ -94,13 +133,32 @@ test("a gzip bomb is refused by its head, or at the limit, and neighbours do not
     ["a writer's load of zeros", `${V1}/ehr/bulk`, NDJSON, zeros, write, [413]],
     ["a writer's load of newlines", `${V1}/ehr/bulk`, NDJSON, newlines, write, [413]],
     ["a writer's load of numbers", `${V1}/ehr/bulk`, NDJSON, numbers, write, [413]],
-    ["an administrator's import of numbers", `${V1}/admin/import`, NDJSON, numbers, issuer.as("admin"), [413]],
-    ["a list of numbers for a guide", `${V1}/gdl/query?guide_id=x`, NDJSON, numbers, issuer.as("population", "query"), [413]],
+    [
+      "an administrator's import of numbers",
+      `${V1}/admin/import`,
+      NDJSON,
+      numbers,
+      issuer.as("admin"),
+      [413],
+    ],
+    [
+      "a list of numbers for a guide",
+      `${V1}/gdl/query?guide_id=x`,
+      NDJSON,
+      numbers,
+      issuer.as("population", "query"),
+      [413],
+    ],
   ]) {
     const headers = { "content-type": type, "content-encoding": "gzip", ...credentials };
     const { answer, longest, growth } = await watched(() => raw("POST", target, { headers, body }));
-    figures.push(`${name}: ${answer.status}, /health ${Math.round(longest)} ms, ${Math.round(growth)} MB above idle`);
-    assert.ok(status.includes(answer.status), `${name}: ${answer.status} ${answer.body.slice(0, 300)}`);
+    figures.push(
+      `${name}: ${answer.status}, /health ${Math.round(longest)} ms, ${Math.round(growth)} MB above idle`,
+    );
+    assert.ok(
+      status.includes(answer.status),
+      `${name}: ${answer.status} ${answer.body.slice(0, 300)}`,
+    );
     assert.ok(longest < 1_000, `${name}: a neighbour waited ${longest} ms`);
     assert.ok(growth < 200, `${name}: ${growth} MB above idle`);
   }
@@ -108,54 +166,119 @@ test("a gzip bomb is refused by its head, or at the limit, and neighbours do not
 
 test("a body that is sent plain is bounded in lines and blank lines, and does not hold up neighbours", async () => {
   const write = { "content-type": NDJSON, ...issuer.as("write") };
-  const blank = await watched(() => raw("POST", `${V1}/ehr/bulk`, { headers: write, body: "\n".repeat(8_000_000) }));
+  const blank = await watched(() =>
+    raw("POST", `${V1}/ehr/bulk`, { headers: write, body: "\n".repeat(8_000_000) }),
+  );
   assert.equal(blank.answer.status, 400, blank.answer.body.slice(0, 300));
   assert.match(blank.answer.body, /1000 of 1000 lines are blank/);
-  const short = await watched(() => raw("POST", `${V1}/ehr/bulk`, { headers: write, body: "{}\n".repeat(100_000) }));
+  const short = await watched(() =>
+    raw("POST", `${V1}/ehr/bulk`, { headers: write, body: "{}\n".repeat(100_000) }),
+  );
   assert.equal(short.answer.status, 200);
   assert.equal(short.answer.body.trimEnd().split("\n").length, 100_000, "each line has its answer");
   for (const { longest, growth } of [blank, short]) {
     assert.ok(longest < 1_000, `a neighbour waited ${longest} ms`);
     assert.ok(growth < 200, `${growth} MB above idle`);
   }
-  figures.push(`100,000 lines: /health ${Math.round(short.longest)} ms, ${Math.round(short.growth)} MB above idle`);
+  figures.push(
+    `100,000 lines: /health ${Math.round(short.longest)} ms, ${Math.round(short.growth)} MB above idle`,
+  );
 });
 
 test("compressed and plain bodies do what they did", async () => {
   const steward = issuer.as("read", "write", "define");
-  await uploadTemplates({ send: (method, path, options) => server.send(method, path, { ...options, headers: steward }) }, data);
+  await uploadTemplates(
+    {
+      send: (method, path, options) => server.send(method, path, { ...options, headers: steward }),
+    },
+    data,
+  );
   assert.equal((await server.send("PUT", `${ITS}/ehr/${ehrId}`, { headers: steward })).status, 201);
   const text = JSON.stringify(composition);
   const gzip = { "content-encoding": "gzip", ...steward };
   const path = `${ITS}/ehr/${ehrId}/composition`;
-  assert.equal((await server.send("POST", path, { headers: gzip, body: gzipSync(text) })).status, 201);
-  assert.equal((await server.send("POST", path, { headers: { ...gzip, "content-encoding": "X-GZip" }, body: gzipSync(text) })).status, 201);
-  assert.equal((await server.send("POST", path, { headers: gzip, body: Buffer.concat([gzipSync(text.slice(0, 100)), gzipSync(text.slice(100))]) })).status, 201);
+  assert.equal(
+    (await server.send("POST", path, { headers: gzip, body: gzipSync(text) })).status,
+    201,
+  );
+  assert.equal(
+    (
+      await server.send("POST", path, {
+        headers: { ...gzip, "content-encoding": "X-GZip" },
+        body: gzipSync(text),
+      })
+    ).status,
+    201,
+  );
+  assert.equal(
+    (
+      await server.send("POST", path, {
+        headers: gzip,
+        body: Buffer.concat([gzipSync(text.slice(0, 100)), gzipSync(text.slice(100))]),
+      })
+    ).status,
+    201,
+  );
   for (const coding of ["br", "deflate", "gzip, gzip", "zstd"]) {
-    const answer = await server.send("POST", path, { headers: { ...gzip, "content-encoding": coding }, body: gzipSync(text) });
+    const answer = await server.send("POST", path, {
+      headers: { ...gzip, "content-encoding": coding },
+      body: gzipSync(text),
+    });
     assert.equal(answer.status, 415, coding);
     assert.equal(answer.headers.get("accept-encoding"), "gzip, identity");
   }
-  for (const broken of [Buffer.from(text), gzipSync(text).subarray(0, 200), Buffer.concat([gzipSync(text), Buffer.from("x")])]) {
+  for (const broken of [
+    Buffer.from(text),
+    gzipSync(text).subarray(0, 200),
+    Buffer.concat([gzipSync(text), Buffer.from("x")]),
+  ]) {
     assert.equal((await server.send("POST", path, { headers: gzip, body: broken })).status, 400);
-    assert.equal((await server.send("POST", `${V1}/ehr/bulk`, { headers: gzip, body: broken, type: NDJSON })).status, 400);
+    assert.equal(
+      (await server.send("POST", `${V1}/ehr/bulk`, { headers: gzip, body: broken, type: NDJSON }))
+        .status,
+      400,
+    );
   }
-  const lines = Array.from({ length: 5 }, () => JSON.stringify({ ehr_id: ehrId, composition })).join("\n");
-  const loaded = await server.send("POST", `${V1}/ehr/bulk`, { headers: gzip, body: gzipSync(lines), type: NDJSON });
-  assert.deepEqual(loaded.text.trim().split("\n").map((line) => JSON.parse(line).status), lines.split("\n").map(() => 201));
+  const lines = Array.from({ length: 5 }, () =>
+    JSON.stringify({ ehr_id: ehrId, composition }),
+  ).join("\n");
+  const loaded = await server.send("POST", `${V1}/ehr/bulk`, {
+    headers: gzip,
+    body: gzipSync(lines),
+    type: NDJSON,
+  });
+  assert.deepEqual(
+    loaded.text
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line).status),
+    lines.split("\n").map(() => 201),
+  );
 });
 
 test("a long load, compressed or not, is worked on in pieces between which neighbours are answered", async () => {
-  const once = data.compositions.map((each) => `${JSON.stringify({ ehr_id: ehrId, composition: each.composition })}\n`).join("");
+  const once = data.compositions
+    .map((each) => `${JSON.stringify({ ehr_id: ehrId, composition: each.composition })}\n`)
+    .join("");
   const text = once.repeat(Math.ceil(12_000_000 / once.length));
   const lines = text.trimEnd().split("\n").length;
-  for (const [name, body, coding] of [["plain", text, {}], ["compressed", gzipSync(text, { level: 1 }), { "content-encoding": "gzip" }]]) {
+  for (const [name, body, coding] of [
+    ["plain", text, {}],
+    ["compressed", gzipSync(text, { level: 1 }), { "content-encoding": "gzip" }],
+  ]) {
     const headers = { "content-type": NDJSON, ...coding, ...issuer.as("write") };
     const begun = performance.now();
-    const { answer, longest, growth } = await watched(() => raw("POST", `${V1}/ehr/bulk`, { headers, body }));
-    figures.push(`12 MB of compositions, ${name}: ${Math.round(performance.now() - begun)} ms, /health ${Math.round(longest)} ms, ${Math.round(growth)} MB above idle`);
+    const { answer, longest, growth } = await watched(() =>
+      raw("POST", `${V1}/ehr/bulk`, { headers, body }),
+    );
+    figures.push(
+      `12 MB of compositions, ${name}: ${Math.round(performance.now() - begun)} ms, /health ${Math.round(longest)} ms, ${Math.round(growth)} MB above idle`,
+    );
     assert.equal(answer.status, 200, answer.body.slice(0, 300));
-    const statuses = answer.body.trimEnd().split("\n").map((each) => JSON.parse(each).status);
+    const statuses = answer.body
+      .trimEnd()
+      .split("\n")
+      .map((each) => JSON.parse(each).status);
     assert.deepEqual([statuses.length, [...new Set(statuses)]], [lines, [201]]);
     assert.ok(longest < 1_000, `${name}: a neighbour waited ${longest} ms`);
     assert.ok(growth < 200, `${name}: ${growth} MB above idle`);
@@ -163,16 +286,32 @@ test("a long load, compressed or not, is worked on in pieces between which neigh
 });
 
 test("a load that turns into a bomb on its way ends with a line that says so", async () => {
-  const lines = data.compositions.slice(0, 60).map((each) => `${JSON.stringify({ ehr_id: ehrId, composition: each.composition })}\n`);
+  const lines = data.compositions
+    .slice(0, 60)
+    .map((each) => `${JSON.stringify({ ehr_id: ehrId, composition: each.composition })}\n`);
   const good = deflateRawSync(Buffer.from(lines.join("")), { finishFlush: constants.Z_FULL_FLUSH });
-  const body = Buffer.concat([Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]), good, bomb(500, `{"a":"${"x".repeat(990)}"}\n`).subarray(10)]);
+  const body = Buffer.concat([
+    Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]),
+    good,
+    bomb(500, `{"a":"${"x".repeat(990)}"}\n`).subarray(10),
+  ]);
   const headers = { "content-type": NDJSON, "content-encoding": "gzip", ...issuer.as("write") };
-  const { answer, longest, growth } = await watched(() => raw("POST", `${V1}/ehr/bulk`, { headers, body }));
+  const { answer, longest, growth } = await watched(() =>
+    raw("POST", `${V1}/ehr/bulk`, { headers, body }),
+  );
   assert.equal(answer.status, 200, answer.body.slice(0, 300));
-  const answers = answer.body.trimEnd().split("\n").map((each) => JSON.parse(each));
-  assert.deepEqual([[...new Set(answers.slice(0, 60).map(({ status }) => status))], answers.at(-1).code], [[201], 413]);
+  const answers = answer.body
+    .trimEnd()
+    .split("\n")
+    .map((each) => JSON.parse(each));
+  assert.deepEqual(
+    [[...new Set(answers.slice(0, 60).map(({ status }) => status))], answers.at(-1).code],
+    [[201], 413],
+  );
   assert.ok(answers.length < 10_000, `${answers.length} lines`);
-  figures.push(`a load that turns into a bomb: ${answers.length} lines, /health ${Math.round(longest)} ms, ${Math.round(growth)} MB above idle`);
+  figures.push(
+    `a load that turns into a bomb: ${answers.length} lines, /health ${Math.round(longest)} ms, ${Math.round(growth)} MB above idle`,
+  );
   assert.ok(longest < 1_000 && growth < 200, `${longest} ms, ${growth} MB`);
 });
 
@@ -181,12 +320,21 @@ test("one set of keys, fetched once, whatever the host; strangers fetch none, an
   const fresh = await startServed(freshState("door-keys"), issuer.variables);
   try {
     const begun = issuer.asked;
-    const ask = (host, headers = {}) => raw("GET", `${V1}/definition/query`, { headers: { host, ...headers }, port: fresh.port });
-    const strangers = await Promise.all(Array.from({ length: 10 }, (_, i) => ask(`stranger${i}.example`)));
+    const ask = (host, headers = {}) =>
+      raw("GET", `${V1}/definition/query`, { headers: { host, ...headers }, port: fresh.port });
+    const strangers = await Promise.all(
+      Array.from({ length: 10 }, (_, i) => ask(`stranger${i}.example`)),
+    );
     assert.deepEqual([...new Set(strangers.map(({ status }) => status))], [401]);
     assert.equal(issuer.asked, begun, "a stranger makes no fetch");
-    const first = await Promise.all(Array.from({ length: 20 }, (_, i) => ask(`h${i % 5}.example`, issuer.as("read"))));
-    assert.deepEqual(first.map(({ status }) => status), Array(20).fill(200), "the first requests wait for the keys");
+    const first = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => ask(`h${i % 5}.example`, issuer.as("read"))),
+    );
+    assert.deepEqual(
+      first.map(({ status }) => status),
+      Array(20).fill(200),
+      "the first requests wait for the keys",
+    );
     assert.equal(issuer.asked, begun + 1, "of many requests one fetches");
   } finally {
     issuer.delay = 0;
@@ -195,15 +343,23 @@ test("one set of keys, fetched once, whatever the host; strangers fetch none, an
 });
 
 test("configured hosts are the only ones, and addresses name the host that was asked", async () => {
-  const hosted = await startServed(freshState("door-hosts"), { ...issuer.variables, HOSTS: "cdr.example.org, other.example:8443" });
+  const hosted = await startServed(freshState("door-hosts"), {
+    ...issuer.variables,
+    HOSTS: "cdr.example.org, other.example:8443",
+  });
   try {
-    const ask = (host, path = `${V1}/definition/query`) => raw("GET", path, { headers: { host, ...issuer.as("read") }, port: hosted.port });
+    const ask = (host, path = `${V1}/definition/query`) =>
+      raw("GET", path, { headers: { host, ...issuer.as("read") }, port: hosted.port });
     assert.equal((await ask("cdr.example.org")).status, 200);
     assert.equal((await ask("other.example:8443")).status, 200);
     const unknown = await ask("evil.example");
     assert.equal(unknown.status, 421, unknown.body);
     assert.match(unknown.body, /HOSTS/);
-    assert.equal((await ask("evil.example", "/health")).status, 200, "a load balancer asks by address");
+    assert.equal(
+      (await ask("evil.example", "/health")).status,
+      200,
+      "a load balancer asks by address",
+    );
   } finally {
     await hosted.stop();
   }
@@ -234,17 +390,31 @@ const CHANGES = [
 ];
 
 async function matrix(port, own, credentials) {
-  const sites = [...SITES, [{ origin: own, "sec-fetch-site": "same-origin" }, true], [{ origin: own, "sec-fetch-site": "cross-site" }, false]];
+  const sites = [
+    ...SITES,
+    [{ origin: own, "sec-fetch-site": "same-origin" }, true],
+    [{ origin: own, "sec-fetch-site": "cross-site" }, false],
+  ];
   for (const [site, passes] of sites) {
     for (const [method, path, body] of CHANGES) {
       const headers = { ...credentials, ...site, ...(body ? { "content-type": JSON_TYPE } : {}) };
       const answer = await raw(method, path, { headers, body, port });
-      assert.equal(answer.status !== 403, passes, `${method} ${path} ${JSON.stringify(site)}: ${answer.status} ${answer.body}`);
+      assert.equal(
+        answer.status !== 403,
+        passes,
+        `${method} ${path} ${JSON.stringify(site)}: ${answer.status} ${answer.body}`,
+      );
       if (!passes) assert.match(answer.body, /ORIGINS/);
     }
-    const read = await raw("GET", `${V1}/definition/query`, { headers: { ...credentials, ...site }, port });
+    const read = await raw("GET", `${V1}/definition/query`, {
+      headers: { ...credentials, ...site },
+      port,
+    });
     assert.equal(read.status, 200);
-    assert.equal(read.headers["access-control-allow-origin"], site.origin === "https://page.example" ? site.origin : undefined);
+    assert.equal(
+      read.headers["access-control-allow-origin"],
+      site.origin === "https://page.example" ? site.origin : undefined,
+    );
   }
 }
 
@@ -253,21 +423,45 @@ test("a page of another site changes nothing: tokens, the cookie of Cloudflare A
   const roles = ["read", "write", "query", "population", "admin"];
   await matrix(server.port, own, issuer.as(...roles));
   const assertion = issuer.token({ aud: ["policy"], roles });
-  await matrix(server.port, own, { cookie: `CF_Authorization=${assertion}`, "cf-access-jwt-assertion": assertion });
-  const open = await startServed(freshState("door-open"), { AUTH: "none", ADMIN: "true", ORIGINS: "https://page.example" });
+  await matrix(server.port, own, {
+    cookie: `CF_Authorization=${assertion}`,
+    "cf-access-jwt-assertion": assertion,
+  });
+  const open = await startServed(freshState("door-open"), {
+    AUTH: "none",
+    ADMIN: "true",
+    ORIGINS: "https://page.example",
+  });
   try {
     await matrix(open.port, `http://127.0.0.1:${open.port}`, {});
-    const ask = (host, method = "GET", headers = {}) => raw(method, `${V1}/ehr${method === "GET" ? "/x" : ""}`, { headers: { host, ...headers }, port: open.port });
-    for (const name of ["127.0.0.1", "localhost", "page.localhost", "[::1]"]) assert.equal((await ask(`${name}:${open.port}`)).status, 404, name);
+    const ask = (host, method = "GET", headers = {}) =>
+      raw(method, `${V1}/ehr${method === "GET" ? "/x" : ""}`, {
+        headers: { host, ...headers },
+        port: open.port,
+      });
+    for (const name of ["127.0.0.1", "localhost", "page.localhost", "[::1]"])
+      assert.equal((await ask(`${name}:${open.port}`)).status, 404, name);
     const rebound = `evil.example:${open.port}`;
     for (const method of ["GET", "POST"]) {
-      const answer = await ask(rebound, method, { origin: `http://${rebound}`, "sec-fetch-site": "same-origin" });
+      const answer = await ask(rebound, method, {
+        origin: `http://${rebound}`,
+        "sec-fetch-site": "same-origin",
+      });
       assert.equal(answer.status, 421, answer.body);
       assert.match(answer.body, /loopback/);
     }
-    for (const type of [undefined, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"]) {
+    for (const type of [
+      undefined,
+      "text/plain",
+      "application/x-www-form-urlencoded",
+      "multipart/form-data; boundary=x",
+    ]) {
       const headers = type ? { "content-type": type } : {};
-      const answer = await raw("POST", `${V1}/query/aql`, { headers, body: '{"q":"SELECT e FROM EHR e"}', port: open.port });
+      const answer = await raw("POST", `${V1}/query/aql`, {
+        headers,
+        body: '{"q":"SELECT e FROM EHR e"}',
+        port: open.port,
+      });
       assert.equal(answer.status, 415, type);
     }
   } finally {
@@ -282,7 +476,9 @@ test("a caller has so many requests in flight: 429 beyond, others go on, and wha
   let leave;
   const cut = new Promise((resolve) => (leave = resolve));
   // Bodies that never end hold their places.
-  const held = Array.from({ length: 4 }, () => raw("POST", `${V1}/ehr`, { headers, body: "{", cut }));
+  const held = Array.from({ length: 4 }, () =>
+    raw("POST", `${V1}/ehr`, { headers, body: "{", cut }),
+  );
   await sleep(300);
   const waiting = Array.from({ length: 6 }, () => raw("POST", `${V1}/ehr`, { headers: ann }));
   const statuses = [];
@@ -291,23 +487,47 @@ test("a caller has so many requests in flight: 429 beyond, others go on, and wha
   assert.deepEqual(statuses, [429, 429, 429, 429], "two wait, the others are refused at once");
   assert.equal((await raw("GET", "/health")).status, 200);
   assert.equal((await raw("OPTIONS", `${V1}/`)).status, 200);
-  assert.equal((await raw("GET", `${V1}/definition/query`, { headers: bob })).status, 200, "another caller has places of his own");
+  assert.equal(
+    (await raw("GET", `${V1}/definition/query`, { headers: bob })).status,
+    200,
+    "another caller has places of his own",
+  );
   leave();
   await Promise.all(held);
   const late = await Promise.all(waiting);
-  assert.deepEqual(late.map(({ status }) => status).sort(), [201, 201, 429, 429, 429, 429], "those that waited are answered when places are free");
-  assert.ok(late.filter(({ status }) => status === 429).every((answer) => answer.headers["retry-after"] !== undefined));
+  assert.deepEqual(
+    late.map(({ status }) => status).sort(),
+    [201, 201, 429, 429, 429, 429],
+    "those that waited are answered when places are free",
+  );
+  assert.ok(
+    late
+      .filter(({ status }) => status === 429)
+      .every((answer) => answer.headers["retry-after"] !== undefined),
+  );
   for (let round = 0; round < 20; round += 1) {
-    await Promise.all(Array.from({ length: 4 }, () => raw("POST", `${V1}/ehr`, { headers: { ...headers }, body: "{", cut: sleep(5) })));
+    await Promise.all(
+      Array.from({ length: 4 }, () =>
+        raw("POST", `${V1}/ehr`, { headers: { ...headers }, body: "{", cut: sleep(5) }),
+      ),
+    );
   }
   await sleep(1_000);
-  const again = await Promise.all(Array.from({ length: 4 }, () => raw("POST", `${V1}/ehr`, { headers: ann })));
-  assert.deepEqual(again.map(({ status }) => status), [201, 201, 201, 201], "eighty requests whose clients went away hold nothing");
+  const again = await Promise.all(
+    Array.from({ length: 4 }, () => raw("POST", `${V1}/ehr`, { headers: ann })),
+  );
+  assert.deepEqual(
+    again.map(({ status }) => status),
+    [201, 201, 201, 201],
+    "eighty requests whose clients went away hold nothing",
+  );
 });
 
 /** The files below a folder that hold a text. */
 function holding(folder, text) {
-  const files = readdirSync(folder, { recursive: true }).map((name) => join(folder, name)).filter((name) => statSync(name, { throwIfNoEntry: false })?.isFile());
+  const files = readdirSync(folder, { recursive: true })
+    .map((name) => join(folder, name))
+    .filter((name) => statSync(name, { throwIfNoEntry: false })?.isFile());
   return files.filter((name) => readFileSync(name).includes(text));
 }
 
@@ -326,8 +546,12 @@ function ports(of) {
       return [];
     }
   });
-  const lines = ["tcp", "tcp6"].flatMap((name) => readFileSync(`/proc/net/${name}`, "utf8").trim().split("\n").slice(1)).map((line) => line.trim().split(/\s+/));
-  return lines.filter((line) => line[3] === "0A" && sockets.includes(line[9])).map((line) => Number.parseInt(line[1].split(":")[1], 16));
+  const lines = ["tcp", "tcp6"]
+    .flatMap((name) => readFileSync(`/proc/net/${name}`, "utf8").trim().split("\n").slice(1))
+    .map((line) => line.trim().split(/\s+/));
+  return lines
+    .filter((line) => line[3] === "0A" && sockets.includes(line[9]))
+    .map((line) => Number.parseInt(line[1].split(":")[1], 16));
 }
 
 test("a server on one's own machine leaves patients' text in its database only, and opens no inspector", async () => {
@@ -336,17 +560,40 @@ test("a server on one's own machine leaves patients' text in its database only, 
   mkdirSync(home, { recursive: true });
   const state = freshState("door-served");
   const MARK = "Zebulon7193";
-  const served = await startServed(state, { AUTH: "none" }, { HOME: home, XDG_CONFIG_HOME: join(home, ".config"), XDG_STATE_HOME: join(home, ".state"), XDG_CACHE_HOME: join(home, ".cache") });
+  const served = await startServed(
+    state,
+    { AUTH: "none" },
+    {
+      HOME: home,
+      XDG_CONFIG_HOME: join(home, ".config"),
+      XDG_STATE_HOME: join(home, ".state"),
+      XDG_CACHE_HOME: join(home, ".cache"),
+    },
+  );
   try {
-    const status = { _type: "EHR_STATUS", archetype_node_id: "openEHR-EHR-EHR_STATUS.generic.v1", name: { _type: "DV_TEXT", value: MARK }, subject: { _type: "PARTY_SELF" }, is_queryable: true, is_modifiable: true };
+    const status = {
+      _type: "EHR_STATUS",
+      archetype_node_id: "openEHR-EHR-EHR_STATUS.generic.v1",
+      name: { _type: "DV_TEXT", value: MARK },
+      subject: { _type: "PARTY_SELF" },
+      is_queryable: true,
+      is_modifiable: true,
+    };
     const headers = { prefer: "return=representation" };
     const made = await served.send("POST", `${V1}/ehr`, { body: JSON.stringify(status), headers });
     assert.equal(made.status, 201, made.text);
-    assert.ok((await served.send("GET", new URL(made.headers.get("location")).pathname + "/ehr_status")).text.includes(MARK));
+    assert.ok(
+      (
+        await served.send("GET", new URL(made.headers.get("location")).pathname + "/ehr_status")
+      ).text.includes(MARK),
+    );
     assert.equal((await served.send("GET", `${V1}/ehr/${MARK}?x=${MARK}`)).status, 404);
     await sleep(500);
     assert.deepEqual(holding(home, MARK), []);
-    assert.deepEqual(holding(state, MARK).filter((name) => !name.includes(join("v3", "d1"))), []);
+    assert.deepEqual(
+      holding(state, MARK).filter((name) => !name.includes(join("v3", "d1"))),
+      [],
+    );
     assert.ok(holding(state, MARK).length > 0, "the search finds what is there");
     assert.ok(!served.log.includes(MARK));
     const open = ports(served);
@@ -354,10 +601,17 @@ test("a server on one's own machine leaves patients' text in its database only, 
     for (const port of open) {
       for (const path of ["/json", "/json/version", "/json/list"]) {
         const answer = await raw("GET", path, { port }).catch(() => ({ body: "" }));
-        assert.ok(!/webSocketDebuggerUrl|devtoolsFrontendUrl/.test(answer.body), `an inspector on ${port}`);
+        assert.ok(
+          !/webSocketDebuggerUrl|devtoolsFrontendUrl/.test(answer.body),
+          `an inspector on ${port}`,
+        );
       }
     }
-    for (const path of ["/cdn-cgi/explorer", "/cdn-cgi/explorer/api/d1/database", "/cdn-cgi/handler/scheduled"]) {
+    for (const path of [
+      "/cdn-cgi/explorer",
+      "/cdn-cgi/explorer/api/d1/database",
+      "/cdn-cgi/handler/scheduled",
+    ]) {
       const answer = await raw("GET", path, { port: served.port });
       assert.ok(answer.status >= 400, `${path}: ${answer.status}`);
     }

@@ -12,7 +12,11 @@ const { ehr_id: ehrId, composition } = data.compositions[0];
 let server;
 
 before(async () => {
-  server = await start(freshState("host"), { AUTH: "none", DEBUG: "true", BASE_URL: "https://cdr.example.org" });
+  server = await start(freshState("host"), {
+    AUTH: "none",
+    DEBUG: "true",
+    BASE_URL: "https://cdr.example.org",
+  });
   await uploadTemplates(server, data);
   assert.equal((await server.send("PUT", `${V1}/ehr/${ehrId}`)).status, 201);
 });
@@ -24,7 +28,13 @@ function raw(method, path, { headers = {}, body, port = server.port, agent } = {
     const sent = request({ host: "127.0.0.1", port, method, path, headers, agent }, (answer) => {
       const chunks = [];
       answer.on("data", (chunk) => chunks.push(chunk));
-      answer.on("end", () => resolve({ status: answer.statusCode, headers: answer.headers, body: Buffer.concat(chunks) }));
+      answer.on("end", () =>
+        resolve({
+          status: answer.statusCode,
+          headers: answer.headers,
+          body: Buffer.concat(chunks),
+        }),
+      );
     });
     sent.on("error", reject);
     sent.end(body);
@@ -36,11 +46,18 @@ test("an answer is compressed for whom takes gzip, and for nobody else", async (
   const plain = await raw("GET", path, { headers: { accept: "application/xml" } });
   assert.equal(plain.headers["content-encoding"], undefined);
   assert.equal(plain.body.toString(), data.templates[0]);
-  const small = await raw("GET", path, { headers: { accept: "application/xml", "accept-encoding": "br;q=0, gzip" } });
+  const small = await raw("GET", path, {
+    headers: { accept: "application/xml", "accept-encoding": "br;q=0, gzip" },
+  });
   assert.equal(small.headers["content-encoding"], "gzip");
-  assert.ok(small.body.length < plain.body.length / 2, `${small.body.length} of ${plain.body.length}`);
+  assert.ok(
+    small.body.length < plain.body.length / 2,
+    `${small.body.length} of ${plain.body.length}`,
+  );
   assert.equal(gunzipSync(small.body).toString(), data.templates[0]);
-  const refused = await raw("GET", path, { headers: { accept: "application/xml", "accept-encoding": "gzip;q=0" } });
+  const refused = await raw("GET", path, {
+    headers: { accept: "application/xml", "accept-encoding": "gzip;q=0" },
+  });
   assert.equal(refused.headers["content-encoding"], undefined);
 });
 
@@ -62,9 +79,15 @@ test("addresses begin with BASE_URL where a proxy stands in front", async () => 
 });
 
 test("with DEBUG a result tells the query as it was executed", async () => {
-  const body = JSON.stringify({ q: "SELECT e/ehr_id/value FROM EHR e WHERE e/ehr_id/value = $id", query_parameters: { id: ehrId } });
+  const body = JSON.stringify({
+    q: "SELECT e/ehr_id/value FROM EHR e WHERE e/ehr_id/value = $id",
+    query_parameters: { id: ehrId },
+  });
   const answer = await server.send("POST", `${V1}/query/aql`, { body });
-  assert.equal(answer.json.meta._executed_aql, `SELECT e/ehr_id/value FROM EHR e WHERE e/ehr_id/value = '${ehrId}'`);
+  assert.equal(
+    answer.json.meta._executed_aql,
+    `SELECT e/ehr_id/value FROM EHR e WHERE e/ehr_id/value = '${ehrId}'`,
+  );
 });
 
 test("a query that is too long for an address is asked by POST", async () => {
@@ -73,29 +96,60 @@ test("a query that is too long for an address is asked by POST", async () => {
   assert.ok(q.length > 30_000);
   const answer = await server.send("POST", `${V1}/query/aql`, { body: JSON.stringify({ q }) });
   assert.deepEqual(answer.json.rows, [[ehrId]]);
-  const longer = await server.send("POST", `${V1}/query/aql`, { body: JSON.stringify({ q: `${q} -- ${"x".repeat(300_000)}` }) });
+  const longer = await server.send("POST", `${V1}/query/aql`, {
+    body: JSON.stringify({ q: `${q} -- ${"x".repeat(300_000)}` }),
+  });
   assert.equal(longer.status, 413, longer.text.slice(0, 300));
 });
 
 test("limits are variables, each with its answer", async () => {
-  const limits = { LIMIT_FETCH: "4", LIMIT_FETCH_DEFAULT: "2", LIMIT_AQL: "1000", LIMIT_TEMPLATE: "1000", LIMIT_RESULT: "2000", LIMIT_GUIDE_EHRS: "1" };
+  const limits = {
+    LIMIT_FETCH: "4",
+    LIMIT_FETCH_DEFAULT: "2",
+    LIMIT_AQL: "1000",
+    LIMIT_TEMPLATE: "1000",
+    LIMIT_RESULT: "2000",
+    LIMIT_GUIDE_EHRS: "1",
+  };
   const small = await start(freshState("limits"), { AUTH: "none", ...limits });
   try {
     const ids = [];
-    for (let i = 0; i < 3; i += 1) ids.push((await small.send("POST", `${V1}/ehr`)).headers.get("etag").replaceAll('"', ""));
-    const ask = (q, more = {}) => small.send("POST", `${V1}/query/aql`, { body: JSON.stringify({ q, ...more }) });
+    for (let i = 0; i < 3; i += 1)
+      ids.push((await small.send("POST", `${V1}/ehr`)).headers.get("etag").replaceAll('"', ""));
+    const ask = (q, more = {}) =>
+      small.send("POST", `${V1}/query/aql`, { body: JSON.stringify({ q, ...more }) });
     const page = await ask("SELECT e/ehr_id/value FROM EHR e");
     assert.deepEqual([page.json.rows.length, page.json.meta._more], [2, true]);
     assert.equal((await ask("SELECT e/ehr_id/value FROM EHR e", { fetch: 4 })).json.rows.length, 3);
     const refusals = [
       [400, /largest page of 4 rows/, await ask("SELECT e/ehr_id/value FROM EHR e", { fetch: 5 })],
       [413, /1000 bytes/, await ask(`SELECT e/ehr_id/value FROM EHR e -- ${"x".repeat(1000)}`)],
-      [400, /2000 bytes/, await ask(`SELECT ${Array.from({ length: 40 }, () => "e/ehr_id/value").join(", ")} FROM EHR e`)],
-      [413, /1000 bytes/, await small.send("POST", `${ITS}/definition/template/adl1.4`, { body: data.templates[0], type: "application/xml" })],
+      [
+        400,
+        /2000 bytes/,
+        await ask(
+          `SELECT ${Array.from({ length: 40 }, () => "e/ehr_id/value").join(", ")} FROM EHR e`,
+        ),
+      ],
+      [
+        413,
+        /1000 bytes/,
+        await small.send("POST", `${ITS}/definition/template/adl1.4`, {
+          body: data.templates[0],
+          type: "application/xml",
+        }),
+      ],
     ];
-    assert.equal((await small.send("POST", `${V1}/definition/gdl`, { body: data.guides[0] })).status, 201);
+    assert.equal(
+      (await small.send("POST", `${V1}/definition/gdl`, { body: data.guides[0] })).status,
+      201,
+    );
     const guide = { guide_id: JSON.parse(data.guides[0]).id, ehr_ids: ids };
-    refusals.push([400, /at most 1/, await small.send("POST", `${V1}/gdl/query`, { body: JSON.stringify(guide) })]);
+    refusals.push([
+      400,
+      /at most 1/,
+      await small.send("POST", `${V1}/gdl/query`, { body: JSON.stringify(guide) }),
+    ]);
     for (const [status, message, answer] of refusals) {
       assert.equal(answer.status, status, answer.text);
       assert.match(answer.json.message, message);
@@ -109,7 +163,11 @@ test("limits are variables, each with its answer", async () => {
 function withoutProxy(state, bindings) {
   const modules = [{ type: "ESModule", path: join(root, "dist/worker/index.js") }];
   modules.push({ type: "CompiledWasm", path: join(root, "dist/worker/aqlite_worker_bg.wasm") });
-  const database = { d1Databases: { DB: "00000000-0000-0000-0000-000000000000" }, d1Persist: join(state, "v3/d1"), kvNamespaces: ["BLOBS"] };
+  const database = {
+    d1Databases: { DB: "00000000-0000-0000-0000-000000000000" },
+    d1Persist: join(state, "v3/d1"),
+    kvNamespaces: ["BLOBS"],
+  };
   const handleRuntimeStdio = (...streams) => {
     for (const stream of streams) stream.resume();
   };
@@ -124,15 +182,30 @@ test("a query that takes too long is given up, and its connection goes on", asyn
   try {
     const { port } = await slow.ready;
     const ask = async (status, method, path, body, type = "application/json") => {
-      const answer = await raw(method, path, { headers: { "content-type": type }, body, port, agent });
+      const answer = await raw(method, path, {
+        headers: { "content-type": type },
+        body,
+        port,
+        agent,
+      });
       assert.equal(answer.status, status, answer.body.toString());
     };
-    for (const template of data.templates) await ask(201, "POST", `${ITS}/definition/template/adl1.4`, template, "application/xml");
-    const longest = data.compositions.map((each) => JSON.stringify(each.composition)).reduce((a, b) => (a.length < b.length ? b : a));
+    for (const template of data.templates)
+      await ask(201, "POST", `${ITS}/definition/template/adl1.4`, template, "application/xml");
+    const longest = data.compositions
+      .map((each) => JSON.stringify(each.composition))
+      .reduce((a, b) => (a.length < b.length ? b : a));
     await ask(201, "PUT", `${V1}/ehr/${ehrId}`);
     await ask(201, "POST", `${V1}/ehr/${ehrId}/composition`, longest);
     const elements = Array.from("abcdefghijkl", (name) => `ELEMENT ${name}`).join(" AND ");
-    await ask(408, "POST", `${V1}/query/aql`, JSON.stringify({ q: `SELECT count(a/name/value) AS n FROM EHR z CONTAINS COMPOSITION x CONTAINS (${elements})` }));
+    await ask(
+      408,
+      "POST",
+      `${V1}/query/aql`,
+      JSON.stringify({
+        q: `SELECT count(a/name/value) AS n FROM EHR z CONTAINS COMPOSITION x CONTAINS (${elements})`,
+      }),
+    );
     await ask(200, "GET", "/health");
   } finally {
     agent.destroy();
@@ -145,12 +218,19 @@ test("a body over a small limit is read past, and its connection goes on", async
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   try {
     const { port } = await small.ready;
-    for (const [type, path] of [["application/x-ndjson", `${V1}/ehr/bulk`], ["application/json", `${V1}/query/aql`]]) {
+    for (const [type, path] of [
+      ["application/x-ndjson", `${V1}/ehr/bulk`],
+      ["application/json", `${V1}/query/aql`],
+    ]) {
       for (const length of [1_001, 90_000, 250_000]) {
         const headers = { "content-type": type, "transfer-encoding": "chunked" };
         const answer = await raw("POST", path, { headers, body: "x".repeat(length), port, agent });
         assert.equal(answer.status, 413, `${path}, ${length} bytes: ${answer.body}`);
-        assert.equal((await raw("GET", "/health", { port, agent })).status, 200, `${path}, ${length} bytes`);
+        assert.equal(
+          (await raw("GET", "/health", { port, agent })).status,
+          200,
+          `${path}, ${length} bytes`,
+        );
       }
     }
   } finally {
@@ -168,7 +248,9 @@ test("the document of the interface and its page are served beside the worker", 
 
 test("the scheduled event refreshes what the database knows of itself", async () => {
   // The development server hands the event to the assets where there are some (cloudflare/workers-sdk#14177).
-  const bare = await startWith("bare", (config) => config.replace(/\[assets\][\s\S]*?\n\n/, ""), { AUTH: "none" });
+  const bare = await startWith("bare", (config) => config.replace(/\[assets\][\s\S]*?\n\n/, ""), {
+    AUTH: "none",
+  });
   try {
     const answer = await bare.send("GET", "/cdn-cgi/handler/scheduled?cron=17+3+*+*+*");
     assert.equal(answer.status, 200, answer.text);

@@ -17,7 +17,10 @@ export const now = () => Math.floor(Date.now() / 1000);
 
 /** An issuer: its key set, how often it was asked for, and tokens of it. */
 export class Issuer {
-  keys = new Map([["rsa", rsa], ["ec", ec]]);
+  keys = new Map([
+    ["rsa", rsa],
+    ["ec", ec],
+  ]);
   asked = 0;
   /** Milliseconds until it answers. */
   delay = 0;
@@ -26,8 +29,19 @@ export class Issuer {
     const issuer = new Issuer();
     issuer.listener = createServer((_, answer) => {
       issuer.asked += 1;
-      const set = [...issuer.keys].map(([kid, { publicKey, alg }]) => ({ ...publicKey.export({ format: "jwk" }), kid, alg, use: "sig" }));
-      setTimeout(() => answer.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ keys: set })), issuer.delay);
+      const set = [...issuer.keys].map(([kid, { publicKey, alg }]) => ({
+        ...publicKey.export({ format: "jwk" }),
+        kid,
+        alg,
+        use: "sig",
+      }));
+      setTimeout(
+        () =>
+          answer
+            .writeHead(200, { "content-type": "application/json" })
+            .end(JSON.stringify({ keys: set })),
+        issuer.delay,
+      );
     });
     await new Promise((resolve) => issuer.listener.listen(0, "127.0.0.1", resolve));
     issuer.name = `http://127.0.0.1:${issuer.listener.address().port}`;
@@ -36,7 +50,12 @@ export class Issuer {
 
   /** The variables of a deployment that believes it. */
   get variables() {
-    return { AUTH: "jwt", JWT_ISSUER: this.name, JWT_AUDIENCE: AUDIENCE, JWT_KEYS: `${this.name}/jwks` };
+    return {
+      AUTH: "jwt",
+      JWT_ISSUER: this.name,
+      JWT_AUDIENCE: AUDIENCE,
+      JWT_KEYS: `${this.name}/jwks`,
+    };
   }
 
   /** A signed token. */
@@ -44,7 +63,9 @@ export class Issuer {
     const head = { alg: key.alg, kid, typ: "JWT", ...header };
     const body = { iss: this.name, aud: AUDIENCE, sub: "ann", exp: now() + 600, ...claims };
     const signed = `${base64url(JSON.stringify(head))}.${base64url(JSON.stringify(body))}`;
-    const bytes = signature ? signature(signed) : sign("sha256", Buffer.from(signed), { key: key.privateKey, dsaEncoding: "ieee-p1363" });
+    const bytes = signature
+      ? signature(signed)
+      : sign("sha256", Buffer.from(signed), { key: key.privateKey, dsaEncoding: "ieee-p1363" });
     return `${signed}.${base64url(bytes)}`;
   }
 

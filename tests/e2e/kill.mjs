@@ -29,9 +29,18 @@ const digest = (content) => createHash("sha256").update(JSON.stringify(content))
 const coded = (code) => ({
   _type: "DV_CODED_TEXT",
   value: "creation",
-  defining_code: { _type: "CODE_PHRASE", terminology_id: { _type: "TERMINOLOGY_ID", value: "openehr" }, code_string: code },
+  defining_code: {
+    _type: "CODE_PHRASE",
+    terminology_id: { _type: "TERMINOLOGY_ID", value: "openehr" },
+    code_string: code,
+  },
 });
-const audit = { _type: "AUDIT_DETAILS", system_id: "client", committer: { _type: "PARTY_IDENTIFIED", name: "Dr. Ek" }, change_type: coded("249") };
+const audit = {
+  _type: "AUDIT_DETAILS",
+  system_id: "client",
+  committer: { _type: "PARTY_IDENTIFIED", name: "Dr. Ek" },
+  change_type: coded("249"),
+};
 
 /** The pids of the processes of a server that are workerd. */
 function workerds(server) {
@@ -43,15 +52,23 @@ function workerds(server) {
       return false;
     }
   };
-  return readdirSync("/proc").filter((name) => /^\d+$/.test(name) && isOurs(name)).map(Number);
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && isOurs(name))
+    .map(Number);
 }
 
 /** Commits one contribution after another until the server is killed, or there are enough. */
 async function writer(server, ehrId) {
   while (acknowledged.size < COMMITS && !server.killed) {
-    const members = Array.from({ length: MEMBERS }, (_, index) => data.compositions[(sent + index) % data.compositions.length].composition);
+    const members = Array.from(
+      { length: MEMBERS },
+      (_, index) => data.compositions[(sent + index) % data.compositions.length].composition,
+    );
     sent += 1;
-    const body = JSON.stringify({ versions: members.map((composition) => ({ commit_audit: audit, data: composition })), audit });
+    const body = JSON.stringify({
+      versions: members.map((composition) => ({ commit_audit: audit, data: composition })),
+      audit,
+    });
     let answer;
     try {
       answer = await server.send("POST", `${ITS}/ehr/${ehrId}/contribution`, { body });
@@ -61,14 +78,18 @@ async function writer(server, ehrId) {
       await sleep(100);
       continue;
     }
-    if (answer.status === 201) acknowledged.set(answer.headers.get("etag").replaceAll('"', ""), members.map(({ content }) => digest(content)));
+    if (answer.status === 201)
+      acknowledged.set(
+        answer.headers.get("etag").replaceAll('"', ""),
+        members.map(({ content }) => digest(content)),
+      );
     else if (answer.status < 500) throw new Error(`${answer.status} ${answer.text}`);
   }
 }
 
 /** Reads what the repository holds behind what was read before: each contribution with all versions that it lists. */
 async function read(server) {
-  for (let ended = false; !ended; ) {
+  for (let ended = false; !ended;) {
     const answer = await server.send("GET", `${V1}/admin/export${last ? `?after=${last}` : ""}`);
     assert.equal(answer.status, 200, answer.text);
     for (const line of answer.text.trim().split("\n")) {
@@ -76,8 +97,15 @@ async function read(server) {
       ended ||= end === true;
       if (!contribution) continue;
       last = contribution.uid.value;
-      assert.deepEqual(versions.map((version) => version.uid.value), contribution.versions.map((reference) => reference.id.value), `${last} is there by halves`);
-      held.set(last, versions.map((version) => digest(version.data.content ?? null)));
+      assert.deepEqual(
+        versions.map((version) => version.uid.value),
+        contribution.versions.map((reference) => reference.id.value),
+        `${last} is there by halves`,
+      );
+      held.set(
+        last,
+        versions.map((version) => digest(version.data.content ?? null)),
+      );
     }
   }
 }
@@ -90,7 +118,11 @@ async function verify(server) {
     assert.deepEqual(held.get(uid), contents, `${uid} is not what was sent`);
   }
   const [[found]] = await server.rows("SELECT count(*) AS n FROM EHR e CONTAINS COMPOSITION c");
-  assert.equal(found, (held.size - ehrIds.length) * MEMBERS, "compositions stand outside of contributions");
+  assert.equal(
+    found,
+    (held.size - ehrIds.length) * MEMBERS,
+    "compositions stand outside of contributions",
+  );
 }
 
 async function open() {
@@ -122,13 +154,18 @@ async function writeAndKill(server, moment) {
 async function run() {
   let server = await open();
   await uploadTemplates(server, data);
-  for (const ehrId of ehrIds) assert.equal((await server.send("PUT", `${ITS}/ehr/${ehrId}`)).status, 201);
-  const moments = Array.from({ length: KILLS }, () => Math.floor(Math.random() * COMMITS)).sort((a, b) => a - b);
+  for (const ehrId of ehrIds)
+    assert.equal((await server.send("PUT", `${ITS}/ehr/${ehrId}`)).status, 201);
+  const moments = Array.from({ length: KILLS }, () => Math.floor(Math.random() * COMMITS)).sort(
+    (a, b) => a - b,
+  );
   for (const [index, moment] of moments.entries()) {
     await writeAndKill(server, moment);
     server = await open();
     await verify(server);
-    console.log(`kill ${index + 1}: ${acknowledged.size} acknowledged, ${held.size - ehrIds.length} held, of ${sent} sent`);
+    console.log(
+      `kill ${index + 1}: ${acknowledged.size} acknowledged, ${held.size - ehrIds.length} held, of ${sent} sent`,
+    );
   }
   await Promise.all(ehrIds.map((ehrId) => writer(server, ehrId)));
   await verify(server);
@@ -138,9 +175,12 @@ const state = freshState("kill");
 try {
   await run();
 } catch (error) {
-  for (const [index, { log }] of servers.entries()) console.error(`what server ${index + 1} of ${servers.length} said:\n${log}`);
+  for (const [index, { log }] of servers.entries())
+    console.error(`what server ${index + 1} of ${servers.length} said:\n${log}`);
   throw error;
 } finally {
   await servers.at(-1)?.stop("SIGKILL");
 }
-console.log(`kill test: ${KILLS} kills during ${acknowledged.size} commits of ${MEMBERS} compositions; nothing acknowledged was lost, nothing is there by halves`);
+console.log(
+  `kill test: ${KILLS} kills during ${acknowledged.size} commits of ${MEMBERS} compositions; nothing acknowledged was lost, nothing is there by halves`,
+);

@@ -33,64 +33,157 @@ after(() => server.stop());
 const settled = () => new Promise((resolve) => setTimeout(resolve, 500));
 
 /** The lines that the worker wrote, without those of the development server about its own doings. */
-const lines = () => (earlier + server.log).split("\n").filter((line) => !/^\s*\[wrangler:info\]/.test(line));
+const lines = () =>
+  (earlier + server.log).split("\n").filter((line) => !/^\s*\[wrangler:info\]/.test(line));
 
 /** The document with the mark in every text that people write, and the number in every quantity. */
 function marked(value, key = "") {
   if (Array.isArray(value)) return value.map((item) => marked(item));
-  if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([k, v]) => [k, marked(v, `${value._type ?? ""}.${k}`)]));
+  if (value && typeof value === "object")
+    return Object.fromEntries(
+      Object.entries(value).map(([k, v]) => [k, marked(v, `${value._type ?? ""}.${k}`)]),
+    );
   if (["DV_TEXT.value", "PARTY_IDENTIFIED.name"].includes(key)) return `${value} ${MARK}`;
   return value;
 }
 
 test("a day of work, with all that may go wrong, leaves no word of it in the log", async () => {
-  const status = { _type: "EHR_STATUS", archetype_node_id: "openEHR-EHR-EHR_STATUS.generic.v1", name: { _type: "DV_TEXT", value: MARK }, subject: { _type: "PARTY_SELF", external_ref: { _type: "PARTY_REF", id: { _type: "GENERIC_ID", value: MARK, scheme: "s" }, namespace: MARK, type: "PERSON" } }, is_queryable: true, is_modifiable: true };
+  const status = {
+    _type: "EHR_STATUS",
+    archetype_node_id: "openEHR-EHR-EHR_STATUS.generic.v1",
+    name: { _type: "DV_TEXT", value: MARK },
+    subject: {
+      _type: "PARTY_SELF",
+      external_ref: {
+        _type: "PARTY_REF",
+        id: { _type: "GENERIC_ID", value: MARK, scheme: "s" },
+        namespace: MARK,
+        type: "PERSON",
+      },
+    },
+    is_queryable: true,
+    is_modifiable: true,
+  };
   assert.equal((await send("PUT", `/ehr/${ehrId}`, { body: JSON.stringify(status) })).status, 201);
   assert.equal((await send("POST", "/ehr", { body: JSON.stringify(status) })).status, 409);
-  assert.equal((await send("GET", `/ehr?subject_id=${MARK}&subject_namespace=${MARK}`)).status, 200);
+  assert.equal(
+    (await send("GET", `/ehr?subject_id=${MARK}&subject_namespace=${MARK}`)).status,
+    200,
+  );
   assert.equal((await send("GET", `/ehr?subject_id=${MARK}&subject_namespace=other`)).status, 404);
   assert.equal((await send("GET", `/ehr/${MARK}`)).status, 404);
-  const body = JSON.stringify(marked(composition)).replace(/"magnitude":[0-9.]+/, `"magnitude":${NUMBER}`);
+  const body = JSON.stringify(marked(composition)).replace(
+    /"magnitude":[0-9.]+/,
+    `"magnitude":${NUMBER}`,
+  );
   assert.ok(body.includes(MARK) && body.includes(NUMBER));
-  const committal = { "openEHR-AUDIT_DETAILS.committer": `name="${MARK}"`, "openEHR-AUDIT_DETAILS.description": `value="${MARK}"` };
-  const made = await send("POST", `/ehr/${ehrId}/composition`, { body, headers: { ...committal, "openehr-item-tag": `key="${MARK}"` } });
+  const committal = {
+    "openEHR-AUDIT_DETAILS.committer": `name="${MARK}"`,
+    "openEHR-AUDIT_DETAILS.description": `value="${MARK}"`,
+  };
+  const made = await send("POST", `/ehr/${ehrId}/composition`, {
+    body,
+    headers: { ...committal, "openehr-item-tag": `key="${MARK}"` },
+  });
   assert.ok([201, 400].includes(made.status), made.text);
-  const sent = made.status === 201 ? made : await send("POST", `/ehr/${ehrId}/composition`, { body: JSON.stringify(composition), headers: committal });
+  const sent =
+    made.status === 201
+      ? made
+      : await send("POST", `/ehr/${ehrId}/composition`, {
+          body: JSON.stringify(composition),
+          headers: committal,
+        });
   const uid = sent.headers.get("etag").replaceAll('"', "");
   assert.equal((await send("GET", `/ehr/${ehrId}/composition/${uid}`)).status, 200);
   assert.equal((await send("GET", `/ehr/${ehrId}/composition/${MARK}`)).status, 404);
   assert.equal((await send("GET", `/ehr/${ehrId}/directory?path=${MARK}`)).status, 404);
-  assert.equal((await send("POST", `/ehr/${ehrId}/composition`, { body: `{"_type":"COMPOSITION","${MARK}":"${MARK}"}` })).status, 400);
-  assert.equal((await send("POST", `/ehr/${ehrId}/composition`, { body: `{"_type":"${MARK}` })).status, 400);
-  assert.equal((await send("POST", `/ehr/${ehrId}/composition`, { body: MARK, type: `text/${MARK}` })).status, 415);
-  assert.equal((await send("PUT", `/ehr/${ehrId}/composition/${uid.split("::")[0]}`, { body, headers: { "if-match": `${MARK}` } })).status, 400);
+  assert.equal(
+    (
+      await send("POST", `/ehr/${ehrId}/composition`, {
+        body: `{"_type":"COMPOSITION","${MARK}":"${MARK}"}`,
+      })
+    ).status,
+    400,
+  );
+  assert.equal(
+    (await send("POST", `/ehr/${ehrId}/composition`, { body: `{"_type":"${MARK}` })).status,
+    400,
+  );
+  assert.equal(
+    (await send("POST", `/ehr/${ehrId}/composition`, { body: MARK, type: `text/${MARK}` })).status,
+    415,
+  );
+  assert.equal(
+    (
+      await send("PUT", `/ehr/${ehrId}/composition/${uid.split("::")[0]}`, {
+        body,
+        headers: { "if-match": `${MARK}` },
+      })
+    ).status,
+    400,
+  );
   for (const [q, expected] of [
     [`SELECT c FROM COMPOSITION c WHERE c/name/value = '${MARK}'`, 200],
     [`SELECT c FROM COMPOSITION c WHERE c/${MARK} = 1`, 400],
     [`SELECT ${MARK} FRM`, 400],
-    [`SELECT c FROM COMPOSITION c WHERE c/name/value matches TERMINOLOGY('expand', '${MARK}', 'url=${MARK}')`, 501],
+    [
+      `SELECT c FROM COMPOSITION c WHERE c/name/value matches TERMINOLOGY('expand', '${MARK}', 'url=${MARK}')`,
+      501,
+    ],
     [`SELECT c FROM EHR e CONTAINS CONTRIBUTION c WHERE c/uid/value = '${MARK}'`, 501],
   ]) {
-    assert.equal((await send("POST", "/query/aql", { body: JSON.stringify({ q }) })).status, expected, q);
+    assert.equal(
+      (await send("POST", "/query/aql", { body: JSON.stringify({ q }) })).status,
+      expected,
+      q,
+    );
     await send("GET", `/query/aql?q=${encodeURIComponent(q)}&name=${MARK}`);
   }
   assert.equal((await send("GET", `/query/${MARK}?name=${MARK}`)).status, 404);
   assert.equal((await send("GET", `/nothing/${MARK}`)).status, 404);
   assert.equal((await send("GET", `/gdl/query/${ehrId}/${MARK}`)).status, 404);
-  assert.equal((await send("POST", "/gdl/query", { body: JSON.stringify({ guide_id: MARK, ehr_ids: [MARK] }) })).status, 404);
-  assert.equal((await send("POST", "/demographic/person", { body: JSON.stringify({ _type: "PERSON", name: { _type: "DV_TEXT", value: MARK } }) })).status, 400);
-  assert.equal((await send("GET", "/definition/query", { headers: { authorization: `Bearer ${MARK}`, cookie: MARK } })).status, 200);
+  assert.equal(
+    (
+      await send("POST", "/gdl/query", {
+        body: JSON.stringify({ guide_id: MARK, ehr_ids: [MARK] }),
+      })
+    ).status,
+    404,
+  );
+  assert.equal(
+    (
+      await send("POST", "/demographic/person", {
+        body: JSON.stringify({ _type: "PERSON", name: { _type: "DV_TEXT", value: MARK } }),
+      })
+    ).status,
+    400,
+  );
+  assert.equal(
+    (
+      await send("GET", "/definition/query", {
+        headers: { authorization: `Bearer ${MARK}`, cookie: MARK },
+      })
+    ).status,
+    200,
+  );
   // A database that lost a table: whatever is asked of it fails, and says so without what was asked.
   await settled();
   await server.stop();
   earlier = server.log;
   execute(state, "ALTER TABLE version RENAME TO lost");
   server = await start(state, vars);
-  const failed = await send("POST", `/ehr/${ehrId}/composition`, { body: JSON.stringify(composition), headers: committal });
+  const failed = await send("POST", `/ehr/${ehrId}/composition`, {
+    body: JSON.stringify(composition),
+    headers: committal,
+  });
   assert.deepEqual([failed.status, failed.headers.get("retry-after")], [503, "5"], failed.text);
   await settled();
   const text = lines().join("\n");
-  for (const secret of [MARK, NUMBER]) assert.ok(!text.includes(secret), lines().find((line) => line.includes(secret)));
+  for (const secret of [MARK, NUMBER])
+    assert.ok(
+      !text.includes(secret),
+      lines().find((line) => line.includes(secret)),
+    );
 });
 
 test("every request has its line, with the id of its answer", () => {

@@ -9,13 +9,31 @@ import { build } from "esbuild";
 import { V1, freshState, root, start } from "./server.mjs";
 
 const folder = join(root, "target/e2e/client");
-const Q = "SELECT c/uid/value, o/data/events/data/items[at0004]/value FROM EHR e[ehr_id/value != ''] CONTAINS COMPOSITION c CONTAINS OBSERVATION o";
-const OPTIONS = ["--strict", "--noEmit", "--exactOptionalPropertyTypes", "false", "--target", "es2022", "--module", "esnext", "--moduleResolution", "bundler", "--lib", "es2022,dom"];
+const Q =
+  "SELECT c/uid/value, o/data/events/data/items[at0004]/value FROM EHR e[ehr_id/value != ''] CONTAINS COMPOSITION c CONTAINS OBSERVATION o";
+const OPTIONS = [
+  "--strict",
+  "--noEmit",
+  "--exactOptionalPropertyTypes",
+  "false",
+  "--target",
+  "es2022",
+  "--module",
+  "esnext",
+  "--moduleResolution",
+  "bundler",
+  "--lib",
+  "es2022,dom",
+];
 
 /** Runs a program of a package; its output is told when it fails. */
 function program(name, ...args) {
   try {
-    execFileSync(process.execPath, [join(root, "node_modules", name), ...args], { cwd: root, encoding: "utf8", stdio: "pipe" });
+    execFileSync(process.execPath, [join(root, "node_modules", name), ...args], {
+      cwd: root,
+      encoding: "utf8",
+      stdio: "pipe",
+    });
   } catch (error) {
     assert.fail(`${name}: ${error.stdout}${error.stderr}`);
   }
@@ -27,13 +45,32 @@ test("a client that is generated from the document compiles and works", async ()
   const server = await start(freshState("openapi-client"), { AUTH: "none" });
   try {
     writeFileSync(join(folder, "openapi.json"), (await server.send("GET", "/openapi.json")).text);
-    program("openapi-typescript/bin/cli.js", join(folder, "openapi.json"), "--output", join(folder, "schema.d.ts"));
+    program(
+      "openapi-typescript/bin/cli.js",
+      join(folder, "openapi.json"),
+      "--output",
+      join(folder, "schema.d.ts"),
+    );
     copyFileSync(join(root, "tests/e2e/client/client.ts"), join(folder, "client.ts"));
     program("typescript/bin/tsc", ...OPTIONS, join(folder, "client.ts"));
-    await build({ entryPoints: [join(folder, "client.ts")], outfile: join(folder, "client.mjs"), bundle: true, format: "esm", platform: "node", logLevel: "error" });
+    await build({
+      entryPoints: [join(folder, "client.ts")],
+      outfile: join(folder, "client.mjs"),
+      bundle: true,
+      format: "esm",
+      platform: "node",
+      logLevel: "error",
+    });
     const { round } = await import(pathToFileURL(join(folder, "client.mjs")).href);
-    const [template, composition] = ["template/small.opt", "rest/weight.json"].map((name) => readFileSync(join(root, "tests/cases", name), "utf8"));
-    const { ehr, stored, kilograms, problem } = await round(`http://127.0.0.1:${server.port}${V1}`, template, JSON.parse(composition), Q);
+    const [template, composition] = ["template/small.opt", "rest/weight.json"].map((name) =>
+      readFileSync(join(root, "tests/cases", name), "utf8"),
+    );
+    const { ehr, stored, kilograms, problem } = await round(
+      `http://127.0.0.1:${server.port}${V1}`,
+      template,
+      JSON.parse(composition),
+      Q,
+    );
     assert.match(ehr, /^[0-9a-f-]{36}$/);
     assert.equal(stored.length, 1);
     assert.equal(kilograms.units, "kg");

@@ -12,7 +12,8 @@ let state;
 let server;
 const as = (...roles) => issuer.as(...roles);
 const get = (path, headers = {}) => server.send("GET", path, { headers });
-const entries = async (query = "") => (await get(`${V1}/admin/access-log?fetch=1000${query}`, as("audit"))).json.entries;
+const entries = async (query = "") =>
+  (await get(`${V1}/admin/access-log?fetch=1000${query}`, as("audit"))).json.entries;
 
 before(async () => {
   issuer = await Issuer.start();
@@ -27,32 +28,63 @@ after(async () => {
 test("a flood of requests without credentials makes a few entries, which tell how many there were", async () => {
   const flood = 1_500;
   for (let sent = 0; sent < flood; sent += 50) {
-    const paths = Array.from({ length: 50 }, (_, n) => (n % 2 ? `${V1}/ehr/${EHR}` : `${ITS}/definition/template/adl1.4`));
-    const statuses = (await Promise.all(paths.map((path) => get(path)))).map(({ status }) => status);
-    assert.ok(statuses.every((status) => status === 401), String(statuses));
+    const paths = Array.from({ length: 50 }, (_, n) =>
+      n % 2 ? `${V1}/ehr/${EHR}` : `${ITS}/definition/template/adl1.4`,
+    );
+    const statuses = (await Promise.all(paths.map((path) => get(path)))).map(
+      ({ status }) => status,
+    );
+    assert.ok(
+      statuses.every((status) => status === 401),
+      String(statuses),
+    );
   }
   const refused = (await entries()).filter((entry) => entry.who === "" && entry.status === 401);
-  assert.equal(refused.reduce((sum, entry) => sum + entry.requests, 0), flood);
+  assert.equal(
+    refused.reduce((sum, entry) => sum + entry.requests, 0),
+    flood,
+  );
   assert.ok(refused.length <= 40, `${refused.length} entries`);
-  assert.ok(refused.some((entry) => entry.requests === 1 && entry.request_id !== "" && entry.ehr_id === EHR), "some are kept whole");
+  assert.ok(
+    refused.some(
+      (entry) => entry.requests === 1 && entry.request_id !== "" && entry.ehr_id === EHR,
+    ),
+    "some are kept whole",
+  );
 });
 
 test("whoever is recognised is noted one by one, and change sets with what they changed", async () => {
-  for (let i = 0; i < 8; i += 1) assert.equal((await get(`${V1}/admin/access-log`, as("read"))).status, 403);
-  assert.equal((await server.send("PUT", `${ITS}/ehr/${EHR}`, { headers: as("write") })).status, 201);
+  for (let i = 0; i < 8; i += 1)
+    assert.equal((await get(`${V1}/admin/access-log`, as("read"))).status, 403);
+  assert.equal(
+    (await server.send("PUT", `${ITS}/ehr/${EHR}`, { headers: as("write") })).status,
+    201,
+  );
   assert.equal((await get(`${ITS}/ehr/${EHR}`, as("read"))).status, 200);
   const own = await entries("&who=ann");
   assert.equal(own.filter((entry) => entry.status === 403).length, 8);
-  for (const operation of ["PUT ehr/{ehr_id}", "GET ehr/{ehr_id}"]) assert.ok(own.some((entry) => entry.operation === operation && entry.ehr_id === EHR), operation);
+  for (const operation of ["PUT ehr/{ehr_id}", "GET ehr/{ehr_id}"])
+    assert.ok(
+      own.some((entry) => entry.operation === operation && entry.ehr_id === EHR),
+      operation,
+    );
   const again = await entries("&who=ann");
-  assert.equal(again.filter((entry) => entry.operation === "PUT ehr/{ehr_id}").length, 1, "it is moved once");
+  assert.equal(
+    again.filter((entry) => entry.operation === "PUT ehr/{ehr_id}").length,
+    1,
+    "it is moved once",
+  );
 });
 
 test("the database refuses to change entries and to remove young ones", async () => {
   await server.stop();
   assert.throws(() => execute(state, "DELETE FROM access_log", "LOG"), /kept for the days/);
   assert.throws(() => execute(state, "UPDATE access_log SET who = 'x'", "LOG"), /never changed/);
-  execute(state, "INSERT INTO access_log (time, who, issuer, operation, status, request_id) VALUES ('2001-01-01T00:00:00.000Z', 'old', '', '', 200, '')", "LOG");
+  execute(
+    state,
+    "INSERT INTO access_log (time, who, issuer, operation, status, request_id) VALUES ('2001-01-01T00:00:00.000Z', 'old', '', '', 200, '')",
+    "LOG",
+  );
   execute(state, "DELETE FROM access_log WHERE who = 'old'", "LOG");
   server = await start(state, { ...issuer.variables, AUTH: "jwt" });
   assert.ok((await entries("&who=ann")).length > 8);
@@ -64,11 +96,23 @@ test("the nightly event removes what is older than LOG_RETENTION_DAYS", async ()
   const vars = { ...issuer.variables, AUTH: "jwt", LOG_RETENTION_DAYS: "30" };
   const folder = join(root, "target/e2e/retained");
   let retained = await startWith("retained", bare, vars);
-  const listed = async (who) => (await retained.send("GET", `${V1}/admin/access-log?fetch=1000&who=${who}`, { headers: as("audit") })).json.entries;
+  const listed = async (who) =>
+    (
+      await retained.send("GET", `${V1}/admin/access-log?fetch=1000&who=${who}`, {
+        headers: as("audit"),
+      })
+    ).json.entries;
   try {
-    assert.equal((await retained.send("PUT", `${ITS}/ehr/${EHR}`, { headers: as("write") })).status, 201);
+    assert.equal(
+      (await retained.send("PUT", `${ITS}/ehr/${EHR}`, { headers: as("write") })).status,
+      201,
+    );
     await retained.stop();
-    execute(folder, "INSERT INTO access_log (time, who, issuer, operation, status, request_id) VALUES ('2026-01-01T00:00:00.000Z', 'older', '', '', 200, '')", "LOG");
+    execute(
+      folder,
+      "INSERT INTO access_log (time, who, issuer, operation, status, request_id) VALUES ('2026-01-01T00:00:00.000Z', 'older', '', '', 200, '')",
+      "LOG",
+    );
     retained = await start(folder, vars, ["--config", `${folder}.toml`]);
     assert.equal((await listed("older")).length, 1);
     const answer = await retained.send("GET", "/cdn-cgi/handler/scheduled?cron=17+3+*+*+*");
@@ -82,11 +126,17 @@ test("the nightly event removes what is older than LOG_RETENTION_DAYS", async ()
 });
 
 test("without a database for the log nothing is answered that must be noted", async () => {
-  const without = (config) => config.replace(/# The access log\.\n\[\[d1_databases\]\]\nbinding = "LOG"\n(?:\w.*\n)*/, "");
-  assert.notEqual(without(readFileSync(new URL("../../wrangler.toml", import.meta.url), "utf8")), readFileSync(new URL("../../wrangler.toml", import.meta.url), "utf8"));
+  const without = (config) =>
+    config.replace(/# The access log\.\n\[\[d1_databases\]\]\nbinding = "LOG"\n(?:\w.*\n)*/, "");
+  assert.notEqual(
+    without(readFileSync(new URL("../../wrangler.toml", import.meta.url), "utf8")),
+    readFileSync(new URL("../../wrangler.toml", import.meta.url), "utf8"),
+  );
   const unlogged = await startWith("unlogged", without, { ...issuer.variables, AUTH: "jwt" });
   try {
-    const answer = await unlogged.send("GET", `${V1}/definition/query`, { headers: as("read", "query") });
+    const answer = await unlogged.send("GET", `${V1}/definition/query`, {
+      headers: as("read", "query"),
+    });
     assert.equal(answer.status, 503, answer.text);
     assert.equal((await unlogged.send("GET", "/health")).status, 200);
   } finally {
@@ -95,6 +145,8 @@ test("without a database for the log nothing is answered that must be noted", as
 });
 
 test("KV holds nothing of the log", () => {
-  const blobs = readdirSync(join(state, "v3/kv"), { recursive: true }).filter((name) => name.includes("blobs/"));
+  const blobs = readdirSync(join(state, "v3/kv"), { recursive: true }).filter((name) =>
+    name.includes("blobs/"),
+  );
   assert.deepEqual(blobs, []);
 });

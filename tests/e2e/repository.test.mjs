@@ -7,7 +7,9 @@ import { ITS, V1, freshState, sample, start, uploadTemplates } from "./server.mj
 
 const data = sample();
 const { ehr_id: ehrId } = data.compositions[0];
-const mine = data.compositions.filter((entry) => entry.ehr_id === ehrId).map((entry) => entry.composition);
+const mine = data.compositions
+  .filter((entry) => entry.ehr_id === ehrId)
+  .map((entry) => entry.composition);
 let state;
 let server;
 
@@ -17,11 +19,16 @@ before(async () => {
 });
 after(() => server.stop());
 
-const commit = (composition) => server.send("POST", `${ITS}/ehr/${ehrId}/composition`, { body: JSON.stringify(composition) });
-const count = async () => (await server.rows("SELECT count(*) AS n FROM EHR e CONTAINS COMPOSITION c"))[0][0];
+const commit = (composition) =>
+  server.send("POST", `${ITS}/ehr/${ehrId}/composition`, { body: JSON.stringify(composition) });
+const count = async () =>
+  (await server.rows("SELECT count(*) AS n FROM EHR e CONTAINS COMPOSITION c"))[0][0];
 
 test("both mounts say what they are", async () => {
-  for (const [base, version] of [[V1, "0.9.2"], [ITS, "1.0.3"]]) {
+  for (const [base, version] of [
+    [V1, "0.9.2"],
+    [ITS, "1.0.3"],
+  ]) {
     const answer = await server.send("OPTIONS", `${base}/`);
     assert.equal(answer.status, 200);
     assert.equal(answer.json.solution, "aqlite");
@@ -32,12 +39,19 @@ test("both mounts say what they are", async () => {
 
 test("templates come back byte for byte, and only once", async () => {
   await uploadTemplates(server, data);
-  const again = await server.send("POST", `${ITS}/definition/template/adl1.4`, { body: data.templates[0], type: "application/xml" });
+  const again = await server.send("POST", `${ITS}/definition/template/adl1.4`, {
+    body: data.templates[0],
+    type: "application/xml",
+  });
   assert.equal(again.status, 409);
   const list = await server.send("GET", `${V1}/definition/template`);
   assert.equal(list.json.length, data.templates.length);
   const id = /<template_id>\s*<value>([^<]*)</.exec(data.templates[0])[1];
-  const got = await server.send("GET", `${ITS}/definition/template/adl1.4/${encodeURIComponent(id)}`, { headers: { accept: "application/xml" } });
+  const got = await server.send(
+    "GET",
+    `${ITS}/definition/template/adl1.4/${encodeURIComponent(id)}`,
+    { headers: { accept: "application/xml" } },
+  );
   assert.equal(got.status, 200);
   assert.equal(got.text, data.templates[0]);
 });
@@ -62,12 +76,18 @@ test("a composition goes in and comes out, in its versions", async () => {
   assert.deepEqual(got.json.content, mine[0].content);
 
   const body = JSON.stringify({ ...mine[0], uid: undefined });
-  const put = await server.send("PUT", `${path}/${object}`, { body, headers: { "if-match": `"${first}"` } });
+  const put = await server.send("PUT", `${path}/${object}`, {
+    body,
+    headers: { "if-match": `"${first}"` },
+  });
   assert.ok([200, 204].includes(put.status), put.text);
   const second = put.headers.get("etag").replaceAll('"', "");
   assert.ok(second.endsWith("::2"));
 
-  const stale = await server.send("PUT", `${path}/${object}`, { body, headers: { "if-match": `"${first}"` } });
+  const stale = await server.send("PUT", `${path}/${object}`, {
+    body,
+    headers: { "if-match": `"${first}"` },
+  });
   assert.equal(stale.status, 412);
   assert.equal(stale.headers.get("etag").replaceAll('"', ""), second);
   const unguarded = await server.send("PUT", `${path}/${object}`, { body });
@@ -84,21 +104,29 @@ test("two writers with the same If-Match: one wins", async () => {
   const made = await commit(mine[0]);
   const first = made.headers.get("etag");
   const path = `${ITS}/ehr/${ehrId}/composition/${first.replaceAll('"', "").split("::")[0]}`;
-  const put = () => server.send("PUT", path, { body: JSON.stringify(mine[0]), headers: { "if-match": first } });
+  const put = () =>
+    server.send("PUT", path, { body: JSON.stringify(mine[0]), headers: { "if-match": first } });
   const statuses = (await Promise.all([put(), put(), put(), put()])).map((answer) => answer.status);
   assert.equal(statuses.filter((status) => status < 300).length, 1, String(statuses));
-  assert.ok(statuses.filter((status) => status >= 300).every((status) => status === 412), String(statuses));
+  assert.ok(
+    statuses.filter((status) => status >= 300).every((status) => status === 412),
+    String(statuses),
+  );
 });
 
 test("a stored query runs under its name on both mounts", async () => {
-  const q = "SELECT c/uid/value AS uid FROM EHR e CONTAINS COMPOSITION c WHERE e/ehr_id/value = $ehr";
-  const put = () => server.send("PUT", `${V1}/query/org.example::mine/1.0.0`, { body: JSON.stringify({ q }) });
+  const q =
+    "SELECT c/uid/value AS uid FROM EHR e CONTAINS COMPOSITION c WHERE e/ehr_id/value = $ehr";
+  const put = () =>
+    server.send("PUT", `${V1}/query/org.example::mine/1.0.0`, { body: JSON.stringify({ q }) });
   assert.equal((await put()).status, 200);
   assert.equal((await put()).status, 409);
   const found = await server.send("GET", `${V1}/query/org.example::mine/1.0.0?ehr=${ehrId}`);
   assert.equal(found.status, 200, found.text);
   assert.equal(found.json.rows.length, 1);
-  const its = await server.send("POST", `${ITS}/query/org.example::mine`, { body: JSON.stringify({ query_parameters: { ehr: ehrId } }) });
+  const its = await server.send("POST", `${ITS}/query/org.example::mine`, {
+    body: JSON.stringify({ query_parameters: { ehr: ehrId } }),
+  });
   assert.deepEqual(its.json.rows, found.json.rows);
   assert.equal((await server.send("GET", `${V1}/query/org.example::other/1.0.0`)).status, 404);
   const list = await server.send("GET", `${V1}/definition/query/org.example`);
@@ -121,24 +149,40 @@ test("guides are stored and run", async () => {
 test("what was committed survives a restart", async () => {
   for (const composition of mine.slice(1, 6)) assert.equal((await commit(composition)).status, 201);
   const before = await count();
-  const uids = await server.rows("SELECT c/uid/value AS uid FROM EHR e CONTAINS COMPOSITION c ORDER BY c/uid/value");
+  const uids = await server.rows(
+    "SELECT c/uid/value AS uid FROM EHR e CONTAINS COMPOSITION c ORDER BY c/uid/value",
+  );
   await server.stop();
   server = await start(state);
   assert.equal(await count(), before);
-  assert.deepEqual(await server.rows("SELECT c/uid/value AS uid FROM EHR e CONTAINS COMPOSITION c ORDER BY c/uid/value"), uids);
+  assert.deepEqual(
+    await server.rows(
+      "SELECT c/uid/value AS uid FROM EHR e CONTAINS COMPOSITION c ORDER BY c/uid/value",
+    ),
+    uids,
+  );
   const got = await server.send("GET", `${V1}/ehr/${ehrId}/composition/${uids[0][0]}`);
   assert.equal(got.status, 200);
-  assert.equal((await server.send("GET", `${V1}/query/org.example::mine/1.0.0?ehr=${ehrId}`)).status, 200);
+  assert.equal(
+    (await server.send("GET", `${V1}/query/org.example::mine/1.0.0?ehr=${ehrId}`)).status,
+    200,
+  );
 });
 
 test("large definitions stand in KV too, and come back the same from there", async () => {
   const id = /<template_id>\s*<value>([^<]*)</.exec(data.templates[0])[1];
-  const get = () => server.send("GET", `${ITS}/definition/template/adl1.4/${encodeURIComponent(id)}`, { headers: { accept: "application/xml" } });
+  const get = () =>
+    server.send("GET", `${ITS}/definition/template/adl1.4/${encodeURIComponent(id)}`, {
+      headers: { accept: "application/xml" },
+    });
   const [first, second] = [await get(), await get()];
   assert.equal(first.text, data.templates[0]);
   assert.equal(second.text, first.text);
   assert.equal(second.headers.get("etag"), first.headers.get("etag"));
-  assert.ok(readdirSync(join(state, "v3/kv"), { recursive: true }).some((name) => name.includes("blobs")), "KV holds a blob");
+  assert.ok(
+    readdirSync(join(state, "v3/kv"), { recursive: true }).some((name) => name.includes("blobs")),
+    "KV holds a blob",
+  );
 });
 
 test("KV holds nothing that cannot be rebuilt: emptied, everything answers as before", async () => {
@@ -152,12 +196,18 @@ test("KV holds nothing that cannot be rebuilt: emptied, everything answers as be
     `${ITS}/ehr/${ehrId}`,
     `${V1}/query/org.example::mine/1.0.0?ehr=${ehrId}`,
   ];
-  const answers = () => Promise.all(asks.map(async (path) => {
-    const { status, text, json } = await server.send("GET", path);
-    return [status, json?.rows ?? text];
-  }));
+  const answers = () =>
+    Promise.all(
+      asks.map(async (path) => {
+        const { status, text, json } = await server.send("GET", path);
+        return [status, json?.rows ?? text];
+      }),
+    );
   const before = await answers();
-  assert.deepEqual(before.map(([status]) => status), asks.map(() => 200));
+  assert.deepEqual(
+    before.map(([status]) => status),
+    asks.map(() => 200),
+  );
   await server.stop();
   rmSync(join(state, "v3/kv"), { recursive: true });
   server = await start(state);
@@ -172,7 +222,12 @@ test("without AUTH a worker answers OPTIONS and health only", async () => {
     assert.equal((await closed.send("OPTIONS", `${V1}/`)).status, 200);
     assert.equal((await closed.send("GET", "/health")).status, 200);
     for (const base of [V1, ITS]) {
-      for (const [method, path] of [["GET", `/ehr/${ehrId}`], ["GET", "/query/aql?q=SELECT%201"], ["GET", "/definition/query"], ["PUT", `/ehr/${ehrId}`]]) {
+      for (const [method, path] of [
+        ["GET", `/ehr/${ehrId}`],
+        ["GET", "/query/aql?q=SELECT%201"],
+        ["GET", "/definition/query"],
+        ["PUT", `/ehr/${ehrId}`],
+      ]) {
         const answer = await closed.send(method, base + path);
         assert.ok([401, 403].includes(answer.status), `${method} ${base}${path}: ${answer.status}`);
       }

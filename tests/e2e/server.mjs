@@ -14,7 +14,13 @@ const PATIENCE = 1200;
 let impatience;
 
 const wrangler = join(root, "node_modules/.bin/wrangler");
-const quiet = { ...process.env, CI: "1", NO_COLOR: "1", WRANGLER_SEND_METRICS: "false", CLOUDFLARE_CF_FETCH_ENABLED: "false" };
+const quiet = {
+  ...process.env,
+  CI: "1",
+  NO_COLOR: "1",
+  WRANGLER_SEND_METRICS: "false",
+  CLOUDFLARE_CF_FETCH_ENABLED: "false",
+};
 
 /** The environment of a wrangler whose temporary files and logs stand with its state: they go with it, also where it is killed. */
 function housed(state) {
@@ -31,14 +37,25 @@ export function freshState(name) {
   for (const database of ["DB", "LOG"]) {
     const args = ["d1", "migrations", "apply", database, "--local", "--persist-to", state];
     const applied = spawnSync(wrangler, args, { cwd: root, env: housed(state), encoding: "utf8" });
-    if (applied.status !== 0) throw new Error(`migrations failed:\n${applied.stdout}\n${applied.stderr}`);
+    if (applied.status !== 0)
+      throw new Error(`migrations failed:\n${applied.stdout}\n${applied.stderr}`);
   }
   return state;
 }
 
 /** Does something to a database behind the back of the worker, which must not run meanwhile. */
 export function execute(state, sql, database = "DB") {
-  const args = ["d1", "execute", database, "--local", "--persist-to", state, "--yes", "--command", sql];
+  const args = [
+    "d1",
+    "execute",
+    database,
+    "--local",
+    "--persist-to",
+    state,
+    "--yes",
+    "--command",
+    sql,
+  ];
   const done = spawnSync(wrangler, args, { cwd: root, env: housed(state), encoding: "utf8" });
   if (done.status !== 0) throw new Error(`${sql}:\n${done.stdout}\n${done.stderr}`);
 }
@@ -50,7 +67,8 @@ class Server {
     this.port = undefined;
     this.log = "";
     this.exited = new Promise((resolve) => child.once("exit", resolve));
-    for (const stream of [child.stdout, child.stderr]) stream.on("data", (bytes) => (this.log += bytes));
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (bytes) => (this.log += bytes));
   }
 
   get isAlive() {
@@ -60,11 +78,25 @@ class Server {
   /** Sends a request; gives status, headers, text and (where it is JSON) the parsed body. */
   async send(method, path, { headers = {}, body, type = "application/json" } = {}) {
     // A connection of its own: workerd closes one that idles, and a request that is on its way just then is lost.
-    const all = { connection: "close", ...(body === undefined ? {} : { "content-type": type }), ...headers };
-    const answer = await fetch(`http://127.0.0.1:${this.port}${path}`, { method, headers: all, body, redirect: "manual" });
+    const all = {
+      connection: "close",
+      ...(body === undefined ? {} : { "content-type": type }),
+      ...headers,
+    };
+    const answer = await fetch(`http://127.0.0.1:${this.port}${path}`, {
+      method,
+      headers: all,
+      body,
+      redirect: "manual",
+    });
     const text = await answer.text();
     const isJson = /[/+]json\b/.test(answer.headers.get("content-type") ?? "");
-    return { status: answer.status, headers: answer.headers, text, json: isJson && text !== "" ? JSON.parse(text) : undefined };
+    return {
+      status: answer.status,
+      headers: answer.headers,
+      text,
+      json: isJson && text !== "" ? JSON.parse(text) : undefined,
+    };
   }
 
   /** Runs ad-hoc AQL; gives the rows. */
@@ -76,7 +108,8 @@ class Server {
 
   /** Waits until what the server writes matches; its lines come after its answers. */
   async says(pattern) {
-    for (let tries = 0; tries < PATIENCE && !pattern.test(this.log) && this.isAlive; tries += 1) await new Promise((resolve) => setTimeout(resolve, 100));
+    for (let tries = 0; tries < PATIENCE && !pattern.test(this.log) && this.isAlive; tries += 1)
+      await new Promise((resolve) => setTimeout(resolve, 100));
     if (!pattern.test(this.log)) throw new Error(`the server never wrote ${pattern}:\n${this.log}`);
   }
 
@@ -95,10 +128,23 @@ class Server {
 export async function start(state, vars = { AUTH: "none" }, more = []) {
   // The system gives the ports as they are bound: one looked for beforehand may be another program's by then, which answers in our place.
   const ports = ["--ip", "127.0.0.1", "--port", "0", "--inspector-port", "0"];
-  const args = ["dev", "--local", ...ports, "--persist-to", state, "--show-interactive-dev-session=false", ...more];
+  const args = [
+    "dev",
+    "--local",
+    ...ports,
+    "--persist-to",
+    state,
+    "--show-interactive-dev-session=false",
+    ...more,
+  ];
   for (const [name, value] of Object.entries(vars)) args.push("--var", `${name}:${value}`);
   if (impatience) throw impatience;
-  const child = spawn(wrangler, args, { cwd: root, env: housed(state), detached: true, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(wrangler, args, {
+    cwd: root,
+    env: housed(state),
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   const server = new Server(child);
   for (let tries = 0; tries < PATIENCE && server.isAlive; tries += 1) {
     server.port ??= /Ready on http:\S+:(\d+)/.exec(server.log)?.[1];
@@ -115,7 +161,12 @@ export async function start(state, vars = { AUTH: "none" }, more = []) {
 export async function startServed(state, vars = { AUTH: "none" }, env = {}) {
   const args = [join(root, "xtask/serve.mjs"), "--port", "0", "--state", state, "--log", "info"];
   for (const [name, value] of Object.entries(vars)) args.push("--var", `${name}=${value}`);
-  const child = spawn(process.execPath, args, { cwd: root, env: { ...process.env, ...env }, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, args, {
+    cwd: root,
+    env: { ...process.env, ...env },
+    detached: true,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   const server = new Server(child);
   for (let tries = 0; tries < PATIENCE && server.isAlive; tries += 1) {
     server.port ??= /ready on http:\S+:(\d+)/.exec(server.log)?.[1];
@@ -136,13 +187,21 @@ export function processes(server) {
       return {};
     }
   };
-  return readdirSync("/proc").filter((name) => /^\d+$/.test(name)).map(stat).filter(({ group }) => group === server.child.pid);
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(stat)
+    .filter(({ group }) => group === server.child.pid);
 }
 
 /** Megabytes of memory that the workerd of a server has. */
 export function memory(server) {
-  const resident = ({ pid }) => Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) / 1000;
-  return processes(server).filter(({ name }) => name.startsWith("workerd")).map(resident).reduce((a, b) => a + b, 0);
+  const resident = ({ pid }) =>
+    Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) /
+    1000;
+  return processes(server)
+    .filter(({ name }) => name.startsWith("workerd"))
+    .map(resident)
+    .reduce((a, b) => a + b, 0);
 }
 
 /** Whether the worker itself answers: the manifest is open to all. */
@@ -160,22 +219,37 @@ export function startWith(name, change, vars) {
   const file = join(root, "target/e2e", `${name}.toml`);
   const state = freshState(name);
   const config = readFileSync(join(root, "wrangler.toml"), "utf8");
-  writeFileSync(file, change(config).replaceAll('"dist/', '"../../dist/').replaceAll('"migrations', '"../../migrations'));
+  writeFileSync(
+    file,
+    change(config)
+      .replaceAll('"dist/', '"../../dist/')
+      .replaceAll('"migrations', '"../../migrations'),
+  );
   return start(state, vars, ["--config", file]);
 }
 
 /** The generated sample: templates as text, guides as text, compositions as `{ehr_id, composition}`. */
 export function sample() {
   const folder = join(root, "target/sample");
-  const texts = (kind) => readdirSync(join(folder, kind)).sort().map((name) => readFileSync(join(folder, kind, name), "utf8"));
+  const texts = (kind) =>
+    readdirSync(join(folder, kind))
+      .sort()
+      .map((name) => readFileSync(join(folder, kind, name), "utf8"));
   const lines = readFileSync(join(folder, "compositions.ndjson"), "utf8").trim().split("\n");
-  return { templates: texts("templates"), guides: texts("guides"), compositions: lines.map((line) => JSON.parse(line)) };
+  return {
+    templates: texts("templates"),
+    guides: texts("guides"),
+    compositions: lines.map((line) => JSON.parse(line)),
+  };
 }
 
 /** Stores all templates of the sample. */
 export async function uploadTemplates(server, { templates }) {
   for (const body of templates) {
-    const answer = await server.send("POST", `${ITS}/definition/template/adl1.4`, { body, type: "application/xml" });
+    const answer = await server.send("POST", `${ITS}/definition/template/adl1.4`, {
+      body,
+      type: "application/xml",
+    });
     if (answer.status !== 201) throw new Error(`template: ${answer.status} ${answer.text}`);
   }
 }

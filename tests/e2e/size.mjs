@@ -5,13 +5,30 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { root } from "./server.mjs";
 
 const LIMITS = [
-  { what: "worker script", folder: "dist/worker", ending: "", packed: gzipSync, by: "gzip", limit: 1_500_000 },
-  { what: "page module", folder: "dist/www", ending: ".wasm", packed: brotliCompressSync, by: "brotli", limit: 800_000 },
+  {
+    what: "worker script",
+    folder: "dist/worker",
+    ending: "",
+    packed: gzipSync,
+    by: "gzip",
+    limit: 1_500_000,
+  },
+  {
+    what: "page module",
+    folder: "dist/www",
+    ending: ".wasm",
+    packed: brotliCompressSync,
+    by: "brotli",
+    limit: 800_000,
+  },
 ];
 
 for (const { what, folder, ending, packed, by, limit } of LIMITS) {
   const files = readdirSync(join(root, folder)).filter((name) => name.endsWith(ending));
-  const total = files.reduce((sum, name) => sum + packed(readFileSync(join(root, folder, name))).length, 0);
+  const total = files.reduce(
+    (sum, name) => sum + packed(readFileSync(join(root, folder, name))).length,
+    0,
+  );
   console.log(`${what} (${files.length} files): ${total} bytes ${by}, at most ${limit}`);
   if (files.length === 0 || total > limit) process.exitCode = 1;
 }

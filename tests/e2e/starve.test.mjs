@@ -21,7 +21,8 @@ function resident() {
       const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
       const [, name, rest] = /^\d+ \((.*)\) (.*)$/s.exec(stat);
       const fields = rest.split(" ");
-      if (Number(fields[2]) === server.child.pid && name === "workerd") bytes += Number(fields[21]) * 4096;
+      if (Number(fields[2]) === server.child.pid && name === "workerd")
+        bytes += Number(fields[21]) * 4096;
     } catch {
       // It has ended.
     }
@@ -56,32 +57,106 @@ before(async () => {
   const ehrs = [...new Set(data.compositions.map((each) => each.ehr_id))];
   const lines = (all) => all.map((line) => JSON.stringify(line)).join("\n");
   const type = "application/x-ndjson";
-  const stored = [lines(ehrs.map((ehr_id) => ({ ehr_id, ehr_status: null }))), lines(data.compositions.map(({ ehr_id, composition }) => ({ ehr_id, composition })))];
-  for (const body of stored) assert.equal((await server.send("POST", `${V1}/ehr/bulk`, { body, type })).status, 200);
-  assert.equal((await server.rows("SELECT count(*) AS n FROM EHR e CONTAINS COMPOSITION c"))[0][0], data.compositions.length);
+  const stored = [
+    lines(ehrs.map((ehr_id) => ({ ehr_id, ehr_status: null }))),
+    lines(data.compositions.map(({ ehr_id, composition }) => ({ ehr_id, composition }))),
+  ];
+  for (const body of stored)
+    assert.equal((await server.send("POST", `${V1}/ehr/bulk`, { body, type })).status, 200);
+  assert.equal(
+    (await server.rows("SELECT count(*) AS n FROM EHR e CONTAINS COMPOSITION c"))[0][0],
+    data.compositions.length,
+  );
   await wait(1_000);
   idle = resident();
 });
 after(() => server?.stop());
 
 const elements = "ELEMENT a AND ELEMENT b AND ELEMENT c AND ELEMENT d";
-const values = (count) => Array.from({ length: count }, (_, n) => `${n.toString(16).padStart(8, "0")}-0000-4000-8000-000000000000`);
+const values = (count) =>
+  Array.from(
+    { length: count },
+    (_, n) => `${n.toString(16).padStart(8, "0")}-0000-4000-8000-000000000000`,
+  );
 const bombs = [
-  ["a join of four class expressions", 408, () => query({ q: `SELECT count(a/name/value) AS n FROM EHR e CONTAINS (${elements})` })],
-  ["a join within each document", 408, () => query({ q: `SELECT count(a/name/value) AS n FROM EHR e CONTAINS COMPOSITION k CONTAINS (${elements} AND ELEMENT f)` })],
-  ["a join whose rows are wanted", 408, () => query({ q: `SELECT a, b FROM EHR e CONTAINS (${elements}) WHERE a/name/value = 'none' ORDER BY b/name/value` })],
-  ["a join that exists nowhere", 200, () => query({ q: `SELECT k/uid/value FROM EHR e CONTAINS COMPOSITION k NOT CONTAINS (${elements} AND CLUSTER z[openEHR-EHR-CLUSTER.none.v1])` })],
-  ["whole documents, again for each of their nodes", 200, () => query({ q: "SELECT DISTINCT c, l FROM COMPOSITION c CONTAINS LOCATABLE l LIMIT 100000" })],
-  ["whole documents, again for each pair of their nodes", 400, () => query({ q: "SELECT DISTINCT c, l, m FROM COMPOSITION c CONTAINS (LOCATABLE l AND LOCATABLE m) LIMIT 100000" })],
-  ["a list of 50,000 uids", 200, () => query({ q: "SELECT c FROM COMPOSITION c WHERE c/uid/value matches {$p}", query_parameters: { p: values(50_000) } })],
-  ["a list of 300,000 uids", 413, () => query({ q: "SELECT c FROM COMPOSITION c WHERE c/uid/value matches {$p}", query_parameters: { p: values(300_000).map((v) => v.slice(0, 20)) } })],
-  ["an explanation", 200, () => server.send("POST", `${V1}/query/aql/explain`, { body: JSON.stringify({ q: `SELECT count(a/name/value) AS n FROM EHR e CONTAINS (${elements})` }) })],
+  [
+    "a join of four class expressions",
+    408,
+    () => query({ q: `SELECT count(a/name/value) AS n FROM EHR e CONTAINS (${elements})` }),
+  ],
+  [
+    "a join within each document",
+    408,
+    () =>
+      query({
+        q: `SELECT count(a/name/value) AS n FROM EHR e CONTAINS COMPOSITION k CONTAINS (${elements} AND ELEMENT f)`,
+      }),
+  ],
+  [
+    "a join whose rows are wanted",
+    408,
+    () =>
+      query({
+        q: `SELECT a, b FROM EHR e CONTAINS (${elements}) WHERE a/name/value = 'none' ORDER BY b/name/value`,
+      }),
+  ],
+  [
+    "a join that exists nowhere",
+    200,
+    () =>
+      query({
+        q: `SELECT k/uid/value FROM EHR e CONTAINS COMPOSITION k NOT CONTAINS (${elements} AND CLUSTER z[openEHR-EHR-CLUSTER.none.v1])`,
+      }),
+  ],
+  [
+    "whole documents, again for each of their nodes",
+    200,
+    () => query({ q: "SELECT DISTINCT c, l FROM COMPOSITION c CONTAINS LOCATABLE l LIMIT 100000" }),
+  ],
+  [
+    "whole documents, again for each pair of their nodes",
+    400,
+    () =>
+      query({
+        q: "SELECT DISTINCT c, l, m FROM COMPOSITION c CONTAINS (LOCATABLE l AND LOCATABLE m) LIMIT 100000",
+      }),
+  ],
+  [
+    "a list of 50,000 uids",
+    200,
+    () =>
+      query({
+        q: "SELECT c FROM COMPOSITION c WHERE c/uid/value matches {$p}",
+        query_parameters: { p: values(50_000) },
+      }),
+  ],
+  [
+    "a list of 300,000 uids",
+    413,
+    () =>
+      query({
+        q: "SELECT c FROM COMPOSITION c WHERE c/uid/value matches {$p}",
+        query_parameters: { p: values(300_000).map((v) => v.slice(0, 20)) },
+      }),
+  ],
+  [
+    "an explanation",
+    200,
+    () =>
+      server.send("POST", `${V1}/query/aql/explain`, {
+        body: JSON.stringify({
+          q: `SELECT count(a/name/value) AS n FROM EHR e CONTAINS (${elements})`,
+        }),
+      }),
+  ],
 ];
 
 for (const [name, status, bomb] of bombs) {
   test(`neighbours are answered beside ${name}`, async (t) => {
     const { answer, longest, peak, asked, ms } = await beside(bomb);
-    t.diagnostic(`${answer.status} after ${ms.toFixed(0)} ms, ${asked} neighbours, the slowest ${longest.toFixed(0)} ms, ${((peak - idle) / 2 ** 20).toFixed(0)} MB above idle`);
+    t.diagnostic(
+      `${answer.status} after ${ms.toFixed(0)} ms, ${asked} neighbours, the slowest ${longest.toFixed(0)} ms, ${((peak - idle) / 2 ** 20).toFixed(0)} MB above idle`,
+    );
     assert.equal(answer.status, status, answer.text.slice(0, 500));
     assert.ok(longest <= PATIENCE, `a neighbour waited ${longest} ms`);
     assert.ok(peak <= idle + SPARE, `${peak} bytes, ${idle} when idle`);
@@ -97,5 +172,8 @@ test("memory is given back within a minute", async (t) => {
   }
   t.diagnostic(`${(left / 2 ** 20).toFixed(0)} MB above idle`);
   assert.ok(left <= SPARE, `${left} bytes more than when idle`);
-  assert.equal((await server.rows("SELECT count(*) AS n FROM EHR e CONTAINS COMPOSITION c"))[0][0], data.compositions.length);
+  assert.equal(
+    (await server.rows("SELECT count(*) AS n FROM EHR e CONTAINS COMPOSITION c"))[0][0],
+    data.compositions.length,
+  );
 });

@@ -14,8 +14,13 @@ let fhir;
 let server;
 
 const parameters = (...parameter) => ({ resourceType: "Parameters", parameter });
-const isA = (code, ancestor) => code === ancestor || (TREE[code] !== undefined && TREE[code] !== null && isA(String(TREE[code]), ancestor));
-const outcome = (text) => ({ resourceType: "OperationOutcome", issue: [{ severity: "error", code: "not-found", details: { text } }] });
+const isA = (code, ancestor) =>
+  code === ancestor ||
+  (TREE[code] !== undefined && TREE[code] !== null && isA(String(TREE[code]), ancestor));
+const outcome = (text) => ({
+  resourceType: "OperationOutcome",
+  issue: [{ severity: "error", code: "not-found", details: { text } }],
+});
 
 /** Answers as a FHIR R4 terminology server does: status and resource. */
 function answer(path, query) {
@@ -23,22 +28,55 @@ function answer(path, query) {
     case "/r4/ValueSet/$expand": {
       const url = query.get("url");
       const root = /fhir_vs=isa\/(\d+)$/.exec(url)?.[1];
-      const all = url === ANIMALS ? Object.keys(TREE) : root ? Object.keys(TREE).filter((code) => isA(code, root)) : undefined;
+      const all =
+        url === ANIMALS
+          ? Object.keys(TREE)
+          : root
+            ? Object.keys(TREE).filter((code) => isA(code, root))
+            : undefined;
       if (all === undefined) return [404, outcome(`the value set ${url} is unknown`)];
       const offset = Number(query.get("offset") ?? 0);
       // Pages are smaller than asked for, as a server may make them.
-      const contains = all.slice(offset, offset + Math.min(3, Number(query.get("count")))).map((code) => ({ system: SNOMED, code, display: code }));
-      return [200, { resourceType: "ValueSet", url, expansion: { timestamp: "2026-01-01T00:00:00Z", total: all.length, offset, contains } }];
+      const contains = all
+        .slice(offset, offset + Math.min(3, Number(query.get("count"))))
+        .map((code) => ({ system: SNOMED, code, display: code }));
+      return [
+        200,
+        {
+          resourceType: "ValueSet",
+          url,
+          expansion: { timestamp: "2026-01-01T00:00:00Z", total: all.length, offset, contains },
+        },
+      ];
     }
     case "/r4/CodeSystem/$validate-code":
-      return [200, parameters({ name: "result", valueBoolean: query.get("url") === SNOMED && query.get("code") in TREE })];
+      return [
+        200,
+        parameters({
+          name: "result",
+          valueBoolean: query.get("url") === SNOMED && query.get("code") in TREE,
+        }),
+      ];
     case "/r4/CodeSystem/$subsumes": {
       const [a, b] = [query.get("codeA"), query.get("codeB")];
-      const valueCode = a === b ? "equivalent" : isA(b, a) ? "subsumes" : isA(a, b) ? "subsumed-by" : "not-subsumed";
+      const valueCode =
+        a === b
+          ? "equivalent"
+          : isA(b, a)
+            ? "subsumes"
+            : isA(a, b)
+              ? "subsumed-by"
+              : "not-subsumed";
       return [200, parameters({ name: "outcome", valueCode })];
     }
     case "/r4/CodeSystem/$lookup":
-      return [200, parameters({ name: "name", valueString: "SNOMED CT" }, { name: "display", valueString: `animal ${query.get("code")}` })];
+      return [
+        200,
+        parameters(
+          { name: "name", valueString: "SNOMED CT" },
+          { name: "display", valueString: `animal ${query.get("code")}` },
+        ),
+      ];
     default:
       return [404, outcome(`${path} is not served`)];
   }
@@ -49,12 +87,18 @@ before(async () => {
     const url = new URL(request.url, "http://fhir");
     asked.push(request.url);
     if (behaviour === "silent") return;
-    const [status, resource] = behaviour === "broken" ? [503, outcome("overloaded")] : answer(url.pathname, url.searchParams);
+    const [status, resource] =
+      behaviour === "broken"
+        ? [503, outcome("overloaded")]
+        : answer(url.pathname, url.searchParams);
     response.writeHead(status, { "content-type": "application/fhir+json" });
     response.end(JSON.stringify(resource));
   });
   await new Promise((resolve) => fhir.listen(0, "127.0.0.1", resolve));
-  server = await start(freshState("terminology"), { AUTH: "none", TERMINOLOGY_URL: `http://127.0.0.1:${fhir.address().port}/r4/` });
+  server = await start(freshState("terminology"), {
+    AUTH: "none",
+    TERMINOLOGY_URL: `http://127.0.0.1:${fhir.address().port}/r4/`,
+  });
   assert.equal((await server.send("POST", `${ITS}/ehr`)).status, 201);
 });
 after(async () => {
@@ -64,7 +108,8 @@ after(async () => {
 });
 
 /** The first cell of a query over the one EHR that there is. */
-const ask = (q, base = V1) => server.send("POST", `${base}/query/aql`, { body: JSON.stringify({ q }) });
+const ask = (q, base = V1) =>
+  server.send("POST", `${base}/query/aql`, { body: JSON.stringify({ q }) });
 const call = (operation, text) => `TERMINOLOGY('${operation}', 'hl7.org/fhir/4.0', '${text}')`;
 const column = async (operation, text) => {
   const got = await ask(`SELECT ${call(operation, text)} AS a FROM EHR e`);
@@ -73,7 +118,9 @@ const column = async (operation, text) => {
 };
 /** How many EHRs there are whose system is among the codes: one when the probe is one of them. */
 const member = async (set, probe) => {
-  const got = await ask(`SELECT COUNT(*) FROM EHR e WHERE e/system_id/value matches {${set}, '${probe}'} AND NOT e/system_id/value matches {${set}}`);
+  const got = await ask(
+    `SELECT COUNT(*) FROM EHR e WHERE e/system_id/value matches {${set}, '${probe}'} AND NOT e/system_id/value matches {${set}}`,
+  );
   assert.equal(got.status, 200, got.text);
   return got.json.rows[0][0];
 };
@@ -93,13 +140,17 @@ test("expansions are read page by page, once", async () => {
   assert.equal(pages, 2, asked.join("\n"));
   assert.equal(await member(call("expand", `url=${ANIMALS}`), "aqlite.local"), 1);
   assert.equal(asked.length, pages, "the second time the cache answers");
-  const inBraces = await ask("SELECT COUNT(*) FROM EHR e WHERE e/system_id/value matches {terminology://Snomed-CT/hierarchy?rootConceptId=388168008}");
+  const inBraces = await ask(
+    "SELECT COUNT(*) FROM EHR e WHERE e/system_id/value matches {terminology://Snomed-CT/hierarchy?rootConceptId=388168008}",
+  );
   assert.equal(inBraces.status, 200, inBraces.text);
   assert.match(decodeURIComponent(asked.at(-1)), /fhir_vs=isa\/388168008/);
 });
 
 test("what the server does not know is the query's mistake, with its words", async () => {
-  const got = await ask(`SELECT e FROM EHR e WHERE e/ehr_id/value matches ${call("expand", "url=http://example.org/nothing")}`);
+  const got = await ask(
+    `SELECT e FROM EHR e WHERE e/ehr_id/value matches ${call("expand", "url=http://example.org/nothing")}`,
+  );
   assert.equal(got.status, 400);
   assert.match(got.text, /AQL0502/);
   assert.match(got.text, /the value set http:\/\/example.org\/nothing is unknown/);
@@ -107,12 +158,17 @@ test("what the server does not know is the query's mistake, with its words", asy
 
 test("a server that fails is told as such, not as an error of ours", async () => {
   behaviour = "broken";
-  const broken = await ask(`SELECT e FROM EHR e WHERE ${call("validate", `system=${SNOMED}&code=2`)} = true`, ITS);
+  const broken = await ask(
+    `SELECT e FROM EHR e WHERE ${call("validate", `system=${SNOMED}&code=2`)} = true`,
+    ITS,
+  );
   assert.equal(broken.status, 502, broken.text);
   assert.match(broken.text, /AQL0505.*answers 503|answers 503.*AQL0505/s);
   behaviour = "silent";
   const started = Date.now();
-  const silent = await ask(`SELECT e FROM EHR e WHERE ${call("validate", `system=${SNOMED}&code=3`)} = true`);
+  const silent = await ask(
+    `SELECT e FROM EHR e WHERE ${call("validate", `system=${SNOMED}&code=3`)} = true`,
+  );
   assert.equal(silent.status, 504, silent.text);
   assert.match(silent.text, /AQL0506/);
   assert.ok(Date.now() - started < 30_000);
@@ -123,14 +179,23 @@ test("a server that fails is told as such, not as an error of ours", async () =>
 test("stored value sets come before the server, and survive", async () => {
   const url = "http://example.org/fhir/ValueSet/here";
   const path = `${V1}/definition/valueset/${encodeURIComponent(url)}`;
-  const set = { resourceType: "ValueSet", url, compose: { include: [{ system: "s", concept: [{ code: "aqlite.local" }] }] } };
+  const set = {
+    resourceType: "ValueSet",
+    url,
+    compose: { include: [{ system: "s", concept: [{ code: "aqlite.local" }] }] },
+  };
   assert.equal((await server.send("PUT", path, { body: JSON.stringify(set) })).status, 201);
-  const rows = async () => (await ask(`SELECT COUNT(*) FROM EHR e WHERE e/system_id/value matches ${call("expand", url)}`)).json.rows[0][0];
+  const rows = async () =>
+    (await ask(`SELECT COUNT(*) FROM EHR e WHERE e/system_id/value matches ${call("expand", url)}`))
+      .json.rows[0][0];
   assert.equal(await rows(), 1);
   set.compose.include[0].concept[0].code = "elsewhere";
   assert.equal((await server.send("PUT", path, { body: JSON.stringify(set) })).status, 204);
   assert.equal(await rows(), 0);
-  assert.equal((await server.send("GET", path)).json.compose.include[0].concept[0].code, "elsewhere");
+  assert.equal(
+    (await server.send("GET", path)).json.compose.include[0].concept[0].code,
+    "elsewhere",
+  );
   assert.equal((await server.send("DELETE", path)).status, 204);
   assert.equal((await server.send("GET", path)).status, 404);
 });

@@ -26,24 +26,44 @@ before(async () => {
 after(() => Promise.all([server, other].filter(Boolean).map((each) => each.stop())));
 
 const load = async (body, headers = {}) => {
-  const answer = await server.send("POST", `${V1}/ehr/bulk`, { body, headers, type: "application/x-ndjson" });
+  const answer = await server.send("POST", `${V1}/ehr/bulk`, {
+    body,
+    headers,
+    type: "application/x-ndjson",
+  });
   assert.equal(answer.status, 200, answer.text);
-  return answer.text.trim().split("\n").map((line) => JSON.parse(line));
+  return answer.text
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
 };
-const count = async (from) => (await from.rows("SELECT count(*) AS n FROM EHR e CONTAINS COMPOSITION c"))[0][0];
+const count = async (from) =>
+  (await from.rows("SELECT count(*) AS n FROM EHR e CONTAINS COMPOSITION c"))[0][0];
 
 test("a bulk load of several megabytes is answered line by line, and sent twice it is loaded once", async () => {
   const broken = JSON.stringify({ ehr_id: ehrIds[0], composition: { _type: "COMPOSITION" } });
   const body = [...lines, broken].join("\n");
   const outcomes = await load(body, { "idempotency-key": "first" });
   assert.equal(outcomes.length, lines.length + 1);
-  assert.deepEqual(outcomes.map((outcome) => outcome.line), outcomes.map((_, index) => index + 1));
-  assert.ok(outcomes.slice(0, -1).every((outcome) => outcome.status === 201), JSON.stringify(outcomes.find((outcome) => outcome.status !== 201)));
+  assert.deepEqual(
+    outcomes.map((outcome) => outcome.line),
+    outcomes.map((_, index) => index + 1),
+  );
+  assert.ok(
+    outcomes.slice(0, -1).every((outcome) => outcome.status === 201),
+    JSON.stringify(outcomes.find((outcome) => outcome.status !== 201)),
+  );
   assert.equal(outcomes.at(-1).status, 400);
   assert.equal(await count(server), data.compositions.length);
   const again = await load(body, { "idempotency-key": "first" });
-  assert.deepEqual(again.slice(0, -1).map((outcome) => outcome.status), lines.map(() => 200));
-  assert.deepEqual(again.slice(0, -1).map((outcome) => outcome.uid), outcomes.slice(0, -1).map((outcome) => outcome.uid));
+  assert.deepEqual(
+    again.slice(0, -1).map((outcome) => outcome.status),
+    lines.map(() => 200),
+  );
+  assert.deepEqual(
+    again.slice(0, -1).map((outcome) => outcome.uid),
+    outcomes.slice(0, -1).map((outcome) => outcome.uid),
+  );
   assert.equal(await count(server), data.compositions.length);
 });
 
@@ -51,13 +71,23 @@ test("a body that arrives in many pieces is what was sent, compressed too", asyn
   const before = (await server.rows("SELECT count(*) AS n FROM EHR e"))[0][0];
   const ids = Array.from({ length: 260 }, () => crypto.randomUUID());
   // Blanks and tabs in no order: what compresses more than 200-fold is refused.
-  const blanks = (length) => randomBytes(length).map((byte) => (byte & 1 ? 32 : 9)).toString();
-  const line = (ehr_id, index) => `{"ehr_id":"${ehr_id}",${blanks(50_000 + 997 * (index % 101))}"ehr_status":null}`;
+  const blanks = (length) =>
+    randomBytes(length)
+      .map((byte) => (byte & 1 ? 32 : 9))
+      .toString();
+  const line = (ehr_id, index) =>
+    `{"ehr_id":"${ehr_id}",${blanks(50_000 + 997 * (index % 101))}"ehr_status":null}`;
   const body = ids.map(line).join("\n");
   assert.ok(body.length > 5 * 4_000_000);
-  for (const [sent, headers, status] of [[gzipSync(body), { "content-encoding": "gzip" }, 201], [body, {}, 409]]) {
+  for (const [sent, headers, status] of [
+    [gzipSync(body), { "content-encoding": "gzip" }, 201],
+    [body, {}, 409],
+  ]) {
     const outcomes = await load(sent, headers);
-    assert.deepEqual(outcomes.map((outcome) => [outcome.line, outcome.status]), ids.map((_, index) => [index + 1, status]));
+    assert.deepEqual(
+      outcomes.map((outcome) => [outcome.line, outcome.status]),
+      ids.map((_, index) => [index + 1, status]),
+    );
   }
   assert.equal((await server.rows("SELECT count(*) AS n FROM EHR e"))[0][0], before + ids.length);
 });
@@ -66,13 +96,23 @@ test("an export goes into an empty repository, and its export is the same to the
   const [from, to] = ["from.ndjson", "to.ndjson"].map((name) => join(folder, name));
   for (const file of [from, to]) rmSync(file, { force: true });
   const composition = data.compositions[0];
-  const [uid] = (await server.rows(`SELECT c/uid/value FROM EHR e[ehr_id/value='${composition.ehr_id}'] CONTAINS COMPOSITION c`))[0];
-  assert.equal((await server.send("DELETE", `${ITS}/ehr/${composition.ehr_id}/composition/${uid}`)).status, 204);
+  const [uid] = (
+    await server.rows(
+      `SELECT c/uid/value FROM EHR e[ehr_id/value='${composition.ehr_id}'] CONTAINS COMPOSITION c`,
+    )
+  )[0];
+  assert.equal(
+    (await server.send("DELETE", `${ITS}/ehr/${composition.ehr_id}/composition/${uid}`)).status,
+    204,
+  );
   await exportTo(`http://127.0.0.1:${server.port}${V1}`, from);
   const whole = readFileSync(from, "utf8");
   truncateSync(from, Math.floor(statSync(from).size * 0.7));
   await exportTo(`http://127.0.0.1:${server.port}${V1}`, from);
-  assert.ok(readFileSync(from, "utf8") === whole, "an export that broke off goes on where it stopped");
+  assert.ok(
+    readFileSync(from, "utf8") === whole,
+    "an export that broke off goes on where it stopped",
+  );
   const counts = await importFrom(`http://127.0.0.1:${other.port}${V1}`, from);
   assert.equal(counts.there, 0);
   assert.equal((await importFrom(`http://127.0.0.1:${other.port}${V1}`, from)).new, 0);
@@ -82,16 +122,35 @@ test("an export goes into an empty repository, and its export is the same to the
 });
 
 test("a load is longer than a body may be, none of its lines is", async () => {
-  const longest = Math.max(...[...data.templates, ...lines].map((text) => Buffer.byteLength(text))) + 1;
-  const small = await start(freshState("transfer-small"), { AUTH: "none", LIMIT_BODY: String(longest) });
+  const longest =
+    Math.max(...[...data.templates, ...lines].map((text) => Buffer.byteLength(text))) + 1;
+  const small = await start(freshState("transfer-small"), {
+    AUTH: "none",
+    LIMIT_BODY: String(longest),
+  });
   try {
     await uploadTemplates(small, data);
-    const load = (body) => small.send("POST", `${V1}/ehr/bulk`, { body, type: "application/x-ndjson" });
-    const answers = (await load(lines.join("\n"))).text.trim().split("\n").map((line) => JSON.parse(line));
-    assert.deepEqual(answers.map(({ line, status }) => [line, status]), lines.map((_, index) => [index + 1, 201]));
+    const load = (body) =>
+      small.send("POST", `${V1}/ehr/bulk`, { body, type: "application/x-ndjson" });
+    const answers = (await load(lines.join("\n"))).text
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    assert.deepEqual(
+      answers.map(({ line, status }) => [line, status]),
+      lines.map((_, index) => [index + 1, 201]),
+    );
     assert.equal((await load("x".repeat(longest + 1))).status, 413);
-    const cut = (await load(`${lines.slice(0, 1).join("\n")}\n${" ".repeat(longest)}\n${lines[1]}`)).text.trim().split("\n").map((line) => JSON.parse(line));
-    assert.deepEqual(cut.map(({ status, code }) => status ?? code), [409, 413]);
+    const cut = (
+      await load(`${lines.slice(0, 1).join("\n")}\n${" ".repeat(longest)}\n${lines[1]}`)
+    ).text
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    assert.deepEqual(
+      cut.map(({ status, code }) => status ?? code),
+      [409, 413],
+    );
   } finally {
     await small.stop();
   }

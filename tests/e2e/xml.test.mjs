@@ -8,7 +8,8 @@ import { ITS, freshState, root, sample, start, uploadTemplates } from "./server.
 
 const named = process.env.AQLITE_CORPUS;
 const schemas = join(named ?? join(root, "../shared/corpus"), "rm/reference/xsd");
-const skip = !named && !existsSync(schemas) ? "no corpus with schemas: name one by AQLITE_CORPUS" : false;
+const skip =
+  !named && !existsSync(schemas) ? "no corpus with schemas: name one by AQLITE_CORPUS" : false;
 
 test("XML that the worker writes is valid against the published schemas", { skip }, async () => {
   const data = sample();
@@ -25,12 +26,20 @@ test("XML that the worker writes is valid against the published schemas", { skip
   };
   try {
     await uploadTemplates(server, data);
-    const kinds = new Map(data.compositions.map((entry) => [entry.composition.archetype_details.template_id.value, entry]));
+    const kinds = new Map(
+      data.compositions.map((entry) => [
+        entry.composition.archetype_details.template_id.value,
+        entry,
+      ]),
+    );
     assert.ok(kinds.size >= 3);
     for (const { ehr_id: ehrId, composition } of kinds.values()) {
       const ehr = `${ITS}/ehr/${ehrId}`;
-      if ((await server.send("PUT", ehr)).status === 201) await keep(`${ehr}/versioned_ehr_status/version`);
-      const made = await server.send("POST", `${ehr}/composition`, { body: JSON.stringify(composition) });
+      if ((await server.send("PUT", ehr)).status === 201)
+        await keep(`${ehr}/versioned_ehr_status/version`);
+      const made = await server.send("POST", `${ehr}/composition`, {
+        body: JSON.stringify(composition),
+      });
       assert.equal(made.status, 201, made.text);
       const uid = made.headers.get("etag").replaceAll('"', "");
       await keep(`${ehr}/composition/${uid}`);
@@ -39,9 +48,13 @@ test("XML that the worker writes is valid against the published schemas", { skip
   } finally {
     await server.stop();
   }
-  const checked = spawnSync("node", ["tests/conformance/xsd.mjs", schemas, folder], { cwd: root, encoding: "utf8" });
+  const checked = spawnSync("node", ["tests/conformance/xsd.mjs", schemas, folder], {
+    cwd: root,
+    encoding: "utf8",
+  });
   assert.equal(checked.status, 0, checked.stderr);
   const found = JSON.parse(checked.stdout);
   assert.equal(Object.keys(found).length, written);
-  for (const [file, messages] of Object.entries(found)) assert.deepEqual(messages, [], `${folder}/${file}`);
+  for (const [file, messages] of Object.entries(found))
+    assert.deepEqual(messages, [], `${folder}/${file}`);
 });

@@ -20,11 +20,16 @@ before(async () => {
   await rm(house, { recursive: true, force: true });
   const folder = join(house, "node_modules/aqlite");
   await mkdir(folder, { recursive: true });
-  const unpacked = spawnSync("tar", ["--extract", "--gzip", "--file", packed, "--directory", folder, "--strip-components=1"], { encoding: "utf8" });
+  const unpacked = spawnSync(
+    "tar",
+    ["--extract", "--gzip", "--file", packed, "--directory", folder, "--strip-components=1"],
+    { encoding: "utf8" },
+  );
   assert.equal(unpacked.status, 0, unpacked.stderr);
   await writeFile(join(house, "package.json"), '{ "type": "module" }');
   const readme = await readFile(join(folder, "README.md"), "utf8");
-  for (const [, code] of readme.matchAll(/```(?:js|html)\n([\s\S]*?)```/g)) await writeFile(join(house, /([\w-]+\.(?:mjs|js|html))/.exec(code)[1]), code);
+  for (const [, code] of readme.matchAll(/```(?:js|html)\n([\s\S]*?)```/g))
+    await writeFile(join(house, /([\w-]+\.(?:mjs|js|html))/.exec(code)[1]), code);
   aqlite = await import(pathToFileURL(join(folder, "node.js")).href);
 });
 
@@ -35,21 +40,60 @@ test("publint and attw find nothing", async () => {
   const linted = spawnSync(program("publint"), ["run", "--strict", packed], { encoding: "utf8" });
   assert.equal(linted.status, 0, linted.stdout + linted.stderr);
   assert.match(linted.stdout, /All good/);
-  const typed = spawnSync(program("attw"), [packed, "--profile", "esm-only", "--exclude-entrypoints", "aqlite.wasm"], { encoding: "utf8" });
+  const typed = spawnSync(
+    program("attw"),
+    [packed, "--profile", "esm-only", "--exclude-entrypoints", "aqlite.wasm"],
+    { encoding: "utf8" },
+  );
   assert.equal(typed.status, 0, typed.stdout + typed.stderr);
 });
 
 test("there is nothing in it that nobody needs", async () => {
-  const names = (await readdir(join(house, "node_modules/aqlite"))).map((name) => name.replace(/-\w{8}\.js/, "-*.js")).sort();
-  const types = ["errors.d.ts", "index.d.ts", "language.d.ts", "repository.d.ts", "result.d.ts", "slim.d.ts", "types.d.ts"];
-  const code = ["browser.js", "node.js", "shared-*.js", "shared-*.js", "shared-*.js", "slim.js", "workerd.js"];
-  assert.deepEqual(names, ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "THIRD_PARTY_NOTICES.txt", "aqlite.wasm", ...code, "package.json", ...types].sort());
-  const written = await Promise.all(types.map((name) => readFile(join(house, "node_modules/aqlite", name), "utf8")));
+  const names = (await readdir(join(house, "node_modules/aqlite")))
+    .map((name) => name.replace(/-\w{8}\.js/, "-*.js"))
+    .sort();
+  const types = [
+    "errors.d.ts",
+    "index.d.ts",
+    "language.d.ts",
+    "repository.d.ts",
+    "result.d.ts",
+    "slim.d.ts",
+    "types.d.ts",
+  ];
+  const code = [
+    "browser.js",
+    "node.js",
+    "shared-*.js",
+    "shared-*.js",
+    "shared-*.js",
+    "slim.js",
+    "workerd.js",
+  ];
+  assert.deepEqual(
+    names,
+    [
+      "LICENSE-APACHE",
+      "LICENSE-MIT",
+      "README.md",
+      "THIRD_PARTY_NOTICES.txt",
+      "aqlite.wasm",
+      ...code,
+      "package.json",
+      ...types,
+    ].sort(),
+  );
+  const written = await Promise.all(
+    types.map((name) => readFile(join(house, "node_modules/aqlite", name), "utf8")),
+  );
   assert.doesNotMatch(written.join(""), /\.\.\/src|aqlite-wasm/);
 });
 
 test("its notices name every part that others wrote, with a licence", async () => {
-  assertNotices(await readFile(join(house, "node_modules/aqlite/THIRD_PARTY_NOTICES.txt"), "utf8"), [...packages("www/package"), ...crates()]);
+  assertNotices(
+    await readFile(join(house, "node_modules/aqlite/THIRD_PARTY_NOTICES.txt"), "utf8"),
+    [...packages("www/package"), ...crates()],
+  );
 });
 
 test("programs are checked against its types", async () => {
@@ -60,13 +104,32 @@ for (const row of result) console.log(row.length, result.csv({ guard: true }));
 try { await repository.addComposition("x", {}); } catch (error) { if (error instanceof AqliteError) console.log(error.diagnostics[0]?.path, error.code); }
 `;
   await writeFile(join(house, "good.mts"), good);
-  await writeFile(join(house, "bad.mts"), 'import { Repository } from "aqlite";\n(await Repository.open()).query(5);\n');
+  await writeFile(
+    join(house, "bad.mts"),
+    'import { Repository } from "aqlite";\n(await Repository.open()).query(5);\n',
+  );
   const check = async (file, resolution) => {
-    const compilerOptions = { noEmit: true, strict: true, target: "es2022", lib: ["es2022", "dom", "dom.iterable"], types: [], ...resolution };
-    await writeFile(join(house, "tsconfig.json"), JSON.stringify({ compilerOptions, files: [file] }));
-    return spawnSync("node", [join(root, "node_modules/typescript/bin/tsc")], { cwd: house, encoding: "utf8" }).stdout;
+    const compilerOptions = {
+      noEmit: true,
+      strict: true,
+      target: "es2022",
+      lib: ["es2022", "dom", "dom.iterable"],
+      types: [],
+      ...resolution,
+    };
+    await writeFile(
+      join(house, "tsconfig.json"),
+      JSON.stringify({ compilerOptions, files: [file] }),
+    );
+    return spawnSync("node", [join(root, "node_modules/typescript/bin/tsc")], {
+      cwd: house,
+      encoding: "utf8",
+    }).stdout;
   };
-  for (const resolution of [{ module: "nodenext" }, { module: "esnext", moduleResolution: "bundler" }]) {
+  for (const resolution of [
+    { module: "nodenext" },
+    { module: "esnext", moduleResolution: "bundler" },
+  ]) {
     assert.equal(await check("good.mts", resolution), "");
     assert.match(await check("bad.mts", resolution), /bad\.mts\(2,.*number/);
   }
@@ -85,7 +148,13 @@ test("texts are read, explained and laid out without data", () => {
   assert.ok(syntax.parts.length > 0);
   assert.deepEqual([diagnostics[0].from, diagnostics[0].to], [9, 12]);
   assert.match(aqlite.format("select e from EHR e"), /^SELECT e\s+FROM EHR e/);
-  assert.throws(() => aqlite.format("SELECT"), (error) => error instanceof aqlite.AqliteError && error.code.startsWith("AQL") && error.diagnostics.length > 0);
+  assert.throws(
+    () => aqlite.format("SELECT"),
+    (error) =>
+      error instanceof aqlite.AqliteError &&
+      error.code.startsWith("AQL") &&
+      error.diagnostics.length > 0,
+  );
   assert.throws(() => aqlite.format(7), /the query is of type number, expected a text/);
   assert.ok(aqlite.complete("SEL").options.some(({ label }) => label === "SELECT"));
   assert.ok(aqlite.hover("SELECT e FROM EHR e", 15).title);
@@ -108,9 +177,15 @@ test("documents, guides and rows", async () => {
   const text = JSON.stringify(document);
   const uid = await repository.addComposition(ehr, text);
   assert.match(uid, /::1$/);
-  await assert.rejects(repository.addComposition(ehr, "{"), (error) => error instanceof aqlite.AqliteError && error.status === 400);
+  await assert.rejects(
+    repository.addComposition(ehr, "{"),
+    (error) => error instanceof aqlite.AqliteError && error.status === 400,
+  );
   await assert.rejects(repository.createEhr({ ehrId: ehr }), { status: 409 });
-  const one = await repository.query("SELECT c FROM EHR e[ehr_id/value=$ehr] CONTAINS COMPOSITION c", { parameters: { ehr } });
+  const one = await repository.query(
+    "SELECT c FROM EHR e[ehr_id/value=$ehr] CONTAINS COMPOSITION c",
+    { parameters: { ehr } },
+  );
   assert.equal(one.rows[0][0].uid.value, uid);
   assert.match(one.csv(), /^c/);
   one.free();
@@ -119,7 +194,10 @@ test("documents, guides and rows", async () => {
   assert.ok(tree.children.length > 0);
   assert.equal((await repository.webTemplate(template)).templateId, template);
   const flat = await repository.example(template, { format: "FLAT" });
-  assert.match(await repository.addComposition(ehr, flat, { format: "FLAT", templateId: template }), /::1$/);
+  assert.match(
+    await repository.addComposition(ehr, flat, { format: "FLAT", templateId: template }),
+    /::1$/,
+  );
   const { body } = await repository.request({ path: "definition/gdl" });
   const { guide_id } = JSON.parse(body)[0];
   assert.ok(await repository.runGuide(guide_id, ehr, { trace: true }));
@@ -139,7 +217,10 @@ test("templates, compositions and guides of one's own", async () => {
   const repository = await aqlite.Repository.open();
   const template = await repository.addTemplate(await cases("template/small.opt"));
   assert.deepEqual(await repository.templates(), [template]);
-  await assert.rejects(repository.addTemplate("<template/>"), (error) => error.status === 400 && error.diagnostics.length > 0);
+  await assert.rejects(
+    repository.addTemplate("<template/>"),
+    (error) => error.status === 400 && error.diagnostics.length > 0,
+  );
   const ehr = await repository.createEhr();
   const weight = await cases("rest/weight.json");
   assert.match(await repository.addComposition(ehr, weight), /::1$/);
@@ -153,10 +234,17 @@ test("templates, compositions and guides of one's own", async () => {
 test("a query is followed and ended", async () => {
   const repository = await aqlite.Repository.open();
   await repository.generate({ ehrs: 60, compositions: 1500 });
-  const slow = "SELECT COUNT(*) AS n FROM EHR e CONTAINS (COMPOSITION a CONTAINS ELEMENT b CONTAINS ELEMENT d) AND COMPOSITION c CONTAINS ELEMENT x";
-  await assert.rejects(repository.query(slow, { timeout: 0 }), { name: "AbortError", code: "ABORTED" });
+  const slow =
+    "SELECT COUNT(*) AS n FROM EHR e CONTAINS (COMPOSITION a CONTAINS ELEMENT b CONTAINS ELEMENT d) AND COMPOSITION c CONTAINS ELEMENT x";
+  await assert.rejects(repository.query(slow, { timeout: 0 }), {
+    name: "AbortError",
+    code: "ABORTED",
+  });
   await assert.rejects(repository.query(slow, { shouldStop: () => true }), { code: "ABORTED" });
-  await assert.rejects(repository.query(slow, { signal: AbortSignal.abort("enough") }), (reason) => reason === "enough");
+  await assert.rejects(
+    repository.query(slow, { signal: AbortSignal.abort("enough") }),
+    (reason) => reason === "enough",
+  );
   assert.ok((await repository.query(COUNT)).rows[0][0] > 1000);
 });
 
@@ -175,9 +263,20 @@ test("what is kept on the disk is there again, and can be moved", async () => {
   }
   assert.deepEqual([...(await copy.query(COUNT))], all);
   await assert.rejects(copy.import(pages[0].replace("digest", "digets")), { status: 400 });
-  const other = spawnSync("node", ["--input-type=module", "--eval", `import { Repository } from "aqlite"; await Repository.open(${JSON.stringify(aDataSet("ward"))});`], { cwd: house, encoding: "utf8" });
+  const other = spawnSync(
+    "node",
+    [
+      "--input-type=module",
+      "--eval",
+      `import { Repository } from "aqlite"; await Repository.open(${JSON.stringify(aDataSet("ward"))});`,
+    ],
+    { cwd: house, encoding: "utf8" },
+  );
   assert.match(other.stderr, /the data sets are open in process \d+/);
-  assert.deepEqual((await aqlite.Repository.list(aDataSet())).map(({ name }) => name), ["ward", "copy"]);
+  assert.deepEqual(
+    (await aqlite.Repository.list(aDataSet())).map(({ name }) => name),
+    ["ward", "copy"],
+  );
   copy.close();
   assert.equal(await aqlite.Repository.remove("copy", aDataSet()), true);
   assert.equal(await aqlite.Repository.remove("copy", aDataSet()), false);
@@ -190,7 +289,9 @@ const repository = await Repository.open({ name: "ward", folder: ${JSON.stringif
 for (;;) { await repository.createEhr(); process.stdout.write("."); }`;
   const child = spawn("node", ["--input-type=module", "--eval", writer], { cwd: house });
   let told = 0;
-  await new Promise((resolve) => child.stdout.on("data", (bytes) => (told += bytes.length) > 40 && resolve()));
+  await new Promise((resolve) =>
+    child.stdout.on("data", (bytes) => (told += bytes.length) > 40 && resolve()),
+  );
   child.kill("SIGKILL");
   await new Promise((resolve) => child.once("exit", resolve));
   const repository = await aqlite.Repository.open({ name: "ward", folder });
@@ -200,7 +301,10 @@ for (;;) { await repository.createEhr(); process.stdout.write("."); }`;
 });
 
 test("the README's page and worker run in Chromium, and keep", async () => {
-  await writeFile(join(house, "worker.html"), '<!doctype html><script>window.worker = new Worker("worker.js", { type: "module" });</script>');
+  await writeFile(
+    join(house, "worker.html"),
+    '<!doctype html><script>window.worker = new Worker("worker.js", { type: "module" });</script>',
+  );
   const server = await serve(house);
   const browser = await browse();
   after(() => browser.close());
@@ -218,7 +322,12 @@ test("the README's page and worker run in Chromium, and keep", async () => {
   await page.goto(`${server.address}worker.html`);
   const answers = await page.evaluate(async (q) => {
     const { worker } = window;
-    const next = () => new Promise((resolve) => worker.addEventListener("message", ({ data }) => data.progress || resolve(data), { once: true }));
+    const next = () =>
+      new Promise((resolve) =>
+        worker.addEventListener("message", ({ data }) => data.progress || resolve(data), {
+          once: true,
+        }),
+      );
     const ready = await next();
     worker.postMessage({ id: 1, q });
     const good = await next();
@@ -233,10 +342,16 @@ test("the README's page and worker run in Chromium, and keep", async () => {
 });
 
 test("the README's worker runs in workerd", async () => {
-  await writeFile(join(house, "wrangler.toml"), 'name = "readme"\nmain = "workerd.mjs"\ncompatibility_date = "2025-04-01"\nsend_metrics = false\n');
+  await writeFile(
+    join(house, "wrangler.toml"),
+    'name = "readme"\nmain = "workerd.mjs"\ncompatibility_date = "2025-04-01"\nsend_metrics = false\n',
+  );
   const server = await start(join(house, "state"), {}, ["--config", join(house, "wrangler.toml")]);
   try {
-    const { status, text, json } = await server.send("GET", `/v1/query/aql?q=${encodeURIComponent(COUNT)}`);
+    const { status, text, json } = await server.send(
+      "GET",
+      `/v1/query/aql?q=${encodeURIComponent(COUNT)}`,
+    );
     assert.equal(status, 200, `${text}\n${server.log}`);
     assert.ok(json.rows[0][0] > 30);
   } finally {

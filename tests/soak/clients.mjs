@@ -17,7 +17,11 @@ function run(program, args, env = {}, cwd = root) {
 }
 
 async function oehrpy(server) {
-  return run(python, ["tests/soak/oehrpy_round.py", `http://127.0.0.1:${server.port}`, "target/sample"]);
+  return run(python, [
+    "tests/soak/oehrpy_round.py",
+    `http://127.0.0.1:${server.port}`,
+    "target/sample",
+  ]);
 }
 
 /** Something of every kind, so that requests find it; gives the ids. */
@@ -33,10 +37,20 @@ async function furnish(server) {
   await server.send("PUT", `${ITS}/ehr/${ehr}`);
   const name = { _type: "DV_TEXT", value: "it" };
   const folder = { _type: "FOLDER", archetype_node_id: "openEHR-EHR-FOLDER.generic.v1", name };
-  const person = { _type: "PERSON", archetype_node_id: "openEHR-DEMOGRAPHIC-PERSON.person.v1", name, identities: [] };
+  const person = {
+    _type: "PERSON",
+    archetype_node_id: "openEHR-DEMOGRAPHIC-PERSON.person.v1",
+    name,
+    identities: [],
+  };
   const q = "SELECT e/ehr_id/value FROM EHR e";
-  await server.send("PUT", `${ITS}/definition/query/org.example::ids/1.0.0`, { body: q, type: "text/plain" });
-  const party = await server.send("POST", `${ITS}/demographic/person`, { body: JSON.stringify(person) });
+  await server.send("PUT", `${ITS}/definition/query/org.example::ids/1.0.0`, {
+    body: q,
+    type: "text/plain",
+  });
+  const party = await server.send("POST", `${ITS}/demographic/person`, {
+    body: JSON.stringify(person),
+  });
   return {
     ehr,
     composition: await made(`ehr/${ehr}/composition`, composition),
@@ -49,17 +63,45 @@ async function furnish(server) {
 
 async function schemathesis(server) {
   const known = await furnish(server);
-  const env = { KNOWN: JSON.stringify(known), SCHEMATHESIS_HOOKS: "hooks", PYTHONPATH: join(root, "tests/soak") };
+  const env = {
+    KNOWN: JSON.stringify(known),
+    SCHEMATHESIS_HOOKS: "hooks",
+    PYTHONPATH: join(root, "tests/soak"),
+  };
   // Its notes about a run go to where it runs.
-  const [program, home] = [join(dirname(resolve(python)), "schemathesis"), join(root, "target/soak")];
+  const [program, home] = [
+    join(dirname(resolve(python)), "schemathesis"),
+    join(root, "target/soak"),
+  ];
   let worst = 0;
   for (const spec of specs) {
     const url = `http://127.0.0.1:${server.port}${ITS}`;
-    const args = ["run", spec, "--url", url, "--checks", "not_a_server_error", "--phases", "fuzzing", "--max-examples", process.env.EXAMPLES ?? "20", "--seed", "1"];
-    const code = await run(program, [...args, "--continue-on-failure", "--suppress-health-check", "all", "--warnings", "off"], env, home);
+    const args = [
+      "run",
+      spec,
+      "--url",
+      url,
+      "--checks",
+      "not_a_server_error",
+      "--phases",
+      "fuzzing",
+      "--max-examples",
+      process.env.EXAMPLES ?? "20",
+      "--seed",
+      "1",
+    ];
+    const code = await run(
+      program,
+      [...args, "--continue-on-failure", "--suppress-health-check", "all", "--warnings", "off"],
+      env,
+      home,
+    );
     worst = Math.max(worst, code ?? 1);
   }
-  const { json: log } = await server.send("GET", `${V1}/admin/access-log?ehr_id=${known.ehr}&fetch=1000`);
+  const { json: log } = await server.send(
+    "GET",
+    `${V1}/admin/access-log?ehr_id=${known.ehr}&fetch=1000`,
+  );
   const reached = log.entries.filter(({ status }) => status < 300).length;
   console.log(`${reached} requests reached something in an EHR`);
   return reached > 0 ? worst : 1;

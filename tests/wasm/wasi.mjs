@@ -7,9 +7,23 @@ import { WASI } from "node:wasi";
 
 const [file, ...args] = process.argv.slice(2);
 // Each package's tests start in its own folder; the corpus is named from that of the project.
-const corpus = resolve(dirname(fileURLToPath(import.meta.url)), "../..", process.env.AQLITE_CORPUS ?? ".");
-const env = { ...process.env, RUST_TEST_THREADS: "1", ...(process.env.AQLITE_CORPUS && { AQLITE_CORPUS: corpus }) };
-const wasi = new WASI({ version: "preview1", args: [file, ...args], env, preopens: { "/": "/", [corpus]: corpus, ".": process.cwd() }, returnOnExit: true });
+const corpus = resolve(
+  dirname(fileURLToPath(import.meta.url)),
+  "../..",
+  process.env.AQLITE_CORPUS ?? ".",
+);
+const env = {
+  ...process.env,
+  RUST_TEST_THREADS: "1",
+  ...(process.env.AQLITE_CORPUS && { AQLITE_CORPUS: corpus }),
+};
+const wasi = new WASI({
+  version: "preview1",
+  args: [file, ...args],
+  env,
+  preopens: { "/": "/", [corpus]: corpus, ".": process.cwd() },
+  returnOnExit: true,
+});
 const imports = wasi.getImportObject();
 // Called directly, the functions of node:wasi take a short way that breaks the heap of JavaScript (nodejs/node#53087): the process ends by
 // a segmentation fault, mostly when all is done.

@@ -21,12 +21,15 @@ after(async () => {
 
 test("the page has every operation with its statuses, and breaks no policy", async () => {
   const page = await open(browser, `${server.address}api.html`);
-  const operations = Object.values(described.paths).flatMap((methods) => Object.values(methods)).filter((said) => said.operationId);
+  const operations = Object.values(described.paths)
+    .flatMap((methods) => Object.values(methods))
+    .filter((said) => said.operationId);
   assert.ok(operations.length > 100);
   assert.equal(await page.locator("details").count(), operations.length);
   for (const said of operations) {
     const text = await page.locator(`[id="${said.operationId}"]`).textContent();
-    for (const status of Object.keys(said.responses)) assert.ok(text.includes(status), `${said.operationId} ${status}`);
+    for (const status of Object.keys(said.responses))
+      assert.ok(text.includes(status), `${said.operationId} ${status}`);
   }
   assert.equal(await page.locator("script, [style], style").count(), 0);
   await page.locator("summary").first().click();
@@ -36,15 +39,26 @@ test("the page has every operation with its statuses, and breaks no policy", asy
 
 for (const scheme of ["light", "dark"]) {
   test(`axe finds nothing on the page, ${scheme}`, async () => {
-    const page = await open(browser, `${server.address}api.html`, { colorScheme: scheme, bypassCSP: true });
-    await page.locator("details").evaluateAll((all) => all.slice(0, 20).forEach((each) => void (each.open = true)));
+    const page = await open(browser, `${server.address}api.html`, {
+      colorScheme: scheme,
+      bypassCSP: true,
+    });
+    await page
+      .locator("details")
+      .evaluateAll((all) => all.slice(0, 20).forEach((each) => void (each.open = true)));
     await accessible(page, "api");
   });
 }
 
 test("on a telephone nothing stands outside the screen", async () => {
-  const page = await open(browser, `${server.address}api.html`, { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true });
-  await page.locator("details").evaluateAll((all) => all.forEach((each) => void (each.open = true)));
+  const page = await open(browser, `${server.address}api.html`, {
+    viewport: { width: 390, height: 844 },
+    isMobile: true,
+    hasTouch: true,
+  });
+  await page
+    .locator("details")
+    .evaluateAll((all) => all.forEach((each) => void (each.open = true)));
   const wide = await page.evaluate(() => document.documentElement.scrollWidth);
   assert.ok(wide <= 390, `${wide} pixels wide`);
   assert.deepEqual(page.problems, []);

@@ -4,10 +4,25 @@ import { after, before, test } from "node:test";
 import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
-import { accessible, answered, browse, offlineReady, open, ready, row, run, scratch, served, settled, visit, write } from "./page.mjs";
+import {
+  accessible,
+  answered,
+  browse,
+  offlineReady,
+  open,
+  ready,
+  row,
+  run,
+  scratch,
+  served,
+  settled,
+  visit,
+  write,
+} from "./page.mjs";
 
 const COUNT = "SELECT COUNT(e/ehr_id/value) AS n FROM EHR e";
-const SYSTOLIC = "SELECT c/context/start_time/value AS time, o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value AS systolic FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]";
+const SYSTOLIC =
+  "SELECT c/context/start_time/value AS time, o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value AS systolic FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]";
 
 let server;
 let browser;
@@ -32,12 +47,17 @@ test("a link carries the query and how its result is shown, and nothing else", (
       await page.click("#as-chart");
       await page.evaluate(() => {
         const button = document.querySelector("#share");
-        new MutationObserver(() => (button.dataset.said = button.textContent)).observe(button, { childList: true });
+        new MutationObserver(() => (button.dataset.said = button.textContent)).observe(button, {
+          childList: true,
+        });
       });
       await page.click("#share");
       await page.locator("#share[data-said=Copied]").waitFor();
       const link = await page.evaluate(() => navigator.clipboard.readText());
-      assert.deepEqual(Object.fromEntries(new URLSearchParams(new URL(link).hash.slice(1))), { q: SYSTOLIC, as: "chart" });
+      assert.deepEqual(Object.fromEntries(new URLSearchParams(new URL(link).hash.slice(1))), {
+        q: SYSTOLIC,
+        as: "chart",
+      });
       const other = await page.context().newPage();
       await other.goto(link);
       await settled(other);
@@ -46,7 +66,11 @@ test("a link carries the query and how its result is shown, and nothing else", (
       await write(other, COUNT);
       await other.reload();
       await settled(other);
-      assert.equal(await written(other), COUNT, "what was written after the link is there after a reload");
+      assert.equal(
+        await written(other),
+        COUNT,
+        "what was written after the link is there after a reload",
+      );
     },
     { permissions: ["clipboard-read", "clipboard-write"] },
   ));
@@ -60,7 +84,10 @@ test("the editor closes and matches brackets, formats, and comments", () =>
     assert.ok(formatted.split("\n").length > 2, formatted);
     await page.keyboard.press("ControlOrMeta+a");
     await page.keyboard.press("ControlOrMeta+/");
-    assert.ok((await written(page)).split("\n").every((line) => line.startsWith("-- ")), await written(page));
+    assert.ok(
+      (await written(page)).split("\n").every((line) => line.startsWith("-- ")),
+      await written(page),
+    );
     await page.keyboard.press("ControlOrMeta+/");
     assert.equal(await written(page), formatted);
     await page.keyboard.press("Delete");
@@ -73,7 +100,10 @@ test("the editor closes and matches brackets, formats, and comments", () =>
 test("everything is reached by keyboard, and ? lists the keys", () =>
   onPage(async (page) => {
     await page.keyboard.press("Tab");
-    assert.equal(await page.locator(".skip").evaluate((link) => link === document.activeElement), true);
+    assert.equal(
+      await page.locator(".skip").evaluate((link) => link === document.activeElement),
+      true,
+    );
     await page.keyboard.press("Enter");
     await page.keyboard.press("Tab");
     await page.keyboard.press("ControlOrMeta+a");
@@ -90,10 +120,24 @@ test("everything is reached by keyboard, and ? lists the keys", () =>
     }
     await page.keyboard.press("?");
     const keys = page.locator("#keys[open]");
-    assert.match(await keys.textContent(), /run the query.*format the query.*complete.*comment.*copy the cell/s);
+    assert.match(
+      await keys.textContent(),
+      /run the query.*format the query.*complete.*comment.*copy the cell/s,
+    );
     await page.keyboard.press("Escape");
     assert.equal(await keys.count(), 0);
-    const stuck = await page.evaluate(() => [...document.querySelectorAll("button, a[href], input, select, summary, [role=button], label.button")].filter((element) => element.tabIndex < 0 && !element.matches("[role=radio], [role=tab], label, :disabled")).map((element) => element.outerHTML));
+    const stuck = await page.evaluate(() =>
+      [
+        ...document.querySelectorAll(
+          "button, a[href], input, select, summary, [role=button], label.button",
+        ),
+      ]
+        .filter(
+          (element) =>
+            element.tabIndex < 0 && !element.matches("[role=radio], [role=tab], label, :disabled"),
+        )
+        .map((element) => element.outerHTML),
+    );
     assert.deepEqual(stuck, []);
   }));
 
@@ -173,16 +217,28 @@ test("a folder is taken with what is below it", async () => {
 async function guarded(token) {
   const asked = [];
   const answer = (request) => {
-    if (request.headers.authorization !== `Bearer ${token}`) return [401, { error: "Unauthorized", message: "who asks?", code: 401 }];
-    if (request.url.endsWith("/query/aql")) return [200, { q: "", columns: [{ name: "n", path: null }], rows: [[1]] }];
+    if (request.headers.authorization !== `Bearer ${token}`)
+      return [401, { error: "Unauthorized", message: "who asks?", code: 401 }];
+    if (request.url.endsWith("/query/aql"))
+      return [200, { q: "", columns: [{ name: "n", path: null }], rows: [[1]] }];
     return [200, []];
   };
   const http = createServer((request, response) => {
-    const open = { "access-control-allow-origin": "*", "access-control-allow-headers": "*", "access-control-allow-methods": "*" };
+    const open = {
+      "access-control-allow-origin": "*",
+      "access-control-allow-headers": "*",
+      "access-control-allow-methods": "*",
+    };
     if (request.method === "OPTIONS") return void response.writeHead(204, open).end();
     asked.push(request.url);
     const [status, body] = answer(request);
-    request.resume().on("end", () => response.writeHead(status, { ...open, "content-type": "application/json" }).end(JSON.stringify(body)));
+    request
+      .resume()
+      .on("end", () =>
+        response
+          .writeHead(status, { ...open, "content-type": "application/json" })
+          .end(JSON.stringify(body)),
+      );
   });
   await new Promise((resolve) => http.listen(0, "127.0.0.1", resolve));
   const stop = () => {
@@ -204,14 +260,23 @@ test("a server is asked with its token, which is kept nowhere; without it, it is
     await settled(page);
   };
   await connect("");
-  assert.match(await page.locator("#notice").textContent(), /was not reached\. The data of this browser still answers\. who asks\?; the server wants to know who asks: give it a token/);
+  assert.match(
+    await page.locator("#notice").textContent(),
+    /was not reached\. The data of this browser still answers\. who asks\?; the server wants to know who asks: give it a token/,
+  );
   assert.equal(await page.locator("#source").inputValue(), "here");
   await connect("sesame");
   assert.equal(await page.locator("#source").inputValue(), "named");
   assert.match(await page.locator("#state-text").textContent(), /^1 patient ·/);
   await run(page, COUNT);
   assert.deepEqual(await row(page, 0), ["1"]);
-  const kept = await page.evaluate(() => JSON.stringify({ ...localStorage }) + JSON.stringify({ ...sessionStorage }) + location.href + document.cookie);
+  const kept = await page.evaluate(
+    () =>
+      JSON.stringify({ ...localStorage }) +
+      JSON.stringify({ ...sessionStorage }) +
+      location.href +
+      document.cookie,
+  );
   assert.equal(kept.includes("sesame"), false);
   // A worker that dies has a successor that asks the same server.
   const heard = there.asked.length;
@@ -221,7 +286,11 @@ test("a server is asked with its token, which is kept nowhere; without it, it is
   assert.match(await page.locator("#state-text").textContent(), /^1 patient ·/);
   there.stop();
   await stopped(page);
-  await page.locator("#notice", { hasText: "The server is not reached any more. The data of this browser answers now." }).waitFor();
+  await page
+    .locator("#notice", {
+      hasText: "The server is not reached any more. The data of this browser answers now.",
+    })
+    .waitFor();
   await settled(page);
   assert.equal(await page.locator("#source").inputValue(), "here");
   assert.match(await page.locator("#state-text").textContent(), /^3\d patients/);
@@ -270,7 +339,9 @@ test("nothing runs or is drawn that is not in the files of the page, and nothing
   page.context().on("request", (request) => sent.push(new URL(request.url())));
   await page.goto(server.address);
   await ready(page);
-  const policy = await page.locator("meta[http-equiv=Content-Security-Policy]").getAttribute("content");
+  const policy = await page
+    .locator("meta[http-equiv=Content-Security-Policy]")
+    .getAttribute("content");
   assert.match(policy, /default-src 'none'/);
   assert.doesNotMatch(policy, /unsafe-inline|'unsafe-eval'/);
   assert.equal(await page.locator("script:not([src]), style, [onclick]").count(), 0);
@@ -284,7 +355,12 @@ test("nothing runs or is drawn that is not in the files of the page, and nothing
   await run(page, COUNT);
   await offlineReady(page);
   const home = new URL(server.address).origin;
-  assert.deepEqual([...new Set(sent.map(({ origin }) => origin))].filter((origin) => origin !== home && origin !== "null"), []);
+  assert.deepEqual(
+    [...new Set(sent.map(({ origin }) => origin))].filter(
+      (origin) => origin !== home && origin !== "null",
+    ),
+    [],
+  );
   await page.context().close();
 });
 
@@ -294,6 +370,12 @@ test("the page is an app that can be installed, and says what to think of before
     const session = await page.context().newCDPSession(page);
     const { installabilityErrors } = await session.send("Page.getInstallabilityErrors");
     // A browser of a test is incognito, which alone forbids it.
-    assert.deepEqual(installabilityErrors.map(({ errorId }) => errorId).filter((id) => id !== "in-incognito"), []);
-    assert.match(await page.locator(".foot").textContent(), /nothing is sent anywhere.*think before you load real ones/);
+    assert.deepEqual(
+      installabilityErrors.map(({ errorId }) => errorId).filter((id) => id !== "in-incognito"),
+      [],
+    );
+    assert.match(
+      await page.locator(".foot").textContent(),
+      /nothing is sent anywhere.*think before you load real ones/,
+    );
   }));

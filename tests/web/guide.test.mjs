@@ -4,7 +4,12 @@ import { after, before, test } from "node:test";
 import { readFile } from "node:fs/promises";
 import { accessible, answered, browse, ready, served, settled, visit } from "./page.mjs";
 
-const sample = JSON.parse(await readFile(new URL("../../www/samples/early_warning_score.gdl2.json", import.meta.url), "utf8"));
+const sample = JSON.parse(
+  await readFile(
+    new URL("../../www/samples/early_warning_score.gdl2.json", import.meta.url),
+    "utf8",
+  ),
+);
 
 /** A guide with an input of every kind. */
 const GUIDE = {
@@ -12,31 +17,75 @@ const GUIDE = {
   gdl_version: "2.0",
   concept: "gt0001",
   language: { original_language: "ISO_639-1::en" },
-  description: { details: { en: { purpose: "To show every control" }, de: { purpose: "Jedes Feld zeigen" } } },
+  description: {
+    details: { en: { purpose: "To show every control" }, de: { purpose: "Jedes Feld zeigen" } },
+  },
   definition: {
     data_bindings: {
       gt0002: {
         id: "gt0002",
         model_id: "openEHR-EHR-OBSERVATION.blood_pressure.v2",
         type: "INPUT",
-        elements: Object.fromEntries(["gt0010", "gt0011", "gt0012", "gt0013", "gt0014", "gt0015"].map((id) => [id, { id, path: `/data[at0001]/events[at0006]/data[at0003]/items[${id.replace("gt", "at")}]` }])),
+        elements: Object.fromEntries(
+          ["gt0010", "gt0011", "gt0012", "gt0013", "gt0014", "gt0015"].map((id) => [
+            id,
+            {
+              id,
+              path: `/data[at0001]/events[at0006]/data[at0003]/items[${id.replace("gt", "at")}]`,
+            },
+          ]),
+        ),
       },
-      gt0003: { id: "gt0003", model_id: "openEHR-EHR-EVALUATION.kinds.v1", type: "OUTPUT", elements: { gt0030: { id: "gt0030", path: "/data[at0001]/items[at0002]" } } },
+      gt0003: {
+        id: "gt0003",
+        model_id: "openEHR-EHR-EVALUATION.kinds.v1",
+        type: "OUTPUT",
+        elements: { gt0030: { id: "gt0030", path: "/data[at0001]/items[at0002]" } },
+      },
     },
     rules: {
       gt0040: {
         id: "gt0040",
         priority: 2,
-        when: ["$gt0010|Weight|>80,kg", "$gt0011|Grade|==1|local::at0008|High|||$gt0011==0|local::at0007|Low|", "$gt0012|Smoker|==true", "$gt0013|Visits|.magnitude>2"],
+        when: [
+          "$gt0010|Weight|>80,kg",
+          "$gt0011|Grade|==1|local::at0008|High|||$gt0011==0|local::at0007|Low|",
+          "$gt0012|Smoker|==true",
+          "$gt0013|Visits|.magnitude>2",
+        ],
         then: ["$gt0030|Advice|='Come again'"],
-        cards: [{ summary: "Weight {$gt0010}", indicator: "warning", source: { label: "The paper", url: "https://example.org" } }],
+        cards: [
+          {
+            summary: "Weight {$gt0010}",
+            indicator: "warning",
+            source: { label: "The paper", url: "https://example.org" },
+          },
+        ],
       },
-      gt0041: { id: "gt0041", priority: 1, when: ["$gt0014|Born|.year<1900", "$gt0015|Name|=='x'"], then: ["$gt0030.magnitude=1/0"] },
+      gt0041: {
+        id: "gt0041",
+        priority: 1,
+        when: ["$gt0014|Born|.year<1900", "$gt0015|Name|=='x'"],
+        then: ["$gt0030.magnitude=1/0"],
+      },
     },
   },
   ontology: {
     term_definitions: {
-      en: { terms: Object.fromEntries(Object.entries({ gt0001: "Kinds of input", gt0010: "Weight", gt0011: "Grade", gt0012: "Smoker", gt0013: "Visits", gt0014: "Born", gt0015: "Name", gt0030: "Advice" }).map(([id, text]) => [id, { id, text }])) },
+      en: {
+        terms: Object.fromEntries(
+          Object.entries({
+            gt0001: "Kinds of input",
+            gt0010: "Weight",
+            gt0011: "Grade",
+            gt0012: "Smoker",
+            gt0013: "Visits",
+            gt0014: "Born",
+            gt0015: "Name",
+            gt0030: "Advice",
+          }).map(([id, text]) => [id, { id, text }]),
+        ),
+      },
       de: { terms: { gt0010: { id: "gt0010", text: "Gewicht" } } },
     },
   },
@@ -89,7 +138,11 @@ function onGuides(use, options) {
   return visit(browser, server.address, opened, options);
 }
 
-const file = (name, content) => ({ name, mimeType: "text/plain", buffer: Buffer.from(typeof content === "string" ? content : JSON.stringify(content)) });
+const file = (name, content) => ({
+  name,
+  mimeType: "text/plain",
+  buffer: Buffer.from(typeof content === "string" ? content : JSON.stringify(content)),
+});
 const openFiles = (page, ...files) => page.locator("#guide-file").setInputFiles(files);
 
 /** Waits until the guide that was chosen is on the screen. */
@@ -98,7 +151,9 @@ const described = (page) => page.locator(".guide-result:not([aria-busy])").waitF
 /** Opens the guide of this file. */
 async function openKinds(page, ...more) {
   await openFiles(page, file("kinds.gdl2.json", GUIDE), ...more);
-  await page.locator("#guide-about h2", { hasText: "Kinds of input" }).waitFor({ state: "attached" });
+  await page
+    .locator("#guide-about h2", { hasText: "Kinds of input" })
+    .waitFor({ state: "attached" });
 }
 
 test("a guide is shown with its bindings, rules, terms, and the queries that it makes", () =>
@@ -116,7 +171,10 @@ test("a guide is shown with its bindings, rules, terms, and the queries that it 
     await described(page);
     assert.notEqual(await about.textContent(), inEnglish);
     await about.locator(".binding .asked summary").first().click();
-    assert.match(await about.locator(".binding .asked code").first().textContent(), /CONTAINS COMPOSITION c CONTAINS OBSERVATION/);
+    assert.match(
+      await about.locator(".binding .asked code").first().textContent(),
+      /CONTAINS COMPOSITION c CONTAINS OBSERVATION/,
+    );
     await about.locator(".binding .asked button").first().click();
     await answered(page);
     assert.match(await page.locator("#summary").textContent(), /row/);
@@ -129,8 +187,14 @@ test("an opened guide has a form with the right control for each input, and says
     await openKinds(page);
     await page.click("#guide-form-tab");
     const form = page.locator("#guide-form");
-    assert.deepEqual(await form.locator("select[aria-label='Weight, unit'] option").allTextContents(), ["not chosen", "kg"]);
-    assert.deepEqual((await form.getByLabel("Grade").locator("option").allTextContents()).slice(1), ["Low", "High"]);
+    assert.deepEqual(
+      await form.locator("select[aria-label='Weight, unit'] option").allTextContents(),
+      ["not chosen", "kg"],
+    );
+    assert.deepEqual(
+      (await form.getByLabel("Grade").locator("option").allTextContents()).slice(1),
+      ["Low", "High"],
+    );
     assert.equal(await form.getByLabel("Born").getAttribute("type"), "datetime-local");
     assert.equal(await form.getByLabel("Visits").getAttribute("step"), "1");
     assert.equal(await form.getByLabel("Name").getAttribute("type"), "text");
@@ -156,12 +220,16 @@ test("an opened guide runs on a patient, again after it was changed, and is stor
   onGuides(async (page) => {
     await openKinds(page);
     await page.click("#run-guide");
-    await page.locator("#guide-outcome:not([aria-busy]) .summary", { hasText: "0 rules fired" }).waitFor();
+    await page
+      .locator("#guide-outcome:not([aria-busy]) .summary", { hasText: "0 rules fired" })
+      .waitFor();
     const changed = structuredClone(GUIDE);
     changed.definition.rules.gt0040.when = [];
     await openKinds(page, file("changed.gdl2.json", changed));
     await page.click("#run-guide");
-    await page.locator("#guide-outcome:not([aria-busy]) .summary", { hasText: "1 rule fired" }).waitFor();
+    await page
+      .locator("#guide-outcome:not([aria-busy]) .summary", { hasText: "1 rule fired" })
+      .waitFor();
     await page.click("#guide-about-tab");
     await page.click("#store-guide");
     await page.locator("#guide-told .good").waitFor();
@@ -172,25 +240,43 @@ test("an opened guide runs on a patient, again after it was changed, and is stor
     await page.locator(".choice", { hasText: "Kinds of input" }).click();
     await described(page);
     await page.click("#run-guide");
-    await page.locator("#guide-outcome:not([aria-busy]) .summary", { hasText: "1 rule fired" }).waitFor();
+    await page
+      .locator("#guide-outcome:not([aria-busy]) .summary", { hasText: "1 rule fired" })
+      .waitFor();
   }));
 
 test("what is wrong with a guide is told with its place, and other files are refused with a reason", () =>
   onGuides(async (page) => {
     const wrong = structuredClone(GUIDE);
     wrong.definition.rules.gt0041.when = ["$gt0099 == 1", "$gt0010|Wieght| > 5,kg"];
-    await openFiles(page, file("wrong.gdl2.json", wrong), file("broken.gdl", "(GUIDE) <\n id = <5"), file("notes.json", '{"a": 1}'));
+    await openFiles(
+      page,
+      file("wrong.gdl2.json", wrong),
+      file("broken.gdl", "(GUIDE) <\n id = <5"),
+      file("notes.json", '{"a": 1}'),
+    );
     await page.locator("#guide-told", { hasText: "notes.json" }).waitFor();
-    assert.match(await page.locator("#guide-told").textContent(), /broken\.gdl: .*line 2.*notes\.json: .*definition/);
+    assert.match(
+      await page.locator("#guide-told").textContent(),
+      /broken\.gdl: .*line 2.*notes\.json: .*definition/,
+    );
     const problems = await page.locator("#guide-about .guide-problems").textContent();
-    for (const expected of ["gt0099 is bound to nothing", "is labelled Wieght", "rule gt0041 can never fire"]) assert.ok(problems.includes(expected), problems);
+    for (const expected of [
+      "gt0099 is bound to nothing",
+      "is labelled Wieght",
+      "rule gt0041 can never fire",
+    ])
+      assert.ok(problems.includes(expected), problems);
   }));
 
 test("a guide is saved in the other syntax and opened again", () =>
   onGuides(async (page) => {
     await openKinds(page);
     await page.click("#guide-about-tab");
-    const [download] = await Promise.all([page.waitForEvent("download"), page.click("#guide-odin")]);
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.click("#guide-odin"),
+    ]);
     assert.equal(download.suggestedFilename(), "Kinds.v1.gdl");
     const odin = await readFile(await download.path(), "utf8");
     assert.ok(odin.startsWith("(GUIDE) <"));
@@ -217,13 +303,23 @@ test("dropped fixtures are run, failures first, and checked", () =>
   }));
 
 for (const scheme of ["light", "dark"]) {
-  for (const [name, viewport] of [["wide", { width: 1440, height: 900 }], ["phone", { width: 390, height: 844 }]]) {
+  for (const [name, viewport] of [
+    ["wide", { width: 1440, height: 900 }],
+    ["phone", { width: 390, height: 844 }],
+  ]) {
     test(`axe finds nothing and nothing overflows: ${scheme}, ${name}`, () =>
       onGuides(
         async (page) => {
           const check = async (view) => {
-            if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/guide-${view}-${scheme}-${name}.png`, fullPage: true });
-            assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${view} is wider than the screen`);
+            if (process.env.SHOTS)
+              await page.screenshot({
+                path: `${process.env.SHOTS}/guide-${view}-${scheme}-${name}.png`,
+                fullPage: true,
+              });
+            assert.ok(
+              await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+              `${view} is wider than the screen`,
+            );
             await accessible(page, view);
           };
           await page.locator(".choice", { hasText: sample.id }).click();

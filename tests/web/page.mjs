@@ -34,11 +34,16 @@ export function browse() {
 function late(most) {
   const { set } = Object.getOwnPropertyDescriptor(Worker.prototype, "onmessage");
   let last = 0;
-  const later = (listen) => function (event) {
-    last = Math.max(last + 0.01, performance.now() + Math.random() * most);
-    setTimeout(() => listen.call(this, event), last - performance.now());
-  };
-  Object.defineProperty(Worker.prototype, "onmessage", { set(listen) { set.call(this, listen && later(listen)); } });
+  const later = (listen) =>
+    function (event) {
+      last = Math.max(last + 0.01, performance.now() + Math.random() * most);
+      setTimeout(() => listen.call(this, event), last - performance.now());
+    };
+  Object.defineProperty(Worker.prototype, "onmessage", {
+    set(listen) {
+      set.call(this, listen && later(listen));
+    },
+  });
 }
 
 /**
@@ -51,7 +56,10 @@ export async function open(browser, address, options = {}) {
   const page = await context.newPage();
   const { LATE, SLOW } = process.env;
   if (LATE) await page.addInitScript(late, Number(LATE));
-  if (SLOW) await (await context.newCDPSession(page)).send("Emulation.setCPUThrottlingRate", { rate: Number(SLOW) });
+  if (SLOW)
+    await (
+      await context.newCDPSession(page)
+    ).send("Emulation.setCPUThrottlingRate", { rate: Number(SLOW) });
   page.problems = [];
   page.on("pageerror", (error) => page.problems.push(String(error)));
   page.on("console", (message) => {
@@ -87,17 +95,26 @@ export function trap(worker) {
 /** Nothing stands in anybody's way: axe finds nothing in what is shown. The policy of the page allows no foreign script, so axe comes by the debugger. */
 export async function accessible(page, view) {
   // Colours on their way from one to another are nobody's contrast.
-  await page.waitForFunction(() => document.getAnimations().every((animation) => animation.effect?.getComputedTiming().iterations === Infinity));
+  await page.waitForFunction(() =>
+    document
+      .getAnimations()
+      .every((animation) => animation.effect?.getComputedTiming().iterations === Infinity),
+  );
   await page.evaluate(axe);
   const rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
   const { violations } = await page.evaluate((runOnly) => globalThis.axe.run({ runOnly }), rules);
-  const found = violations.map(({ id, nodes }) => `${view}: ${id} ${nodes.map((node) => `${node.target.join(" ")} ${node.html}`).join("\n")}`);
+  const found = violations.map(
+    ({ id, nodes }) =>
+      `${view}: ${id} ${nodes.map((node) => `${node.target.join(" ")} ${node.html}`).join("\n")}`,
+  );
   assert.deepEqual(found, []);
 }
 
 /** What is served: the server that BASE_URL names; without it the built page stands on a plain file server. */
 export async function served() {
-  return process.env.BASE_URL ? { address: process.env.BASE_URL, stop: async () => {} } : await serve(built);
+  return process.env.BASE_URL
+    ? { address: process.env.BASE_URL, stop: async () => {} }
+    : await serve(built);
 }
 
 /** Waits until what was begun is done and drawn: the page is busy from the moment of a click that changes its data. */
@@ -150,7 +167,10 @@ export async function row(page, number) {
  * progress, `call.text` reads a Blob, `call.after` waits for so many answers, `call.kill` ends the worker.
  */
 export async function caller(page) {
-  const url = page.workers().find((worker) => /worker\.\w+\.js$/.test(worker.url())).url();
+  const url = page
+    .workers()
+    .find((worker) => /worker\.\w+\.js$/.test(worker.url()))
+    .url();
   const number = await page.evaluate((url) => {
     const all = (window.tested ??= []);
     const worker = new Worker(url);
@@ -177,11 +197,24 @@ export async function caller(page) {
       });
     return all.push(one) - 1;
   }, url);
-  const ask = (call, argument, cancel) => page.evaluate(({ number, call, argument, cancel }) => window.tested[number].call(call, argument, cancel), { number, call, argument, cancel });
+  const ask = (call, argument, cancel) =>
+    page.evaluate(
+      ({ number, call, argument, cancel }) => window.tested[number].call(call, argument, cancel),
+      { number, call, argument, cancel },
+    );
   const call = (name, argument) => ask(name, argument, false);
   call.cancelled = (name, argument) => ask(name, argument, true);
-  call.text = (name, argument) => page.evaluate(async ({ number, name, argument }) => (await window.tested[number].call(name, argument)).text(), { number, name, argument });
-  call.after = (answers) => page.waitForFunction(({ number, answers }) => window.tested[number].answered >= answers, { number, answers });
+  call.text = (name, argument) =>
+    page.evaluate(
+      async ({ number, name, argument }) =>
+        (await window.tested[number].call(name, argument)).text(),
+      { number, name, argument },
+    );
+  call.after = (answers) =>
+    page.waitForFunction(({ number, answers }) => window.tested[number].answered >= answers, {
+      number,
+      answers,
+    });
   call.kill = () => page.evaluate((number) => window.tested[number].worker.terminate(), number);
   return call;
 }

@@ -4,7 +4,23 @@ import { after, before, test } from "node:test";
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { strToU8, zipSync } from "fflate";
-import { accessible, answered, browse, built, offlineReady, open, ready, row, run, scratch, served, settled, trap, visit, write } from "./page.mjs";
+import {
+  accessible,
+  answered,
+  browse,
+  built,
+  offlineReady,
+  open,
+  ready,
+  row,
+  run,
+  scratch,
+  served,
+  settled,
+  trap,
+  visit,
+  write,
+} from "./page.mjs";
 import { serve } from "./server.mjs";
 
 const COUNT = "SELECT COUNT(e/ehr_id/value) AS n FROM EHR e";
@@ -27,13 +43,22 @@ const onPage = (use, options) => visit(browser, server.address, use, options);
 test("the first open answers a query over sample patients", () =>
   onPage(async (page) => {
     assert.match(await page.locator("#summary").textContent(), /^[1-9]\d* rows? · 4 columns/);
-    assert.match(await page.locator("#state-text").textContent(), /^[1-9]\d* patients · [1-9]\d* compositions$/);
+    assert.match(
+      await page.locator("#state-text").textContent(),
+      /^[1-9]\d* patients · [1-9]\d* compositions$/,
+    );
   }));
 
 test("a typed query runs by keyboard, and its row is read", () =>
   onPage(async (page) => {
     await run(page, COUNT);
-    assert.equal(await page.locator("#summary").textContent().then((text) => text.split(" · ")[0]), "1 row");
+    assert.equal(
+      await page
+        .locator("#summary")
+        .textContent()
+        .then((text) => text.split(" · ")[0]),
+      "1 row",
+    );
     const [count] = await row(page, 0);
     assert.ok(Number(count) > 10, count);
   }));
@@ -54,7 +79,14 @@ test("a mistake is underlined where it stands, and told with the fix", () =>
   onPage(async (page) => {
     await write(page, "SELECT o/dta AS x FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o");
     await page.locator(".cm-lintRange-error").waitFor();
-    assert.equal(await page.locator(".cm-lintRange-error").first().textContent().then((text) => text.includes("dta")), true);
+    assert.equal(
+      await page
+        .locator(".cm-lintRange-error")
+        .first()
+        .textContent()
+        .then((text) => text.includes("dta")),
+      true,
+    );
     assert.match(await page.locator("#problems").textContent(), /line 1, column \d+: .*dta/);
     await page.keyboard.press("ControlOrMeta+Enter");
     await page.locator("#result .problem-list").waitFor();
@@ -63,9 +95,13 @@ test("a mistake is underlined where it stands, and told with the fix", () =>
 
 test("completion knows the clinical names, and takes one by keyboard", () =>
   onPage(async (page) => {
-    await write(page, "SELECT o/dat FROM EHR e CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]");
+    await write(
+      page,
+      "SELECT o/dat FROM EHR e CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]",
+    );
     await page.keyboard.press("Control+Home");
-    for (let step = 0; step < "SELECT o/".length; step += 1) await page.keyboard.press("ArrowRight");
+    for (let step = 0; step < "SELECT o/".length; step += 1)
+      await page.keyboard.press("ArrowRight");
     await page.keyboard.press("Control+Space");
     await page.locator(".cm-tooltip-autocomplete", { hasText: "Systolic" }).waitFor();
     await page.keyboard.type("dat");
@@ -94,7 +130,11 @@ test("files of one's own are added, told about, and there after a reload", () =>
     const before = Number((await row(page, 0))[0]);
     await page.click("#tab-data");
     await page.locator("#files").setInputFiles([
-      { name: "visit.json", mimeType: "application/json", buffer: Buffer.from(JSON.stringify(composition)) },
+      {
+        name: "visit.json",
+        mimeType: "application/json",
+        buffer: Buffer.from(JSON.stringify(composition)),
+      },
       { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("no document") },
     ]);
     await page.locator("#added .good", { hasText: "visit.json" }).waitFor();
@@ -108,17 +148,32 @@ test("files of one's own are added, told about, and there after a reload", () =>
 
 test("an archive is unpacked, each file told about, and all of it taken back", () =>
   onPage(async (page) => {
-    const total = async () => Number((await page.locator(".facts dd").nth(1).textContent()).replaceAll(",", ""));
+    const total = async () =>
+      Number((await page.locator(".facts dd").nth(1).textContent()).replaceAll(",", ""));
     await run(page, "SELECT c FROM EHR e CONTAINS COMPOSITION c LIMIT 1");
     await page.click("#as-json");
     const composition = JSON.parse(await page.locator("#result .raw").textContent()).rows[0][0];
     await page.click("#tab-data");
     const before = await total();
-    const documents = Array.from({ length: 3 }, (_, at) => [`visits/${at}.json`, strToU8(JSON.stringify({ ...composition, uid: undefined }))]);
-    const archive = zipSync({ ...Object.fromEntries(documents), "visits/broken.json": strToU8('{"_type":"COMPOSITION"'), "__MACOSX/visits/0.json": strToU8("") });
-    await page.locator("#files").setInputFiles([{ name: "records.zip", mimeType: "application/zip", buffer: Buffer.from(archive) }]);
+    const documents = Array.from({ length: 3 }, (_, at) => [
+      `visits/${at}.json`,
+      strToU8(JSON.stringify({ ...composition, uid: undefined })),
+    ]);
+    const archive = zipSync({
+      ...Object.fromEntries(documents),
+      "visits/broken.json": strToU8('{"_type":"COMPOSITION"'),
+      "__MACOSX/visits/0.json": strToU8(""),
+    });
+    await page
+      .locator("#files")
+      .setInputFiles([
+        { name: "records.zip", mimeType: "application/zip", buffer: Buffer.from(archive) },
+      ]);
     await page.locator("#added", { hasText: "3 of 4 files added" }).waitFor();
-    assert.match(await page.locator("#added .bad").textContent(), /records\.zip\/visits\/broken\.json: .*line 1/);
+    assert.match(
+      await page.locator("#added .bad").textContent(),
+      /records\.zip\/visits\/broken\.json: .*line 1/,
+    );
     await page.locator("#state[data-state=ready]").waitFor();
     assert.equal(await total(), before + 3);
     await page.click("#undo");
@@ -141,18 +196,27 @@ test("a data set is exported, and is the same again in another", () =>
     await page.click("#set-new");
     await settled(page);
     assert.match(await page.locator("#state-text").textContent(), /^0 patients/);
-    await page.locator("#files").setInputFiles([{ name: "ward.ndjson", mimeType: "application/x-ndjson", buffer: exported }]);
+    await page
+      .locator("#files")
+      .setInputFiles([{ name: "ward.ndjson", mimeType: "application/x-ndjson", buffer: exported }]);
     await page.locator("#added", { hasText: "1 of 1 files added" }).waitFor();
     await settled(page);
     assert.equal(await page.locator("#state-text").textContent(), whole);
     const altered = exported.toString().replace("Systolic", "Diastolic");
-    await page.locator("#files").setInputFiles([{ name: "altered.ndjson", mimeType: "application/x-ndjson", buffer: Buffer.from(altered) }]);
+    await page
+      .locator("#files")
+      .setInputFiles([
+        { name: "altered.ndjson", mimeType: "application/x-ndjson", buffer: Buffer.from(altered) },
+      ]);
     await page.locator("#added .bad", { hasText: "altered on its way" }).waitFor();
   }));
 
 test("an empty data set takes a document of a new patient; data sets are named, opened and removed", () =>
   onPage(async (page) => {
-    await run(page, "SELECT c FROM EHR e CONTAINS COMPOSITION c WHERE c/archetype_details/template_id/value = 'sample.vital_signs.v1' LIMIT 1");
+    await run(
+      page,
+      "SELECT c FROM EHR e CONTAINS COMPOSITION c WHERE c/archetype_details/template_id/value = 'sample.vital_signs.v1' LIMIT 1",
+    );
     await page.click("#as-json");
     const composition = JSON.parse(await page.locator("#result .raw").textContent()).rows[0][0];
     delete composition.uid;
@@ -171,7 +235,11 @@ test("an empty data set takes a document of a new patient; data sets are named, 
     await page.fill("#set-name", "Ward 7");
     await page.click("#set-new");
     await page.locator("#files").setInputFiles([
-      { name: "visit.json", mimeType: "application/json", buffer: Buffer.from(JSON.stringify(composition)) },
+      {
+        name: "visit.json",
+        mimeType: "application/json",
+        buffer: Buffer.from(JSON.stringify(composition)),
+      },
       { name: "vital_signs.opt", mimeType: "application/xml", buffer: Buffer.from(template) },
     ]);
     await page.locator("#added", { hasText: "2 of 2 files added" }).waitFor();
@@ -193,7 +261,10 @@ test("making many patients shows how far it is, and can be cancelled", () =>
     await page.fill("#ehrs", "100000");
     await page.fill("#compositions", "1000000");
     await page.click("#generate");
-    await page.locator(".work-words", { hasText: /Making patients: [\d,]+ of 1,000,000 · [\d,]+\/s/ }).first().waitFor();
+    await page
+      .locator(".work-words", { hasText: /Making patients: [\d,]+ of 1,000,000 · [\d,]+\/s/ })
+      .first()
+      .waitFor();
     await page.locator("form .work-bar button").first().click();
     await page.locator("#added", { hasText: "Cancelled" }).waitFor();
     await settled(page);
@@ -208,17 +279,26 @@ test("a parameter gets its value below the query", () =>
     await page.locator("#result h3", { hasText: "No rows" }).waitFor();
     // A bare number is a number where numbers are compared: as text, 90 would be more than 140.
     const magnitude = "o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude";
-    await write(page, `SELECT ${magnitude} AS systolic FROM EHR e CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] WHERE ${magnitude} >= $least`);
+    await write(
+      page,
+      `SELECT ${magnitude} AS systolic FROM EHR e CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] WHERE ${magnitude} >= $least`,
+    );
     await page.locator("#parameters input[name=least]").fill("140");
     await page.click("#run");
     await answered(page);
     const shown = await page.locator("[role=gridcell]").allTextContents();
-    assert.ok(shown.every((text) => Number(text) >= 140), shown.join());
+    assert.ok(
+      shown.every((text) => Number(text) >= 140),
+      shown.join(),
+    );
   }));
 
 test("the grid is walked by keyboard and opens objects", () =>
   onPage(async (page) => {
-    await run(page, "SELECT c/context/start_time/value AS time, c AS document FROM EHR e CONTAINS COMPOSITION c");
+    await run(
+      page,
+      "SELECT c/context/start_time/value AS time, c AS document FROM EHR e CONTAINS COMPOSITION c",
+    );
     const grid = page.locator("[role=grid]");
     const rows = Number(await grid.getAttribute("aria-rowcount"));
     assert.ok(rows > 100);
@@ -232,12 +312,18 @@ test("the grid is walked by keyboard and opens objects", () =>
     await page.locator("#detail .t-type", { hasText: "COMPOSITION" }).first().waitFor();
     await page.keyboard.press("Escape");
     assert.equal(await page.locator("#detail").isVisible(), false);
-    assert.equal(await page.locator("[role=gridcell]:focus").getAttribute("data-row"), String(rows - 2));
+    assert.equal(
+      await page.locator("[role=gridcell]:focus").getAttribute("data-row"),
+      String(rows - 2),
+    );
   }));
 
 test("results are saved as CSV and JSON with their digits", () =>
   onPage(async (page) => {
-    await run(page, "SELECT o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude AS systolic FROM EHR e CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]");
+    await run(
+      page,
+      "SELECT o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude AS systolic FROM EHR e CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2]",
+    );
     const shown = (await row(page, 0))[0];
     const saved = async (button) => {
       const [download] = await Promise.all([page.waitForEvent("download"), page.click(button)]);
@@ -265,12 +351,17 @@ test("numbers are drawn over time and as a distribution, with their figures in w
     // More patients than colours: one of them is brought out, or named under the pointer.
     const systolic = "o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value";
     const patient = "e/ehr_status/subject/external_ref/id/value";
-    await run(page, `SELECT c/context/start_time/value AS time, ${systolic} AS systolic, ${patient} AS patient FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] WHERE ${systolic}/magnitude > 0 ORDER BY patient`);
+    await run(
+      page,
+      `SELECT c/context/start_time/value AS time, ${systolic} AS systolic, ${patient} AS patient FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] WHERE ${systolic}/magnitude > 0 ORDER BY patient`,
+    );
     await page.locator("#chart-of").selectOption({ label: "systolic over time, by patient" });
     const names = (await page.locator("#chart-member option").allTextContents()).slice(1);
     assert.ok(names.length > 4, names.join());
     await page.locator("#chart-member").selectOption(names[1]);
-    await page.locator("#chart-words", { hasText: new RegExp(`^${names[1]} .mm.Hg..: \\d+ values?; `) }).waitFor();
+    await page
+      .locator("#chart-words", { hasText: new RegExp(`^${names[1]} .mm.Hg..: \\d+ values?; `) })
+      .waitFor();
     const { x, y, width, height } = await page.locator(".chart-frame .u-over").boundingBox();
     const near = async () => {
       for (let across = 0; across < 1; across += 0.05) {
@@ -297,7 +388,10 @@ test("a query is explained rung by rung, with what its run touched; a wrong one 
     await explanation.locator("summary", { hasText: "Tokens" }).click();
     await explanation.locator(".token", { hasText: "ehr_id" }).click();
     await page.keyboard.insertText("system_id");
-    assert.equal(await page.locator(".cm-content").textContent(), COUNT.replace("ehr_id", "system_id"));
+    assert.equal(
+      await page.locator(".cm-content").textContent(),
+      COUNT.replace("ehr_id", "system_id"),
+    );
     await write(page, "SELECT e/nothing FROM EHR e");
     await page.keyboard.press("ControlOrMeta+Enter");
     await explanation.locator(".problem-list", { hasText: "nothing" }).waitFor();
@@ -315,7 +409,10 @@ test("a template is a tree of names, units and codes; a node becomes a query", (
     assert.match(await found.textContent(), /Blood pressure.*Systolic DV_QUANTITY · mm\[Hg\]/);
     await page.locator("#template-language").selectOption("de");
     await page.locator("#template-search").fill("systolisch");
-    await page.getByRole("button", { name: /^Query Systolisch/ }).first().click();
+    await page
+      .getByRole("button", { name: /^Query Systolisch/ })
+      .first()
+      .click();
     await answered(page);
     assert.match(await page.locator("#summary").textContent(), /100 rows · 3 columns/);
     const [, time, systolic] = await row(page, 0);
@@ -325,7 +422,10 @@ test("a template is a tree of names, units and codes; a node becomes a query", (
 
 test("a cell is found again in its document", () =>
   onPage(async (page) => {
-    await run(page, "SELECT o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude AS systolic FROM EHR e CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] WHERE o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude > 0");
+    await run(
+      page,
+      "SELECT o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude AS systolic FROM EHR e CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] WHERE o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude > 0",
+    );
     const [systolic] = await row(page, 0);
     await page.locator('[role=gridcell][data-row="0"]').first().click();
     await page.keyboard.press("Enter");
@@ -369,7 +469,9 @@ test("a query is copied as a program", () =>
       // It says so for a moment only: everything that stands there is noted.
       await page.evaluate(() => {
         const menu = document.querySelector("#copy-as");
-        new MutationObserver(() => (menu.dataset.said = `${menu.dataset.said ?? ""} ${menu.options[0].textContent}`)).observe(menu, { childList: true, subtree: true, characterData: true });
+        new MutationObserver(
+          () => (menu.dataset.said = `${menu.dataset.said ?? ""} ${menu.options[0].textContent}`),
+        ).observe(menu, { childList: true, subtree: true, characterData: true });
       });
       await page.locator("#copy-as").selectOption("curl");
       await page.locator("#copy-as[data-said*=Copied]").waitFor();
@@ -385,7 +487,11 @@ test("a server that does not answer is told, and the data here stays in charge",
   await page.locator("#source").selectOption("other");
   await page.fill("#server-base", "http://127.0.0.1:9/v1");
   await page.locator("#server-form .primary").click();
-  await page.locator("#notice", { hasText: "The server at 127.0.0.1:9 was not reached. The data of this browser still answers." }).waitFor();
+  await page
+    .locator("#notice", {
+      hasText: "The server at 127.0.0.1:9 was not reached. The data of this browser still answers.",
+    })
+    .waitFor();
   assert.equal(await page.locator("#source").inputValue(), "here");
   await run(page, COUNT);
   assert.ok(Number((await row(page, 0))[0]) > 10);
@@ -420,7 +526,9 @@ test("a guide runs on a patient and says which rules fired", () =>
     for (let at = 0; at < Math.min(patients, 12) && fired === 0; at += 1) {
       await page.locator("#patient").selectOption({ index: at });
       await page.click("#run-guide");
-      await page.locator("#guide-outcome:not([aria-busy]) .summary", { hasText: /rules? fired/ }).waitFor();
+      await page
+        .locator("#guide-outcome:not([aria-busy]) .summary", { hasText: /rules? fired/ })
+        .waitFor();
       fired = await page.locator("#guide-outcome .mark.fired").count();
     }
     assert.ok(fired > 0, "no rule fired for any patient");
@@ -514,7 +622,10 @@ test("the page fits a phone: nothing is wider than the screen", () =>
     async (page) => {
       for (const tab of ["query", "templates", "guide", "data"]) {
         await page.click(`#tab-${tab}`);
-        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), tab);
+        assert.ok(
+          await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+          tab,
+        );
       }
     },
     { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true },
@@ -534,9 +645,18 @@ test("without its server the page opens, queries, and its own repository answers
   const asked = await page.evaluate(async (q) => {
     const answer = async (path, init) => {
       const response = await fetch(path, init);
-      return { status: response.status, by: response.headers.get("aqlite-answered-by"), body: await response.json() };
+      return {
+        status: response.status,
+        by: response.headers.get("aqlite-answered-by"),
+        body: await response.json(),
+      };
     };
-    const post = (path, body) => answer(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+    const post = (path, body) =>
+      answer(path, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
     return {
       post: await post("/local/v1/query/aql", { q }),
       get: await answer(`/local/v1/query/aql?q=${encodeURIComponent(q)}`),
@@ -565,7 +685,10 @@ test("what is written offline is kept, and the page sees it", async (t) => {
   await run(page, COUNT);
   const before = Number((await row(page, 0))[0]);
   const created = await page.evaluate(async () => {
-    const response = await fetch("/local/v1/ehr", { method: "POST", headers: { prefer: "return=minimal" } });
+    const response = await fetch("/local/v1/ehr", {
+      method: "POST",
+      headers: { prefer: "return=minimal" },
+    });
     return { status: response.status, location: response.headers.get("location") };
   });
   assert.equal(created.status, 201);
@@ -583,11 +706,16 @@ test("what is written offline is kept, and the page sees it", async (t) => {
 test("a form of a template is filled in, told what is wrong at its fields, saved and queried", () =>
   onPage(async (page) => {
     await page.click("#tab-templates");
-    await page.locator("#template option", { hasText: "vital_signs" }).waitFor({ state: "attached" });
-    await page.selectOption("#template", { label: await page.locator("#template option", { hasText: "vital_signs" }).textContent() });
+    await page
+      .locator("#template option", { hasText: "vital_signs" })
+      .waitFor({ state: "attached" });
+    await page.selectOption("#template", {
+      label: await page.locator("#template option", { hasText: "vital_signs" }).textContent(),
+    });
     await page.click("#template-form-tab");
     const group = (within, name) => within.locator(`details:has(> summary:text("${name}"))`);
-    const field = (within, name) => within.locator(`.form-field:has(> label:text("${name}"))`).first();
+    const field = (within, name) =>
+      within.locator(`.form-field:has(> label:text("${name}"))`).first();
     const temperature = group(page.locator("#template-form"), "Body temperature");
     await temperature.locator("> summary").click();
     const event = group(temperature, "Any event");
@@ -599,7 +727,12 @@ test("a form of a template is filled in, told what is wrong at its fields, saved
     // In another language the form holds what was entered.
     await page.selectOption("#template-language", "de");
     await group(page.locator("#template-form"), "Körpertemperatur").waitFor();
-    const comments = () => page.locator("#template-form .form-field input").evaluateAll((all) => all.map(({ value }) => value).filter((value) => value.startsWith("felt")));
+    const comments = () =>
+      page
+        .locator("#template-form .form-field input")
+        .evaluateAll((all) =>
+          all.map(({ value }) => value).filter((value) => value.startsWith("felt")),
+        );
     assert.deepEqual(await comments(), ["felt warm", "felt cold"]);
     // So it does when the next language is chosen before the form of the last one is drawn.
     await page.locator("#template-language").evaluate((select) => {
@@ -612,7 +745,9 @@ test("a form of a template is filled in, told what is wrong at its fields, saved
     assert.deepEqual(await comments(), ["felt warm", "felt cold"]);
     await field(event.nth(1), "Comment").locator("input").fill("");
     await page.click("#form-save");
-    await page.locator("#form-outcome .bad", { hasText: "Not saved: one field has a problem" }).waitFor();
+    await page
+      .locator("#form-outcome .bad", { hasText: "Not saved: one field has a problem" })
+      .waitFor();
     const value = field(event.first(), "Temperature");
     await value.locator(".wrong").waitFor();
     assert.equal(await value.locator("[aria-invalid]").count(), 1);
@@ -635,12 +770,25 @@ test("a form of a template is filled in, told what is wrong at its fields, saved
 test("the documents behind a result are saved as FLAT", () =>
   onPage(async (page) => {
     const systolic = "o/data[at0001]/events[at0006]/data[at0003]/items[at0004]/value/magnitude";
-    await run(page, `SELECT c/uid/value AS uid FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] WHERE ${systolic} > 0 LIMIT 3`);
+    await run(
+      page,
+      `SELECT c/uid/value AS uid FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.blood_pressure.v2] WHERE ${systolic} > 0 LIMIT 3`,
+    );
     // A document with several measurements is saved once.
-    const documents = new Set([(await row(page, 0))[0], (await row(page, 1))[0], (await row(page, 2))[0]]).size;
-    const [download] = await Promise.all([page.waitForEvent("download"), page.selectOption("#save-documents", "FLAT")]);
+    const documents = new Set([
+      (await row(page, 0))[0],
+      (await row(page, 1))[0],
+      (await row(page, 2))[0],
+    ]).size;
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      page.selectOption("#save-documents", "FLAT"),
+    ]);
     assert.equal(download.suggestedFilename(), "documents.flat.ndjson");
     const lines = (await readFile(await download.path(), "utf8")).trim().split("\n");
     assert.equal(lines.length, documents);
-    assert.ok(Object.keys(JSON.parse(lines[0])).some((key) => key.endsWith("/systolic|magnitude")), lines[0].slice(0, 300));
+    assert.ok(
+      Object.keys(JSON.parse(lines[0])).some((key) => key.endsWith("/systolic|magnitude")),
+      lines[0].slice(0, 300),
+    );
   }));

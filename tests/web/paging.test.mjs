@@ -10,11 +10,16 @@ test("a result of several pages is put together under one snapshot", async () =>
   const server = await start(freshState("web-paging"), { AUTH: "none", LIMIT_FETCH_DEFAULT: "4" });
   const browser = await browse();
   try {
-    for (let at = 0; at < EHRS; at += 1) assert.equal((await server.send("POST", `${V1}/ehr`)).status, 201);
+    for (let at = 0; at < EHRS; at += 1)
+      assert.equal((await server.send("POST", `${V1}/ehr`)).status, 201);
     const page = await open(browser, `http://127.0.0.1:${server.port}/`);
     await ready(page);
     const asked = [];
-    page.on("request", (request) => request.url().endsWith("/query/aql") && asked.push(JSON.parse(request.postData())));
+    page.on(
+      "request",
+      (request) =>
+        request.url().endsWith("/query/aql") && asked.push(JSON.parse(request.postData())),
+    );
     await page.locator("#source").selectOption("own");
     await settled(page);
     asked.length = 0;
@@ -22,7 +27,13 @@ test("a result of several pages is put together under one snapshot", async () =>
     assert.match(await page.locator("#summary").textContent(), /^11 rows /);
     const [first, ...others] = asked.filter(({ q }) => q.startsWith("SELECT e/ehr_id/value AS id"));
     assert.equal(first.snapshot, undefined);
-    assert.deepEqual(others.map(({ offset, fetch }) => [offset, fetch]), [[4, 4], [8, 4]]);
+    assert.deepEqual(
+      others.map(({ offset, fetch }) => [offset, fetch]),
+      [
+        [4, 4],
+        [8, 4],
+      ],
+    );
     assert.equal(new Set(others.map(({ snapshot }) => snapshot)).size, 1);
   } finally {
     await browser.close();

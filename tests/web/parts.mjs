@@ -9,29 +9,65 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 
 /** The packages that the sources import, and those that these need. */
 export function packages(folder) {
-  const sources = readdirSync(join(root, folder)).filter((name) => name.endsWith(".ts")).map((name) => readFileSync(join(root, folder, name), "utf8"));
-  const imports = sources.flatMap((text) => [...text.matchAll(/^(?:import|export) (?!type).*from "((?:@[\w-]+\/)?[a-z][\w-]*)"/gm)].map(([, name]) => name));
+  const sources = readdirSync(join(root, folder))
+    .filter((name) => name.endsWith(".ts"))
+    .map((name) => readFileSync(join(root, folder, name), "utf8"));
+  const imports = sources.flatMap((text) =>
+    [...text.matchAll(/^(?:import|export) (?!type).*from "((?:@[\w-]+\/)?[a-z][\w-]*)"/gm)].map(
+      ([, name]) => name,
+    ),
+  );
   const found = new Set();
   const waiting = imports.filter((name) => !name.startsWith("aqlite-"));
   for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
     if (found.has(name)) continue;
     found.add(name);
-    waiting.push(...Object.keys(JSON.parse(readFileSync(join(root, "node_modules", name, "package.json"), "utf8")).dependencies ?? {}));
+    waiting.push(
+      ...Object.keys(
+        JSON.parse(readFileSync(join(root, "node_modules", name, "package.json"), "utf8"))
+          .dependencies ?? {},
+      ),
+    );
   }
-  return [...found].map((name) => `${name} ${JSON.parse(readFileSync(join(root, "node_modules", name, "package.json"), "utf8")).version} (npm package, `);
+  return [...found].map(
+    (name) =>
+      `${name} ${JSON.parse(readFileSync(join(root, "node_modules", name, "package.json"), "utf8")).version} (npm package, `,
+  );
 }
 
 /** The crates below the module of browsers, as Cargo prints them. */
 export function crates() {
-  const asked = ["tree", "--package", "aqlite-wasm", "--target", "wasm32-unknown-unknown", "--edges", "normal,no-proc-macro", "--prefix", "none", "--no-dedupe", "--locked"];
-  const { status, stdout, stderr } = spawnSync(process.env.CARGO ?? "cargo", asked, { cwd: root, encoding: "utf8" });
+  const asked = [
+    "tree",
+    "--package",
+    "aqlite-wasm",
+    "--target",
+    "wasm32-unknown-unknown",
+    "--edges",
+    "normal,no-proc-macro",
+    "--prefix",
+    "none",
+    "--no-dedupe",
+    "--locked",
+  ];
+  const { status, stdout, stderr } = spawnSync(process.env.CARGO ?? "cargo", asked, {
+    cwd: root,
+    encoding: "utf8",
+  });
   assert.equal(status, 0, stderr);
-  const lines = stdout.trim().split("\n").filter((line) => !line.includes("(/") && !line.includes("(proc-macro)"));
+  const lines = stdout
+    .trim()
+    .split("\n")
+    .filter((line) => !line.includes("(/") && !line.includes("(proc-macro)"));
   return [...new Set(lines)].map((line) => `${line.replace(" v", " ")} (Rust crate, `);
 }
 
 /** Checks that a file of notices names all of these parts, each section with a licence. */
 export function assertNotices(text, parts) {
-  assert.deepEqual(parts.filter((part) => !text.includes(part)), []);
-  for (const section of text.split(/\n\n-{80}\n\n/).slice(1)) assert.match(section, /permission|licen[cs]e/i, section.slice(0, 200));
+  assert.deepEqual(
+    parts.filter((part) => !text.includes(part)),
+    [],
+  );
+  for (const section of text.split(/\n\n-{80}\n\n/).slice(1))
+    assert.match(section, /permission|licen[cs]e/i, section.slice(0, 200));
 }

@@ -1,7 +1,18 @@
 // What stays: data sets under names in the storage of the browser, through reloads, crashes, undo, and between the realms of an origin.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { browse, built, caller, offlineReady, ready, row, run, settled, trap, visit } from "./page.mjs";
+import {
+  browse,
+  built,
+  caller,
+  offlineReady,
+  ready,
+  row,
+  run,
+  settled,
+  trap,
+  visit,
+} from "./page.mjs";
 import { serve } from "./server.mjs";
 
 const COUNT = "SELECT COUNT(*) AS n FROM EHR e CONTAINS COMPOSITION c";
@@ -19,13 +30,18 @@ after(async () => {
 });
 
 /** A fresh origin with a page; `call` speaks to a worker of its own, as the page does to its. */
-const onOrigin = (use) => visit(browser, server.address, async (page) => use(page, await caller(page)));
+const onOrigin = (use) =>
+  visit(browser, server.address, async (page) => use(page, await caller(page)));
 
-const count = async (call) => JSON.parse((await call("query", { q: COUNT, parameters: {} })).text).rows[0][0];
+const count = async (call) =>
+  JSON.parse((await call("query", { q: COUNT, parameters: {} })).text).rows[0][0];
 
 /** A composition of the data set, without its uid. */
 async function composition(call) {
-  const { text } = await call("query", { q: "SELECT c, e/ehr_id/value AS ehr FROM EHR e CONTAINS COMPOSITION c LIMIT 1", parameters: {} });
+  const { text } = await call("query", {
+    q: "SELECT c, e/ehr_id/value AS ehr FROM EHR e CONTAINS COMPOSITION c LIMIT 1",
+    parameters: {},
+  });
   const [document, ehr] = JSON.parse(text).rows[0];
   delete document.uid;
   return { name: "visit.json", text: JSON.stringify(document), ehr };
@@ -33,7 +49,17 @@ async function composition(call) {
 
 /** Sends a composition to the REST interface of this browser's own repository; gives the status. */
 function posted(page, { ehr, text }) {
-  return page.evaluate(async ({ ehr, text }) => (await fetch(`/local/v1/ehr/${ehr}/composition`, { method: "POST", headers: { "content-type": "application/json" }, body: text })).status, { ehr, text });
+  return page.evaluate(
+    async ({ ehr, text }) =>
+      (
+        await fetch(`/local/v1/ehr/${ehr}/composition`, {
+          method: "POST",
+          headers: { "content-type": "application/json" },
+          body: text,
+        })
+      ).status,
+    { ehr, text },
+  );
 }
 
 test("data sets are made, named, opened and removed", () =>
@@ -48,11 +74,17 @@ test("data sets are made, named, opened and removed", () =>
     assert.equal(empty.set.name, "Ward 7");
     await assert.rejects(call("createSet", " Ward 7 "), /there is a data set `Ward 7` already/);
     await call("renameSet", { id: empty.set.id, name: "Ward 8" });
-    assert.deepEqual((await call("sets", null)).map(({ name }) => name), ["Sample patients", "Ward 8"]);
+    assert.deepEqual(
+      (await call("sets", null)).map(({ name }) => name),
+      ["Sample patients", "Ward 8"],
+    );
     await assert.rejects(call("removeSet", empty.set.id), /in use/);
     assert.equal((await call("openSet", first.id)).compositions, many);
     await call("removeSet", empty.set.id);
-    assert.deepEqual((await call("sets", null)).map(({ name }) => name), ["Sample patients"]);
+    assert.deepEqual(
+      (await call("sets", null)).map(({ name }) => name),
+      ["Sample patients"],
+    );
     await assert.rejects(call("openSet", empty.set.id), /not there any more/);
     await page.reload();
     await ready(page);
@@ -78,7 +110,8 @@ test("data sets are listed while another realm renames them", () =>
     const other = await caller(page);
     const { set } = await call("createSet", "Ward 0");
     const rename = async () => {
-      for (let at = 1; at <= 150; at += 1) await call("renameSet", { id: set.id, name: `Ward ${at}` });
+      for (let at = 1; at <= 150; at += 1)
+        await call("renameSet", { id: set.id, name: `Ward ${at}` });
     };
     const list = async (names) => {
       for (let at = 0; at < 150; at += 1) names.push((await other("sets", null))[1].name);
@@ -87,7 +120,11 @@ test("data sets are listed while another realm renames them", () =>
     await Promise.all([rename(), list(names)]);
     assert.ok(new Set(names).size > 10, "the two took turns");
     const seen = names.map((name) => Number(name.slice("Ward ".length)));
-    assert.deepEqual(seen, seen.toSorted((a, b) => a - b), "what was named last is read");
+    assert.deepEqual(
+      seen,
+      seen.toSorted((a, b) => a - b),
+      "what was named last is read",
+    );
   }));
 
 test("a realm queries while the Service Worker and another one write", () =>
@@ -108,7 +145,11 @@ test("a realm queries while the Service Worker and another one write", () =>
     };
     await Promise.all([add(), post(), ask()]);
     assert.ok(new Set(counts).size > 10, "they took turns");
-    assert.deepEqual(counts, counts.toSorted((a, b) => a - b), "nothing that was there is missed");
+    assert.deepEqual(
+      counts,
+      counts.toSorted((a, b) => a - b),
+      "nothing that was there is missed",
+    );
   }));
 
 test("what is written stays, and is taken back in its order", () =>
@@ -164,13 +205,18 @@ test("a data set that cannot be read is told, and another one is opened", () =>
     const { set } = await call("createSet", "Good");
     const [broken] = (await call("sets", null)).filter(({ id }) => id !== set.id);
     await page.evaluate(async (id) => {
-      const folder = await (await (await navigator.storage.getDirectory()).getDirectoryHandle("aqlite")).getDirectoryHandle(id);
+      const folder = await (
+        await (await navigator.storage.getDirectory()).getDirectoryHandle("aqlite")
+      ).getDirectoryHandle(id);
       const [name] = await Array.fromAsync(folder.keys());
       const stream = await (await folder.getFileHandle(name)).createWritable();
       await stream.write("nonsense\n");
       await stream.close();
     }, broken.id);
-    await assert.rejects(call("openSet", broken.id), /the journal is broken: there is no record `nonsense`/);
+    await assert.rejects(
+      call("openSet", broken.id),
+      /the journal is broken: there is no record `nonsense`/,
+    );
     await call.kill();
     call = await caller(page);
     await assert.rejects(call("contents", null), /the journal is broken/);
@@ -202,7 +248,10 @@ test("many patients are made beside one's own, opened again in seconds, and canc
     const made = await call("generate", { ehrs: 300, compositions: 3000, seed: 5 });
     assert.ok(made.compositions > 2500, String(made.compositions));
     assert.equal((await call("sets", null)).length, 2);
-    await assert.rejects(call.cancelled("generate", { ehrs: 50_000, compositions: 500_000, seed: 5 }), /cancelled/);
+    await assert.rejects(
+      call.cancelled("generate", { ehrs: 50_000, compositions: 500_000, seed: 5 }),
+      /cancelled/,
+    );
     assert.equal(await count(call), made.compositions);
     const { bytes } = (await call("sets", null)).find(({ current }) => current);
     assert.ok(bytes < 3000 * 4000, String(bytes));
@@ -228,12 +277,23 @@ test("what the Service Worker writes is there for the page, and the other way ro
     await offlineReady(page);
     const file = await composition(call);
     const before = await count(call);
-    const seen = () => page.evaluate(async (q) => (await (await fetch(`/local/v1/query/aql?q=${encodeURIComponent(q)}`)).json()).rows[0][0], COUNT);
+    const seen = () =>
+      page.evaluate(
+        async (q) =>
+          (await (await fetch(`/local/v1/query/aql?q=${encodeURIComponent(q)}`)).json()).rows[0][0],
+        COUNT,
+      );
     assert.equal(await posted(page, file), 201);
     assert.equal(await count(call), before + 1);
     await call("add", file);
     assert.equal(await seen(), before + 2);
-    await Promise.all([posted(page, file), call("add", file), posted(page, file), call("add", file), posted(page, file)]);
+    await Promise.all([
+      posted(page, file),
+      call("add", file),
+      posted(page, file),
+      call("add", file),
+      posted(page, file),
+    ]);
     assert.deepEqual([await seen(), await count(call)], [before + 7, before + 7]);
     await call("createSet", "Empty");
     assert.equal(await seen(), 0);

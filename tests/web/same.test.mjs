@@ -31,8 +31,20 @@ function ask(page, requests) {
   return page.evaluate(async (requests) => {
     const answers = [];
     for (const { method, path, headers, body } of requests) {
-      const response = await fetch(path, { method, headers, body: ["GET", "HEAD"].includes(method) ? undefined : body });
-      const kept = ["content-type", "etag", "location", "last-modified", "allow", "preference-applied", "openehr-uri"];
+      const response = await fetch(path, {
+        method,
+        headers,
+        body: ["GET", "HEAD"].includes(method) ? undefined : body,
+      });
+      const kept = [
+        "content-type",
+        "etag",
+        "location",
+        "last-modified",
+        "allow",
+        "preference-applied",
+        "openehr-uri",
+      ];
       answers.push({
         status: response.status,
         headers: Object.fromEntries(kept.map((name) => [name, response.headers.get(name)])),
@@ -52,7 +64,10 @@ function comparable({ status, headers, body }) {
     return seen.get(found);
   };
   return `${status} ${JSON.stringify(headers)}\n${body}`
-    .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[48][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/g, place("uuid"))
+    .replace(
+      /[0-9a-f]{8}-[0-9a-f]{4}-[48][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}/g,
+      place("uuid"),
+    )
     .replace(/\b[0-9a-f]{32}\b/g, place("digest"))
     .replace(/("\w*time\w*"):[\d.]+/g, "$1:<duration>")
     .replace(/"run":\{"batches".*$/s, '"run":<documents that this host read>')
@@ -63,7 +78,9 @@ function comparable({ status, headers, body }) {
 
 /** An answer of the module as if its mounts stood where the worker's do. */
 function withoutLocal(answer) {
-  return answer.replaceAll(`${LOCAL}/v1`, "/v1").replaceAll(`${LOCAL}/rest/openehr/v1`, "/rest/openehr/v1");
+  return answer
+    .replaceAll(`${LOCAL}/v1`, "/v1")
+    .replaceAll(`${LOCAL}/rest/openehr/v1`, "/rest/openehr/v1");
 }
 
 function differences(name, requests, there, here) {
@@ -72,14 +89,20 @@ function differences(name, requests, there, here) {
     assert.equal(there[at].by, null, `${name}: ${method} ${path} was not answered by the server`);
     assert.equal(here[at].by, "service-worker", `${name}: ${method} ${path}`);
     const [wanted, got] = [comparable(there[at]), withoutLocal(comparable(here[at]))];
-    if (wanted !== got) found.push(`${name}: ${method} ${path} ${String(body ?? "").slice(0, 200)}\n  worker:         ${around(wanted, got)}\n  service worker: ${around(got, wanted)}`);
+    if (wanted !== got)
+      found.push(
+        `${name}: ${method} ${path} ${String(body ?? "").slice(0, 200)}\n  worker:         ${around(wanted, got)}\n  service worker: ${around(got, wanted)}`,
+      );
   }
   return found;
 }
 
 /** Fails with some of the differences. */
 function none(found) {
-  assert.ok(found.length === 0, `${found.length} answers differ:\n${found.slice(0, 15).join("\n")}`);
+  assert.ok(
+    found.length === 0,
+    `${found.length} answers differ:\n${found.slice(0, 15).join("\n")}`,
+  );
 }
 
 /** The part of a text where it begins to differ from another. */
@@ -96,16 +119,32 @@ const EHR = "6ba7b810-9dad-41d1-80b4-00c04fd430c8";
 
 /** The scenarios that do not depend on how a host is set up: its administration (which the manifest names), callers, limits, log, origins and methods. */
 function scenarios() {
-  const files = readdirSync(folder).filter((name) => name.endsWith(".rest")).sort();
-  const all = files.flatMap((file) => readFileSync(join(folder, file), "utf8").split("\n=== ").slice(1).map((text) => ({ name: `${file}: ${text.split("\n", 1)[0]}`, text })));
-  return all.filter(({ text }) => !/^(admin: off|auth: off|archetypes: exact)$/m.test(text) && !/^> \w+ \/(admin|\/\/)|^> OPTIONS \/?$|^> BREW|@large|@deep|@blank-lines|\ufffd|^Origin: /m.test(text));
+  const files = readdirSync(folder)
+    .filter((name) => name.endsWith(".rest"))
+    .sort();
+  const all = files.flatMap((file) =>
+    readFileSync(join(folder, file), "utf8")
+      .split("\n=== ")
+      .slice(1)
+      .map((text) => ({ name: `${file}: ${text.split("\n", 1)[0]}`, text })),
+  );
+  return all.filter(
+    ({ text }) =>
+      !/^(admin: off|auth: off|archetypes: exact)$/m.test(text) &&
+      !/^> \w+ \/(admin|\/\/)|^> OPTIONS \/?$|^> BREW|@large|@deep|@blank-lines|\ufffd|^Origin: /m.test(
+        text,
+      ),
+  );
 }
 
 function steps(text) {
-  return text.split("\n> ").slice(1).map((step) => {
-    const [asked, expected = ""] = step.split("\n< ");
-    return { asked, keeps: expected.split("\n").filter((line) => line.includes(" := ")) };
-  });
+  return text
+    .split("\n> ")
+    .slice(1)
+    .map((step) => {
+      const [asked, expected = ""] = step.split("\n< ");
+      return { asked, keeps: expected.split("\n").filter((line) => line.includes(" := ")) };
+    });
 }
 
 function bodyOf(text, fill) {
@@ -122,7 +161,11 @@ function bodyOf(text, fill) {
 function usualType(name, body) {
   if (name.endsWith(".ndjson")) return "application/x-ndjson";
   const first = body.trimStart()[0];
-  return first === "<" ? "application/xml" : "{[".includes(first) ? "application/json" : "text/plain";
+  return first === "<"
+    ? "application/xml"
+    : "{[".includes(first)
+      ? "application/json"
+      : "text/plain";
 }
 
 function requestOf(asked, prefix, fill) {
@@ -132,7 +175,12 @@ function requestOf(asked, prefix, fill) {
   const [method, ...path] = head.split(" ");
   const source = cut < 0 ? "" : filled.slice(cut + 2).trim();
   const body = bodyOf(source, fill);
-  const headers = Object.fromEntries(lines.map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 1).trim()]));
+  const headers = Object.fromEntries(
+    lines.map((line) => [
+      line.slice(0, line.indexOf(":")),
+      line.slice(line.indexOf(":") + 1).trim(),
+    ]),
+  );
   const type = Object.keys(headers).find((name) => name.toLowerCase() === "content-type");
   if (type === undefined && body !== "") headers["Content-Type"] = usualType(source, body);
   else if (headers[type] === "none") delete headers[type];
@@ -143,16 +191,28 @@ function requestOf(asked, prefix, fill) {
 function keep(kept, line, { headers, body }) {
   const [name, source] = line.split(" := ");
   const [from, end = "\n"] = source.split(" until ");
-  const pointed = () => from.split("/").slice(1).reduce((value, key) => value?.[key], JSON.parse(body));
-  const value = from === "body" ? body.trimEnd() : from.startsWith("/") ? pointed() : headers[from.toLowerCase()];
-  kept[name.trim()] = String(value ?? "").replaceAll('"', "").split(end)[0];
+  const pointed = () =>
+    from
+      .split("/")
+      .slice(1)
+      .reduce((value, key) => value?.[key], JSON.parse(body));
+  const value =
+    from === "body"
+      ? body.trimEnd()
+      : from.startsWith("/")
+        ? pointed()
+        : headers[from.toLowerCase()];
+  kept[name.trim()] = String(value ?? "")
+    .replaceAll('"', "")
+    .split(end)[0];
 }
 
 /** Plays a scenario at a host ("" for the worker, LOCAL for the module); gives requests and answers. */
 async function play(page, text, mount, host) {
   const prefix = host + (mount === "v1" ? "/v1" : "/rest/openehr/v1");
   const kept = { ehr: EHR, base: new URL(page.url()).origin + prefix };
-  const fill = (text) => Object.entries(kept).reduce((text, [name, value]) => text.replaceAll(`{${name}}`, value), text);
+  const fill = (text) =>
+    Object.entries(kept).reduce((text, [name, value]) => text.replaceAll(`{${name}}`, value), text);
   const [requests, answers] = [[], []];
   for (const { asked, keeps } of steps(text)) {
     const request = requestOf(asked, prefix, fill);
@@ -166,7 +226,11 @@ async function play(page, text, mount, host) {
 
 test("the cases of the REST interface get the same answers", LIMIT, () =>
   housed("same-rest", async (page, server) => {
-    const played = scenarios().flatMap(({ name, text }) => ["v1", "its"].filter((mount) => !text.split("\n").includes(mount === "v1" ? "mount: its" : "mount: v1")).map((mount) => ({ name: `${name} [${mount}]`, text, mount })));
+    const played = scenarios().flatMap(({ name, text }) =>
+      ["v1", "its"]
+        .filter((mount) => !text.split("\n").includes(mount === "v1" ? "mount: its" : "mount: v1"))
+        .map((mount) => ({ name: `${name} [${mount}]`, text, mount })),
+    );
     for (const one of played) {
       assert.ok((await server.send("POST", "/v1/admin/reset")).status < 300);
       one.there = await play(page, one.text, one.mount, "");
@@ -184,7 +248,8 @@ test("the cases of the REST interface get the same answers", LIMIT, () =>
     console.log(`# ${played.length} scenarios, ${compared} requests`);
     assert.ok(compared > 400, String(compared));
     none(found);
-  }));
+  }),
+);
 
 /* The queries of the corpus. */
 
@@ -193,18 +258,41 @@ const data = (name) => readFileSync(join(corpus, "aql", name), "utf8");
 
 /** The request of a step of a set-up, which loads under fixed ids. */
 function load(step) {
-  const line = (kind, version_uid, data) => ({ method: "POST", path: "/v1/admin/load", headers: { "content-type": "application/json" }, body: JSON.stringify({ ehr_id: step.ehr_id, kind, version_uid, preceding: step.preceding, data }) });
+  const line = (kind, version_uid, data) => ({
+    method: "POST",
+    path: "/v1/admin/load",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      ehr_id: step.ehr_id,
+      kind,
+      version_uid,
+      preceding: step.preceding,
+      data,
+    }),
+  });
   const file = (name) => JSON.parse(data(name));
-  if (step.op === "upload_template") return { method: "POST", path: "/rest/openehr/v1/definition/template/adl1.4", headers: { "content-type": "application/xml" }, body: data(step.file) };
+  if (step.op === "upload_template")
+    return {
+      method: "POST",
+      path: "/rest/openehr/v1/definition/template/adl1.4",
+      headers: { "content-type": "application/xml" },
+      body: data(step.file),
+    };
   if (step.op === "create_ehr") {
     const status = file(step.ehr_status_file);
-    if (status.subject?.external_ref) Object.assign(status.subject.external_ref, { id: { ...status.subject.external_ref.id, value: step.subject_id }, namespace: step.subject_namespace });
+    if (status.subject?.external_ref)
+      Object.assign(status.subject.external_ref, {
+        id: { ...status.subject.external_ref.id, value: step.subject_id },
+        namespace: step.subject_namespace,
+      });
     return line("EHR_STATUS", step.ehr_status_uid, status);
   }
-  if (step.op.endsWith("_composition")) return line("COMPOSITION", step.uid, step.file && file(step.file));
+  if (step.op.endsWith("_composition"))
+    return line("COMPOSITION", step.uid, step.file && file(step.file));
   if (step.op === "update_ehr_status") return line("EHR_STATUS", step.uid, file(step.file));
   if (step.op === "create_directory") return line("FOLDER", step.uid, file(step.file));
-  if (step.op === "delete_ehr") return { method: "DELETE", path: `/v1/admin/ehr/${step.ehr_id}`, headers: {} };
+  if (step.op === "delete_ehr")
+    return { method: "DELETE", path: `/v1/admin/ehr/${step.ehr_id}`, headers: {} };
   return null;
 }
 
@@ -213,42 +301,88 @@ function queries({ request }) {
   const [method, path] = request.via.split(" ");
   const stored = !path.endsWith("/aql");
   const named = path.split("/").length > 3 ? path : `${path}/1.0.0`;
-  const store = stored ? [{ method: "PUT", path: `/rest/openehr/v1/definition${named}`, headers: { "content-type": "text/plain" }, body: request.q }] : [];
+  const store = stored
+    ? [
+        {
+          method: "PUT",
+          path: `/rest/openehr/v1/definition${named}`,
+          headers: { "content-type": "text/plain" },
+          body: request.q,
+        },
+      ]
+    : [];
   const { q, query_parameters, offset, fetch, ehr_id, url_params } = request;
-  const given = Object.entries({ q: stored ? null : q, query_parameters, offset, fetch, ehr_id }).filter(([, value]) => value !== null && value !== undefined);
+  const given = Object.entries({
+    q: stored ? null : q,
+    query_parameters,
+    offset,
+    fetch,
+    ehr_id,
+  }).filter(([, value]) => value !== null && value !== undefined);
   const asked = ["/v1", "/rest/openehr/v1"].map((mount) => {
-    if (method !== "GET") return { method, path: mount + path, headers: { "content-type": "application/json" }, body: JSON.stringify(Object.fromEntries(given)) };
-    const flat = { ...Object.fromEntries(given.filter(([name]) => name !== "query_parameters")), ...query_parameters, ...url_params };
+    if (method !== "GET")
+      return {
+        method,
+        path: mount + path,
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(Object.fromEntries(given)),
+      };
+    const flat = {
+      ...Object.fromEntries(given.filter(([name]) => name !== "query_parameters")),
+      ...query_parameters,
+      ...url_params,
+    };
     return { method, path: `${mount}${path}?${new URLSearchParams(flat)}`, headers: {} };
   });
   return [...store, ...asked];
 }
 
-test("the queries of the corpus get the same answers on exported data", { ...LIMIT, skip: existsSync(join(corpus, "aql/cases.json")) ? false : `there is no corpus at ${corpus}` }, () =>
-  housed("same-aql", async (page, server) => {
-    const { cases } = JSON.parse(data("cases.json"));
-    const { setups } = JSON.parse(data("setups.json"));
-    const played = setups.map(({ id, steps }) => ({ id, steps, requests: cases.filter(({ setup }) => setup === id).flatMap(queries) })).filter(({ requests }) => requests.length > 0);
-    for (const one of played) {
-      assert.ok((await server.send("POST", "/v1/admin/reset")).status < 300);
-      // What the worker refuses to load is missing on both sides.
-      for (const step of one.steps.map(load).filter(Boolean)) await server.send(step.method, step.path, { headers: step.headers, body: step.body });
-      one.exported = (await server.send("GET", "/v1/admin/export?limit=1000")).text;
-      one.there = await ask(page, one.requests);
-    }
-    await server.stop();
-    const call = await caller(page);
-    const found = [];
-    let rows = 0;
-    for (const { id, requests, exported, there } of played) {
-      await call("createSet", id);
-      assert.deepEqual(await call("import", exported), [], id);
-      const here = await ask(page, requests.map((request) => ({ ...request, path: LOCAL + request.path })));
-      rows += here.reduce((sum, { body }) => sum + (body.startsWith("{") ? JSON.parse(body).rows?.length ?? 0 : 0), 0);
-      found.push(...differences(id, requests, there, here));
-    }
-    const compared = played.reduce((sum, { requests }) => sum + requests.length, 0);
-    console.log(`# ${played.length} set-ups, ${compared} requests, ${rows} rows`);
-    assert.ok(compared > 1200 && rows > 2000, `${compared} requests, ${rows} rows`);
-    none(found);
-  }));
+test(
+  "the queries of the corpus get the same answers on exported data",
+  {
+    ...LIMIT,
+    skip: existsSync(join(corpus, "aql/cases.json")) ? false : `there is no corpus at ${corpus}`,
+  },
+  () =>
+    housed("same-aql", async (page, server) => {
+      const { cases } = JSON.parse(data("cases.json"));
+      const { setups } = JSON.parse(data("setups.json"));
+      const played = setups
+        .map(({ id, steps }) => ({
+          id,
+          steps,
+          requests: cases.filter(({ setup }) => setup === id).flatMap(queries),
+        }))
+        .filter(({ requests }) => requests.length > 0);
+      for (const one of played) {
+        assert.ok((await server.send("POST", "/v1/admin/reset")).status < 300);
+        // What the worker refuses to load is missing on both sides.
+        for (const step of one.steps.map(load).filter(Boolean))
+          await server.send(step.method, step.path, { headers: step.headers, body: step.body });
+        one.exported = (await server.send("GET", "/v1/admin/export?limit=1000")).text;
+        one.there = await ask(page, one.requests);
+      }
+      await server.stop();
+      const call = await caller(page);
+      const found = [];
+      let rows = 0;
+      for (const { id, requests, exported, there } of played) {
+        await call("createSet", id);
+        assert.deepEqual(await call("import", exported), [], id);
+        const here = await ask(
+          page,
+          requests.map((request) => ({ ...request, path: LOCAL + request.path })),
+        );
+        rows += here.reduce(
+          (sum, { body }) =>
+            sum + (body.startsWith("{") ? (JSON.parse(body).rows?.length ?? 0) : 0),
+          0,
+        );
+        found.push(...differences(id, requests, there, here));
+      }
+      const compared = played.reduce((sum, { requests }) => sum + requests.length, 0);
+      console.log(`# ${played.length} set-ups, ${compared} requests, ${rows} rows`);
+      assert.ok(compared > 1200 && rows > 2000, `${compared} requests, ${rows} rows`);
+      none(found);
+    }),
+);

@@ -65,7 +65,11 @@ const scenes = {
   },
 };
 
-const widths = { desktop: { width: 1440, height: 900 }, tablet: { width: 768, height: 1024 }, phone: { width: 390, height: 844 } };
+const widths = {
+  desktop: { width: 1440, height: 900 },
+  tablet: { width: 768, height: 1024 },
+  phone: { width: 390, height: 844 },
+};
 
 async function picture(browser, address, scene, viewport, colorScheme, path) {
   const page = await open(browser, address, { viewport, colorScheme });
@@ -86,7 +90,15 @@ try {
     await mkdir(folder, { recursive: true });
     for (const scene of Object.keys(scenes)) {
       for (const [name, viewport] of Object.entries(widths)) {
-        for (const scheme of ["light", "dark"]) await picture(browser, server.address, scene, viewport, scheme, `${folder}/${scene}-${name}-${scheme}.png`);
+        for (const scheme of ["light", "dark"])
+          await picture(
+            browser,
+            server.address,
+            scene,
+            viewport,
+            scheme,
+            `${folder}/${scene}-${name}-${scheme}.png`,
+          );
       }
     }
   } else {

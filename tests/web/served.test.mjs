@@ -10,8 +10,16 @@ const COUNT = "SELECT COUNT(e/ehr_id/value) AS n FROM EHR e";
 function ask(page, method, path, body) {
   return page.evaluate(
     async ({ method, path, body }) => {
-      const response = await fetch(path, { method, headers: { "content-type": "application/json" }, body });
-      return { status: response.status, by: response.headers.get("aqlite-answered-by"), body: await response.text() };
+      const response = await fetch(path, {
+        method,
+        headers: { "content-type": "application/json" },
+        body,
+      });
+      return {
+        status: response.status,
+        by: response.headers.get("aqlite-answered-by"),
+        body: await response.text(),
+      };
     },
     { method, path, body },
   );
@@ -29,12 +37,19 @@ test("the server answers at its address while it is there and nobody when it is 
       ["GET", "/v1/ehr/00000000-0000-4000-8000-000000000000"],
       ["GET", "/v1/query/no.such::query"],
       ["POST", "/v1/query/aql", JSON.stringify({ q: "SELECT o/dta FROM OBSERVATION o" })],
-      ["POST", "/rest/openehr/v1/query/aql", JSON.stringify({ q: "SELECT e FROM EHR e WHERE e/ehr_id/value = $missing" })],
+      [
+        "POST",
+        "/rest/openehr/v1/query/aql",
+        JSON.stringify({ q: "SELECT e FROM EHR e WHERE e/ehr_id/value = $missing" }),
+      ],
       ["POST", "/v1/query/aql", "{"],
     ];
     const there = [];
     for (const request of requests) there.push(await ask(page, ...request));
-    assert.ok(there.every(({ by }) => by === null), "the server answers while it is there");
+    assert.ok(
+      there.every(({ by }) => by === null),
+      "the server answers while it is there",
+    );
     await server.stop();
     for (const [at, [method, path, body]] of requests.entries()) {
       await assert.rejects(ask(page, method, path, body), /Failed to fetch/, `${method} ${path}`);
@@ -46,7 +61,12 @@ test("the server answers at its address while it is there and nobody when it is 
     await ready(page);
     await run(page, COUNT);
     const [count] = await row(page, 0);
-    assert.deepEqual(JSON.parse((await ask(page, "POST", "/local/v1/query/aql", JSON.stringify({ q: COUNT }))).body).rows, [[Number(count)]]);
+    assert.deepEqual(
+      JSON.parse(
+        (await ask(page, "POST", "/local/v1/query/aql", JSON.stringify({ q: COUNT }))).body,
+      ).rows,
+      [[Number(count)]],
+    );
   } finally {
     await browser.close();
     await server.stop();
@@ -59,7 +79,11 @@ test("the server of the page is a source: the same page asks it", async () => {
   try {
     const page = await open(browser, `http://127.0.0.1:${server.port}/`);
     await ready(page);
-    const made = await page.evaluate(async () => (await fetch("/v1/ehr", { method: "POST", headers: { prefer: "return=minimal" } })).headers.get("location"));
+    const made = await page.evaluate(async () =>
+      (
+        await fetch("/v1/ehr", { method: "POST", headers: { prefer: "return=minimal" } })
+      ).headers.get("location"),
+    );
     await page.locator("#source").selectOption("own");
     await settled(page);
     assert.equal(await page.locator("#state-text").textContent(), "1 patient · 0 compositions");

@@ -18,14 +18,20 @@ const types = {
 export async function serve(folder, port = 0, answers = () => false) {
   const server = createServer(async (request, response) => {
     if (await answers(request, response)) return;
-    const path = normalize(new URL(request.url, "http://localhost").pathname).replace(/\/$/, "/index.html");
+    const path = normalize(new URL(request.url, "http://localhost").pathname).replace(
+      /\/$/,
+      "/index.html",
+    );
     const file = join(folder, path);
     const found = await stat(file).catch(() => null);
     if (!found?.isFile() || !["GET", "HEAD"].includes(request.method)) {
       response.writeHead(404, { "content-type": "text/html" }).end("<p>not found</p>");
       return;
     }
-    response.writeHead(200, { "content-type": types[extname(file)] ?? "application/octet-stream", "content-length": found.size });
+    response.writeHead(200, {
+      "content-type": types[extname(file)] ?? "application/octet-stream",
+      "content-length": found.size,
+    });
     createReadStream(file).pipe(response);
   });
   await new Promise((resolve) => server.listen(port, "127.0.0.1", resolve));

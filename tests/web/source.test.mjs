@@ -3,7 +3,20 @@ import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { accessible, browse, built, caller, offlineReady, open, ready, row, run, scratch, settled, visit } from "./page.mjs";
+import {
+  accessible,
+  browse,
+  built,
+  caller,
+  offlineReady,
+  open,
+  ready,
+  row,
+  run,
+  scratch,
+  settled,
+  visit,
+} from "./page.mjs";
 import { serve } from "./server.mjs";
 
 const COUNT = "SELECT COUNT(e/ehr_id/value) AS n FROM EHR e";
@@ -36,21 +49,36 @@ async function interfaceOf(request, response) {
 
 /** A server with seven EHRs, three compositions and no definitions, which takes every write. */
 function healthy({ method, path, body }) {
-  const rows = (...rows) => ({ status: 200, body: JSON.stringify({ columns: [{ name: "n", path: null }], rows }) });
+  const rows = (...rows) => ({
+    status: 200,
+    body: JSON.stringify({ columns: [{ name: "n", path: null }], rows }),
+  });
   if (path.endsWith("/query/aql")) {
     const { q } = JSON.parse(body);
     if (q.includes("COUNT(*)")) return rows([3]);
     return q.includes("COUNT(") ? rows([7]) : rows();
   }
   if (method === "GET") return { status: 200, body: "[]" };
-  return { status: 201, headers: { ...JSON_TYPE, location: path }, body: '{"ehr_id":{"value":"00000000-0000-4000-8000-000000000001"}}' };
+  return {
+    status: 201,
+    headers: { ...JSON_TYPE, location: path },
+    body: '{"ehr_id":{"value":"00000000-0000-4000-8000-000000000001"}}',
+  };
 }
 
 const away = {
-  "502": () => ({ status: 502, body: '{"message":"bad gateway"}' }),
-  "503": () => ({ status: 503, headers: { ...JSON_TYPE, "retry-after": "7" }, body: '{"message":"away"}' }),
-  "504": () => ({ status: 504, headers: { "content-type": "text/plain" }, body: "timeout" }),
-  "a login page": () => ({ status: 200, headers: { "content-type": "text/html; charset=utf-8" }, body: LOGIN }),
+  502: () => ({ status: 502, body: '{"message":"bad gateway"}' }),
+  503: () => ({
+    status: 503,
+    headers: { ...JSON_TYPE, "retry-after": "7" },
+    body: '{"message":"away"}',
+  }),
+  504: () => ({ status: 504, headers: { "content-type": "text/plain" }, body: "timeout" }),
+  "a login page": () => ({
+    status: 200,
+    headers: { "content-type": "text/html; charset=utf-8" },
+    body: LOGIN,
+  }),
 };
 
 before(async () => {
@@ -75,7 +103,10 @@ async function controlled(use, options) {
     await ready(page);
     await offlineReady(page);
     await use(page);
-    assert.deepEqual(page.problems.filter((text) => !/Failed to load resource/.test(text)), []);
+    assert.deepEqual(
+      page.problems.filter((text) => !/Failed to load resource/.test(text)),
+      [],
+    );
   } finally {
     await page.context().close();
   }
@@ -85,9 +116,20 @@ function send(page, method, path, body) {
   return page.evaluate(
     async ({ method, path, body }) => {
       try {
-        const response = await fetch(path, { method, headers: { "content-type": "application/json" }, body });
+        const response = await fetch(path, {
+          method,
+          headers: { "content-type": "application/json" },
+          body,
+        });
         const { status, headers } = response;
-        return { status, by: headers.get("aqlite-answered-by"), type: headers.get("content-type"), retry: headers.get("retry-after"), location: headers.get("location"), body: await response.text() };
+        return {
+          status,
+          by: headers.get("aqlite-answered-by"),
+          type: headers.get("content-type"),
+          retry: headers.get("retry-after"),
+          location: headers.get("location"),
+          body: await response.text(),
+        };
       } catch (error) {
         return { failed: error.name };
       }
@@ -96,7 +138,9 @@ function send(page, method, path, body) {
   );
 }
 
-const localCount = async (page) => JSON.parse((await send(page, "POST", "/local/v1/query/aql", JSON.stringify({ q: COUNT }))).body).rows[0][0];
+const localCount = async (page) =>
+  JSON.parse((await send(page, "POST", "/local/v1/query/aql", JSON.stringify({ q: COUNT }))).body)
+    .rows[0][0];
 
 async function choose(page, source) {
   await page.locator("#source").selectOption(source);
@@ -109,16 +153,35 @@ test("an outage of the server is an outage: the Service Worker puts nothing in i
     for (const [name, answer] of Object.entries(away)) {
       outcome = answer;
       const { status, headers = JSON_TYPE, body } = answer();
-      for (const [method, path, sent] of [["POST", "/v1/ehr"], ["GET", "/v1/query/aql?q=SELECT"], ["POST", "/rest/openehr/v1/query/aql", "{}"], ["GET", "/cds-services"], ["GET", "/health"]]) {
+      for (const [method, path, sent] of [
+        ["POST", "/v1/ehr"],
+        ["GET", "/v1/query/aql?q=SELECT"],
+        ["POST", "/rest/openehr/v1/query/aql", "{}"],
+        ["GET", "/cds-services"],
+        ["GET", "/health"],
+      ]) {
         const got = await send(page, method, path, sent);
-        assert.deepEqual(got, { status, by: null, type: headers["content-type"], retry: headers["retry-after"] ?? null, location: null, body }, `${name}: ${method} ${path}`);
+        assert.deepEqual(
+          got,
+          {
+            status,
+            by: null,
+            type: headers["content-type"],
+            retry: headers["retry-after"] ?? null,
+            location: null,
+            body,
+          },
+          `${name}: ${method} ${path}`,
+        );
       }
     }
     outcome = () => "drop";
     assert.deepEqual(await send(page, "POST", "/v1/ehr"), { failed: "TypeError" });
     await page.context().setOffline(true);
     assert.deepEqual(await send(page, "POST", "/v1/ehr"), { failed: "TypeError" });
-    assert.deepEqual(await send(page, "GET", "/rest/openehr/v1/query/aql?q=SELECT"), { failed: "TypeError" });
+    assert.deepEqual(await send(page, "GET", "/rest/openehr/v1/query/aql?q=SELECT"), {
+      failed: "TypeError",
+    });
     assert.equal(await localCount(page), before);
   }));
 
@@ -129,9 +192,17 @@ test("this browser's own repository answers below /local, on both mounts, and no
     assert.deepEqual([made.status, made.by], [201, "service-worker"]);
     assert.match(made.location, new RegExp(`^${server.address}local/v1/ehr/`));
     assert.equal((await send(page, "GET", new URL(made.location).pathname)).status, 200);
-    const its = await send(page, "POST", "/local/rest/openehr/v1/query/aql", JSON.stringify({ q: COUNT }));
+    const its = await send(
+      page,
+      "POST",
+      "/local/rest/openehr/v1/query/aql",
+      JSON.stringify({ q: COUNT }),
+    );
     assert.deepEqual([its.status, JSON.parse(its.body).rows], [200, [[before + 1]]]);
-    assert.equal((await send(page, "GET", "/local/v1/ehr/00000000-0000-4000-8000-000000000000")).status, 404);
+    assert.equal(
+      (await send(page, "GET", "/local/v1/ehr/00000000-0000-4000-8000-000000000000")).status,
+      404,
+    );
     assert.equal((await send(page, "GET", "/local/nothing")).status, 404);
     assert.deepEqual(received, []);
     await page.context().setOffline(true);
@@ -146,11 +217,16 @@ test("the form of another site changes nothing in this browser", () =>
   controlled(async (page) => {
     const before = await localCount(page);
     const form = `<form method="post" enctype="text/plain" action="${server.address}local/v1/ehr"></form>`;
-    const foreign = await serve(built, 0, (_, response) => Boolean(response.writeHead(200, { "content-type": "text/html" }).end(form)));
+    const foreign = await serve(built, 0, (_, response) =>
+      Boolean(response.writeHead(200, { "content-type": "text/html" }).end(form)),
+    );
     try {
       const tab = await page.context().newPage();
       await tab.goto(foreign.address.replace("127.0.0.1", "localhost"));
-      await Promise.all([tab.waitForURL(/local\/v1\/ehr$/), tab.evaluate(() => document.forms[0].submit())]);
+      await Promise.all([
+        tab.waitForURL(/local\/v1\/ehr$/),
+        tab.evaluate(() => document.forms[0].submit()),
+      ]);
       assert.match(await tab.locator("body").textContent(), /"code":403/);
     } finally {
       await foreign.stop();
@@ -181,23 +257,41 @@ test("a Service Worker that answered for an absent server is replaced at once, w
     await offlineReady(page);
     assert.equal((await send(page, "POST", "/v1/ehr")).status, 201, "the old one lies");
     await writeFile(join(copy, "sw.js"), current);
-    const replaced = page.evaluate(() => new Promise((resolve) => navigator.serviceWorker.addEventListener("controllerchange", resolve, { once: true })).then(() => null));
+    const replaced = page.evaluate(() =>
+      new Promise((resolve) =>
+        navigator.serviceWorker.addEventListener("controllerchange", resolve, { once: true }),
+      ).then(() => null),
+    );
     await page.evaluate(async () => (await navigator.serviceWorker.getRegistration()).update());
     await replaced;
     assert.equal((await send(page, "POST", "/v1/ehr")).status, 503);
     const names = await page.evaluate(() => caches.keys());
-    const [stamp, ...more] = names.filter((name) => name.startsWith("aqlite-files-")).map((name) => name.slice("aqlite-files-".length));
-    assert.deepEqual([more, names.length], [[], 2], "the files of tabs that are open with the old version are still there");
+    const [stamp, ...more] = names
+      .filter((name) => name.startsWith("aqlite-files-"))
+      .map((name) => name.slice("aqlite-files-".length));
+    assert.deepEqual(
+      [more, names.length],
+      [[], 2],
+      "the files of tabs that are open with the old version are still there",
+    );
     // The next version asks again: it finds one of its own kind.
     assert.ok(current.includes(stamp));
     await writeFile(join(copy, "sw.js"), current.replaceAll(stamp, "ffffffffff"));
     await page.reload();
     await ready(page);
     await page.locator("#notice", { hasText: "A new version is ready" }).waitFor();
-    assert.ok(await page.evaluate(async () => (await navigator.serviceWorker.getRegistration()).waiting !== null), "it waits");
+    assert.ok(
+      await page.evaluate(
+        async () => (await navigator.serviceWorker.getRegistration()).waiting !== null,
+      ),
+      "it waits",
+    );
     await Promise.all([page.waitForEvent("load"), page.click("#update")]);
     await ready(page);
-    assert.deepEqual(await page.evaluate(() => caches.keys()), [`aqlite-files-${stamp}`, "aqlite-files-ffffffffff"]);
+    assert.deepEqual(await page.evaluate(() => caches.keys()), [
+      `aqlite-files-${stamp}`,
+      "aqlite-files-ffffffffff",
+    ]);
   } finally {
     await page.context().close();
     await own.stop();
@@ -210,9 +304,20 @@ test("a login page in the place of a file of the page is not kept for offline us
   let login = true;
   const gateway = async (request, response) => {
     // As hosts do that drop `.html`.
-    if (request.url === "/api.html") return Boolean(response.writeHead(307, { location: "/api" }).end());
-    if (request.url === "/api") return Boolean(response.writeHead(200, { "content-type": "text/html" }).end(await readFile(join(copy, "api.html"))));
-    if (!login || !/^\/(zip|styles)\.|openapi\.json$/.test(request.url) || request.headers["sec-fetch-dest"] !== "empty") return false;
+    if (request.url === "/api.html")
+      return Boolean(response.writeHead(307, { location: "/api" }).end());
+    if (request.url === "/api")
+      return Boolean(
+        response
+          .writeHead(200, { "content-type": "text/html" })
+          .end(await readFile(join(copy, "api.html"))),
+      );
+    if (
+      !login ||
+      !/^\/(zip|styles)\.|openapi\.json$/.test(request.url) ||
+      request.headers["sec-fetch-dest"] !== "empty"
+    )
+      return false;
     response.writeHead(200, { "content-type": "text/html" }).end(LOGIN);
     return true;
   };
@@ -224,8 +329,14 @@ test("a login page in the place of a file of the page is not kept for offline us
       page.evaluate(async () => {
         const registration = await navigator.serviceWorker.register("sw.js");
         const worker = registration.installing;
-        if (worker) await new Promise((resolve) => worker.addEventListener("statechange", resolve, { once: true }));
-        return { active: registration.active !== null || registration.waiting !== null, caches: await caches.keys() };
+        if (worker)
+          await new Promise((resolve) =>
+            worker.addEventListener("statechange", resolve, { once: true }),
+          );
+        return {
+          active: registration.active !== null || registration.waiting !== null,
+          caches: await caches.keys(),
+        };
       });
     assert.deepEqual(await installed(), { active: false, caches: [] });
     login = false;
@@ -247,27 +358,46 @@ test("with a server chosen, a file goes there or nowhere: an outage adds nothing
     const local = await page.locator("#state-text").textContent();
     await choose(page, "own");
     assert.equal(await page.locator("#state-text").textContent(), "7 patients · 3 compositions");
-    assert.equal(await page.locator("#destination").textContent(), `They are sent to the server ${server.address}v1, which stores them. Others may read them there.`);
-    const files = (name, text) => page.locator("#files").setInputFiles([{ name, mimeType: "application/json", buffer: Buffer.from(text) }]);
+    assert.equal(
+      await page.locator("#destination").textContent(),
+      `They are sent to the server ${server.address}v1, which stores them. Others may read them there.`,
+    );
+    const files = (name, text) =>
+      page
+        .locator("#files")
+        .setInputFiles([{ name, mimeType: "application/json", buffer: Buffer.from(text) }]);
     const visitFile = ["visit.json", '{"_type":"COMPOSITION"}'];
     received = [];
     await files(...visitFile);
     await page.locator("#added", { hasText: "1 of 1 files added" }).waitFor();
-    assert.ok(received.some(({ method, path }) => method === "POST" && /^\/v1\/ehr\/[^/]+\/composition$/.test(path)));
+    assert.ok(
+      received.some(
+        ({ method, path }) => method === "POST" && /^\/v1\/ehr\/[^/]+\/composition$/.test(path),
+      ),
+    );
     assert.equal(await page.locator("#undo").count(), 0, "a server takes nothing back");
     await files("ward.ndjson", '{"line":1}\n');
     await page.locator("#added p", { hasText: "of 1 files" }).waitFor();
-    assert.ok(received.some(({ method, path }) => method === "POST" && path === "/v1/admin/import"), "an export goes to the server, too");
+    assert.ok(
+      received.some(({ method, path }) => method === "POST" && path === "/v1/admin/import"),
+      "an export goes to the server, too",
+    );
     for (const name of ["503", "a login page"]) {
       outcome = away[name];
       await files(...visitFile);
-      await page.locator("#added .bad", { hasText: name === "503" ? "away" : "web page instead of data" }).first().waitFor();
+      await page
+        .locator("#added .bad", { hasText: name === "503" ? "away" : "web page instead of data" })
+        .first()
+        .waitFor();
       assert.equal(await page.locator("#added .good").count(), 0, name);
     }
     outcome = healthy;
     await choose(page, "here");
     assert.equal(await page.locator("#state-text").textContent(), local);
-    assert.equal(await page.locator("#destination").textContent(), "They stay in this browser, and are there again after a reload.");
+    assert.equal(
+      await page.locator("#destination").textContent(),
+      "They stay in this browser, and are there again after a reload.",
+    );
   }));
 
 test("while a server is chosen, nothing changes or removes the data of this browser", () =>
@@ -277,8 +407,18 @@ test("while a server is chosen, nothing changes or removes the data of this brow
     await call("connect", { base: `${server.address}v1`, authorization: null });
     const { ehrs } = await call("contents", null);
     assert.equal(ehrs, 7);
-    const calls = { generate: { ehrs: 1, compositions: 1, seed: 1 }, startOver: null, undo: { set: set.id, from: 0, to: 0 }, createSet: "Ward 1", openSet: set.id, removeSet: set.id, renameSet: { id: set.id, name: "x" }, export: null };
-    for (const [name, argument] of Object.entries(calls)) await assert.rejects(call(name, argument), /a server is chosen/, name);
+    const calls = {
+      generate: { ehrs: 1, compositions: 1, seed: 1 },
+      startOver: null,
+      undo: { set: set.id, from: 0, to: 0 },
+      createSet: "Ward 1",
+      openSet: set.id,
+      removeSet: set.id,
+      renameSet: { id: set.id, name: "x" },
+      export: null,
+    };
+    for (const [name, argument] of Object.entries(calls))
+      await assert.rejects(call(name, argument), /a server is chosen/, name);
     outcome = away["503"];
     await assert.rejects(call("newEhr", null), /away/);
     await assert.rejects(call("query", { q: COUNT, parameters: {} }), /away/);
@@ -301,12 +441,15 @@ test("a source that is not reached leaves name, dot, counts and result as they w
       ...away,
       "a connection that is cut": () => "drop",
       // It answers the first question only.
-      "a server that fails half way": (asked) => (asked.body.includes("COUNT(*)") ? away["503"]() : healthy(asked)),
+      "a server that fails half way": (asked) =>
+        asked.body.includes("COUNT(*)") ? away["503"]() : healthy(asked),
     };
     for (const [name, answer] of Object.entries(outages)) {
       outcome = answer;
       await page.locator("#source").selectOption("own");
-      await page.locator("#notice", { hasText: "was not reached. The data of this browser still answers." }).waitFor();
+      await page
+        .locator("#notice", { hasText: "was not reached. The data of this browser still answers." })
+        .waitFor();
       await settled(page);
       assert.deepEqual(await state(), before, name);
     }
@@ -325,7 +468,15 @@ test("a server that goes away is not replaced: no counts, no rows of anybody els
     assert.equal(await page.locator("#source").inputValue(), "own");
     assert.equal(await page.locator("#csv").isDisabled(), true);
     await page.click("#tab-data");
-    await page.locator("#files").setInputFiles([{ name: "visit.json", mimeType: "application/json", buffer: Buffer.from('{"_type":"COMPOSITION"}') }]);
+    await page
+      .locator("#files")
+      .setInputFiles([
+        {
+          name: "visit.json",
+          mimeType: "application/json",
+          buffer: Buffer.from('{"_type":"COMPOSITION"}'),
+        },
+      ]);
     await page.locator("#state[data-state=bad]").waitFor();
     assert.deepEqual(await page.locator(".facts dd").allTextContents(), ["not known", "not known"]);
   }));
@@ -357,9 +508,23 @@ test("another source or data set runs the query again, and a result of former da
     await page.locator("#result h3", { hasText: "Other data" }).waitFor();
     assert.equal(await page.locator("#csv").isDisabled(), true);
     const call = await caller(page);
-    const { of } = await call("query", { q: "SELECT c FROM EHR e CONTAINS COMPOSITION c", parameters: {} });
+    const { of } = await call("query", {
+      q: "SELECT c FROM EHR e CONTAINS COMPOSITION c",
+      parameters: {},
+    });
     await call("createSet", "Ward 8");
-    for (const name of ["document", "documents"]) await assert.rejects(call(name, { q: "SELECT c FROM EHR e CONTAINS COMPOSITION c", parameters: {}, of, row: 0, column: 0, format: "JSON" }), /not those of this result/);
+    for (const name of ["document", "documents"])
+      await assert.rejects(
+        call(name, {
+          q: "SELECT c FROM EHR e CONTAINS COMPOSITION c",
+          parameters: {},
+          of,
+          row: 0,
+          column: 0,
+          format: "JSON",
+        }),
+        /not those of this result/,
+      );
   }));
 
 test("a program for a result of this browser says that a server answers from its own data", () =>
@@ -372,7 +537,10 @@ test("a program for a result of this browser says that a server answers from its
         await page.waitForFunction(async () => (await navigator.clipboard.readText()) !== "");
         return page.evaluate(() => navigator.clipboard.readText());
       };
-      assert.match(await copied("curl"), /^# The data of this browser gave the result on the page\.\n# This asks the server at http:.*\/v1, which answers from its own data\.\ncurl -s http:/);
+      assert.match(
+        await copied("curl"),
+        /^# The data of this browser gave the result on the page\.\n# This asks the server at http:.*\/v1, which answers from its own data\.\ncurl -s http:/,
+      );
       assert.match(await copied("javascript"), /^\/\/ The data of this browser/);
       await choose(page, "own");
       assert.match(await copied("curl"), /^curl -s http:/);
@@ -390,16 +558,26 @@ test("starting over asks, names what is lost, and is undone", () =>
     await page.click("#tab-data");
     const dialog = page.locator("dialog[open]");
     await page.click("#start-over");
-    assert.match(await dialog.textContent(), /“Sample patients”.*2 writes of your own \(files, forms, requests\) in it go with them\. You can undo it/);
+    assert.match(
+      await dialog.textContent(),
+      /“Sample patients”.*2 writes of your own \(files, forms, requests\) in it go with them\. You can undo it/,
+    );
     await page.keyboard.press("Escape");
     await settled(page);
-    assert.equal(await page.locator("#state-text").textContent(), before, "closed, nothing happens");
+    assert.equal(
+      await page.locator("#state-text").textContent(),
+      before,
+      "closed, nothing happens",
+    );
     await page.click("#start-over");
     await dialog.getByRole("button", { name: "Start over" }).click();
     await page.locator("#bring-back").waitFor();
     await settled(page);
     assert.match(await page.locator("#state-text").textContent(), /^32 patients/);
-    assert.deepEqual((await call("sets", null)).map(({ name }) => name), ["Sample patients"]);
+    assert.deepEqual(
+      (await call("sets", null)).map(({ name }) => name),
+      ["Sample patients"],
+    );
     await page.reload();
     await ready(page);
     assert.match(await page.locator("#state-text").textContent(), /^32 patients/);
@@ -436,7 +614,10 @@ test("a removed data set is brought back; writes of others are not taken back", 
     await page.click("#tab-data");
     await page.click("[aria-label='Remove Ward 7']");
     const dialog = page.locator("dialog[open]");
-    assert.match(await dialog.textContent(), /Its patients and everything written to it, .* since .*, are removed from this browser\. You can undo it/);
+    assert.match(
+      await dialog.textContent(),
+      /Its patients and everything written to it, .* since .*, are removed from this browser\. You can undo it/,
+    );
     await dialog.getByRole("button", { name: "Remove" }).click();
     await page.locator("#restore").waitFor();
     await settled(page);
@@ -448,8 +629,14 @@ test("a removed data set is brought back; writes of others are not taken back", 
     await page.locator("#state-text", { hasText: "1 patient ·" }).waitFor();
     const { set, added } = await call("contents", null);
     await call("newEhr", null);
-    await assert.rejects(call("undo", { set: set.id, from: added, to: 0 }), /more was written meanwhile/);
-    await assert.rejects(call("undo", { set: first.id, from: added + 1, to: 0 }), /another data set is open/);
+    await assert.rejects(
+      call("undo", { set: set.id, from: added, to: 0 }),
+      /more was written meanwhile/,
+    );
+    await assert.rejects(
+      call("undo", { set: first.id, from: added + 1, to: 0 }),
+      /another data set is open/,
+    );
     assert.equal((await call("undo", { set: set.id, from: added + 1, to: 0 })).ehrs, 0);
   }));
 
@@ -460,8 +647,15 @@ for (const colorScheme of ["light", "dark"]) {
         async (page) => {
           const shot = async (name) => {
             await accessible(page, name);
-            assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), name);
-            if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+            assert.ok(
+              await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
+              name,
+            );
+            if (process.env.SHOTS)
+              await page.screenshot({
+                path: join(process.env.SHOTS, `${name}-${width}-${colorScheme}.png`),
+                fullPage: true,
+              });
           };
           await page.click("#tab-data");
           await shot("data");

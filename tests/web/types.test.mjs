@@ -7,6 +7,9 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 test("the types of the page are right", () => {
-  const checked = spawnSync("node", ["node_modules/typescript/bin/tsc", "--project", "www"], { cwd: root, encoding: "utf8" });
+  const checked = spawnSync("node", ["node_modules/typescript/bin/tsc", "--project", "www"], {
+    cwd: root,
+    encoding: "utf8",
+  });
   assert.equal(checked.status, 0, checked.stdout);
 });

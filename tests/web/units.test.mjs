@@ -8,7 +8,12 @@ import { build } from "esbuild";
 /** Loads a module of the page. */
 async function load(name) {
   const entry = fileURLToPath(new URL(`../../www/src/${name}.ts`, import.meta.url));
-  const { outputFiles } = await build({ entryPoints: [entry], bundle: true, write: false, format: "esm" });
+  const { outputFiles } = await build({
+    entryPoints: [entry],
+    bundle: true,
+    write: false,
+    format: "esm",
+  });
   return import(`data:text/javascript,${encodeURIComponent(outputFiles[0].text)}`);
 }
 
@@ -23,8 +28,14 @@ const text = String.raw`{ "meta": {"rows": [1]}, "columns": [{"name": "a,b", "pa
 test("every cell of a result is found, with its digits", () => {
   const result = { text, ...indexResult(text) };
   assert.equal(result.rows, 5);
-  assert.deepEqual(result.columns, [{ name: "a,b", path: "/x" }, { name: "b", path: null }]);
-  const cells = Array.from({ length: 5 }, (_, row) => [cellText(result, row, 0), cellText(result, row, 1)]);
+  assert.deepEqual(result.columns, [
+    { name: "a,b", path: "/x" },
+    { name: "b", path: null },
+  ]);
+  const cells = Array.from({ length: 5 }, (_, row) => [
+    cellText(result, row, 0),
+    cellText(result, row, 1),
+  ]);
   assert.deepEqual(cells, [
     ["1.50", String.raw`"x]\"[,"`],
     ["null", '{"_type":"DV_TEXT","value":"}, {"}'],
@@ -41,7 +52,10 @@ test("an empty result has no cells", () => {
 
 test("JSON is read and printed with its digits", () => {
   const printed = print(parse('{"a":[1.0,{"b":1e400}],"c":"\\u00e9","d":{},"e":[]}'));
-  assert.equal(printed, '{\n  "a": [\n    1.0,\n    {\n      "b": 1e400\n    }\n  ],\n  "c": "é",\n  "d": {},\n  "e": []\n}');
+  assert.equal(
+    printed,
+    '{\n  "a": [\n    1.0,\n    {\n      "b": 1e400\n    }\n  ],\n  "c": "é",\n  "d": {},\n  "e": []\n}',
+  );
   assert.throws(() => parse('{"a":"open'));
 });
 
@@ -51,26 +65,43 @@ test("CSV follows RFC 4180, and no text becomes a formula", () => {
     '1.50,"x]""[,"',
     ',"{""_type"":""DV_TEXT"",""value"":""}, {""}"',
     '-0.0e5,"[1,[2]]"',
-    "\"'=1+1\",\"'@x\"",
+    '"\'=1+1","\'@x"',
     'true,"über\n"',
     "",
   ]);
 });
 
 test("CSV is guarded by the rule of the core", async () => {
-  const cases = (await readFile(new URL("../cases/csv/guard.ndjson", import.meta.url), "utf8")).trimEnd().split("\n").map((line) => JSON.parse(line));
+  const cases = (await readFile(new URL("../cases/csv/guard.ndjson", import.meta.url), "utf8"))
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
   assert.ok(cases.length > 30);
   for (const { text, csv } of cases) assert.equal(textField(text), csv, JSON.stringify(text));
 });
 
 test("NDJSON has an object a row, with names of their own", () => {
-  const twice = '{"columns":[{"name":"x"},{"name":"x"}],"rows":[[1.0,"a"],[null,{"_type":"DV_TEXT","value":"b"}]]}';
-  assert.equal(ndjson({ text: twice, ...indexResult(twice) }), '{"x":1.0,"x_2":"a"}\n{"x":null,"x_2":{"_type":"DV_TEXT","value":"b"}}\n');
+  const twice =
+    '{"columns":[{"name":"x"},{"name":"x"}],"rows":[[1.0,"a"],[null,{"_type":"DV_TEXT","value":"b"}]]}';
+  assert.equal(
+    ndjson({ text: twice, ...indexResult(twice) }),
+    '{"x":1.0,"x_2":"a"}\n{"x":null,"x_2":{"_type":"DV_TEXT","value":"b"}}\n',
+  );
 });
 
 test("dates and date-times are times, whatever their precision and zone", () => {
-  const cases = { "1970-01-01T00:00:01Z": 1, "1970-01-02": 86400, "1970-01": 0, "19700101T010000+0100": 0, "1970-01-01T00:00:00.5": 0.5, "1970-01-01T00:00:00-01:30": 5400, nonsense: null, "12:30": null };
-  for (const [written, expected] of Object.entries(cases)) assert.equal(seconds(written), expected, written);
+  const cases = {
+    "1970-01-01T00:00:01Z": 1,
+    "1970-01-02": 86400,
+    "1970-01": 0,
+    "19700101T010000+0100": 0,
+    "1970-01-01T00:00:00.5": 0.5,
+    "1970-01-01T00:00:00-01:30": 5400,
+    nonsense: null,
+    "12:30": null,
+  };
+  for (const [written, expected] of Object.entries(cases))
+    assert.equal(seconds(written), expected, written);
 });
 
 test("columns of numbers, quantities and times can be drawn, others not", () => {
@@ -79,39 +110,80 @@ test("columns of numbers, quantities and times can be drawn, others not", () => 
     ["b",{"_type":"DV_DATE_TIME","value":"2021-01-01T00:00:00Z"},null,3],
     ["c",null,{"_type":"DV_QUANTITY","magnitude":80,"units":"kg"},2]]}`;
   const found = measures({ text: sent, ...indexResult(sent) });
-  assert.deepEqual(found.map(({ name, kind, unit }) => [name, kind, unit]), [["time", "time", ""], ["weight", "number", "kg"], ["n", "number", ""]]);
+  assert.deepEqual(
+    found.map(({ name, kind, unit }) => [name, kind, unit]),
+    [
+      ["time", "time", ""],
+      ["weight", "number", "kg"],
+      ["n", "number", ""],
+    ],
+  );
   assert.deepEqual(found[1].values, [70.5, null, 80]);
-  assert.deepEqual(summary(found[1].values), { count: 2, missing: 1, min: 70.5, median: 75.25, mean: 75.25, max: 80 });
+  assert.deepEqual(summary(found[1].values), {
+    count: 2,
+    missing: 1,
+    min: 70.5,
+    median: 75.25,
+    mean: 75.25,
+    max: 80,
+  });
 });
 
 test("units stand apart, and what tells rows apart is found", () => {
-  const quantity = (magnitude, units) => `{"_type":"DV_QUANTITY","magnitude":${magnitude},"units":"${units}"}`;
+  const quantity = (magnitude, units) =>
+    `{"_type":"DV_QUANTITY","magnitude":${magnitude},"units":"${units}"}`;
   const sent = `{"columns":[{"name":"time"},{"name":"pressure"},{"name":"ward"},{"name":"patient"}],"rows":[
     ["2020-01-01",${quantity(120, "mm[Hg]")},"w","a"],["2020-01-02",${quantity(16, "kPa")},"w","b"],["2020-01-03",${quantity(130, "mm[Hg]")},"w","a"]]}`;
   const result = { text: sent, ...indexResult(sent) };
   const numbers = measures(result).filter(({ kind }) => kind === "number");
-  assert.deepEqual(numbers.map(({ unit, values }) => [unit, values]), [["mm[Hg]", [120, null, 130]], ["kPa", [null, 16, null]]]);
-  assert.deepEqual(groupings(result), [{ name: "patient", of: ["a", "b", "a"], groups: ["a", "b"] }]);
+  assert.deepEqual(
+    numbers.map(({ unit, values }) => [unit, values]),
+    [
+      ["mm[Hg]", [120, null, 130]],
+      ["kPa", [null, 16, null]],
+    ],
+  );
+  assert.deepEqual(groupings(result), [
+    { name: "patient", of: ["a", "b", "a"], groups: ["a", "b"] },
+  ]);
 });
 
 test("a distribution counts every value once", () => {
-  for (const values of [[5], [1, 1, 1], [0, 0.1, 0.2, 0.30000000000000004], Array.from({ length: 1000 }, (_, at) => at % 97), [-3, null, 4]]) {
+  for (const values of [
+    [5],
+    [1, 1, 1],
+    [0, 0.1, 0.2, 0.30000000000000004],
+    Array.from({ length: 1000 }, (_, at) => at % 97),
+    [-3, null, 4],
+  ]) {
     const { counts, starts, width } = histogram(values);
     const there = values.filter((value) => value !== null);
-    assert.equal(counts.reduce((sum, count) => sum + count, 0), there.length);
+    assert.equal(
+      counts.reduce((sum, count) => sum + count, 0),
+      there.length,
+    );
     assert.ok(starts[0] <= Math.min(...there) && Math.max(...there) <= starts.at(-1) + width);
     assert.ok(counts.length <= 101);
   }
 });
 
 test("a query is written as a program, whatever it holds", () => {
-  const call = { base: "https://cdr.example.org/v1/", q: "SELECT 'it''s' AS \"x\"\nFROM EHR e WHERE e/n = $n", parameters: { n: { text: "140" }, from: { text: "2020-01-01" }, list: ["a", 1] } };
+  const call = {
+    base: "https://cdr.example.org/v1/",
+    q: "SELECT 'it''s' AS \"x\"\nFROM EHR e WHERE e/n = $n",
+    parameters: { n: { text: "140" }, from: { text: "2020-01-01" }, list: ["a", 1] },
+  };
   const curl = languages.curl.write(call);
   assert.match(curl, /^curl -s https:\/\/cdr\.example\.org\/v1\/query\/aql /);
   // What a shell makes of the quoted body is the JSON again.
   const quoted = curl.slice(curl.indexOf(" -d '") + 5, -1).replaceAll("'\\''", "'");
-  assert.deepEqual(JSON.parse(quoted), { q: call.q, query_parameters: { n: 140, from: "2020-01-01", list: ["a", 1] } });
+  assert.deepEqual(JSON.parse(quoted), {
+    q: call.q,
+    query_parameters: { n: 140, from: "2020-01-01", list: ["a", 1] },
+  });
   assert.match(languages.pandas.write(call), /"n": 140, "from": "2020-01-01", "list": \["a", 1\]/);
   assert.match(languages.r.write(call), /n = 140, from = "2020-01-01", list = list\("a", 1\)/);
-  assert.doesNotThrow(() => new Function(`return async () => { ${languages.javascript.write(call)} }`));
+  assert.doesNotThrow(
+    () => new Function(`return async () => { ${languages.javascript.write(call)} }`),
+  );
 });

@@ -1,6 +1,18 @@
 // Everything that the package exports, in every host.
 export { AqliteError } from "./errors";
-export { complete, convert, describeGuide, diagnose, explain, format, hover, parse, printGuide, runGuide, testGuide } from "./language";
+export {
+  complete,
+  convert,
+  describeGuide,
+  diagnose,
+  explain,
+  format,
+  hover,
+  parse,
+  printGuide,
+  runGuide,
+  testGuide,
+} from "./language";
 export { Repository, type OpenOptions } from "./repository";
 export { QueryResult } from "./result";
 export type {

@@ -13,7 +13,9 @@ import { sampleDefinitions } from "../samples.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, "../..");
-const { values: options } = parseArgs({ options: { wasm: { type: "string" }, out: { type: "string" } } });
+const { values: options } = parseArgs({
+  options: { wasm: { type: "string" }, out: { type: "string" } },
+});
 const wasm = resolve(options.wasm ?? join(root, "target/package-wasm"));
 const out = resolve(options.out ?? join(root, "dist/package"));
 const { version, license } = JSON.parse(await readFile(join(root, "package.json"), "utf8"));
@@ -27,7 +29,8 @@ const withoutDefault = {
     onLoad({ filter: /aqlite_wasm\.js$/ }, async ({ path }) => {
       const glue = await readFile(path, "utf8");
       const found = /new URL\('[^']+', import\.meta\.url\)/;
-      if (!found.test(glue)) throw new Error(`${path}: the glue finds its module in another way now`);
+      if (!found.test(glue))
+        throw new Error(`${path}: the glue finds its module in another way now`);
       return { contents: glue.replace(found, "undefined"), loader: "js" };
     });
   },
@@ -38,7 +41,10 @@ const withSamples = {
   name: "with-samples",
   setup({ onLoad, onResolve }) {
     onResolve({ filter: /^aqlite-samples$/ }, ({ path }) => ({ path, namespace: "samples" }));
-    onLoad({ filter: /.*/, namespace: "samples" }, async () => ({ contents: await sampleDefinitions(), loader: "json" }));
+    onLoad({ filter: /.*/, namespace: "samples" }, async () => ({
+      contents: await sampleDefinitions(),
+      loader: "json",
+    }));
   },
 };
 
@@ -60,11 +66,24 @@ const { metafile } = await build({
   logLevel: "warning",
 });
 await cp(join(wasm, "aqlite_wasm_bg.wasm"), join(out, "aqlite.wasm"));
-const typed = spawnSync("node", [join(root, "node_modules/typescript/bin/tsc"), "--project", join(here, "tsconfig.json"), "--outDir", join(out, "types")], { encoding: "utf8" });
+const typed = spawnSync(
+  "node",
+  [
+    join(root, "node_modules/typescript/bin/tsc"),
+    "--project",
+    join(here, "tsconfig.json"),
+    "--outDir",
+    join(out, "types"),
+  ],
+  { encoding: "utf8" },
+);
 if (typed.status !== 0) throw new Error(`types: ${typed.stdout}`);
 await publicTypes();
 for (const name of ["LICENSE-MIT", "LICENSE-APACHE"]) await cp(join(root, name), join(out, name));
-await writeFile(join(out, NOTICES), await notices(await packagesOf(Object.keys(metafile.inputs), root), root));
+await writeFile(
+  join(out, NOTICES),
+  await notices(await packagesOf(Object.keys(metafile.inputs), root), root),
+);
 await cp(join(here, "README.md"), join(out, "README.md"));
 
 /** The declarations of what is exported, in files beside each other; those of the page and of the glue stay out. */
@@ -72,29 +91,49 @@ async function publicTypes() {
   const from = join(out, "types/package");
   for (const name of ["api", "errors", "language", "repository", "result", "types", "slim"]) {
     const text = await readFile(join(from, `${name}.d.ts`), "utf8");
-    const own = text.replace(/^import .* from "(?:aqlite-wasm|\.\.\/src\/[\w-]+)";\n/gm, "").replace(/from "\.\/(\w+)"/g, 'from "./$1.js"');
+    const own = text
+      .replace(/^import .* from "(?:aqlite-wasm|\.\.\/src\/[\w-]+)";\n/gm, "")
+      .replace(/from "\.\/(\w+)"/g, 'from "./$1.js"');
     await writeFile(join(out, `${name === "api" ? "index" : name}.d.ts`), own);
   }
   await rm(join(out, "types"), { recursive: true });
-  await writeFile(join(out, "slim.d.ts"), (await readFile(join(out, "slim.d.ts"), "utf8")).replace('"./api.js"', '"./index.js"'));
+  await writeFile(
+    join(out, "slim.d.ts"),
+    (await readFile(join(out, "slim.d.ts"), "utf8")).replace('"./api.js"', '"./index.js"'),
+  );
 }
 
-const files = { types: "./index.d.ts", workerd: "./workerd.js", node: "./node.js", default: "./browser.js" };
+const files = {
+  types: "./index.d.ts",
+  workerd: "./workerd.js",
+  node: "./node.js",
+  default: "./browser.js",
+};
 await writeFile(
   join(out, "package.json"),
   `${JSON.stringify(
     {
       name: "aqlite",
       version,
-      description: "openEHR in JavaScript: AQL queries, guides (GDL), templates and compositions, in memory or kept in the browser, as one WebAssembly module",
+      description:
+        "openEHR in JavaScript: AQL queries, guides (GDL), templates and compositions, in memory or kept in the browser, as one WebAssembly module",
       keywords: ["openehr", "aql", "gdl", "ehr", "webassembly", "fhir", "cds-hooks"],
       license,
-      repository: { type: "git", url: "git+https://github.com/aqlite/aqlite.git", directory: "www/package" },
+      repository: {
+        type: "git",
+        url: "git+https://github.com/aqlite/aqlite.git",
+        directory: "www/package",
+      },
       type: "module",
       engines: { node: ">=20" },
       sideEffects: ["./browser.js", "./node.js", "./workerd.js"],
       types: "./index.d.ts",
-      exports: { ".": files, "./slim": { types: "./slim.d.ts", default: "./slim.js" }, "./aqlite.wasm": "./aqlite.wasm", "./package.json": "./package.json" },
+      exports: {
+        ".": files,
+        "./slim": { types: "./slim.d.ts", default: "./slim.js" },
+        "./aqlite.wasm": "./aqlite.wasm",
+        "./package.json": "./package.json",
+      },
     },
     null,
     2,

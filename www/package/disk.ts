@@ -11,7 +11,10 @@ const opened = new Map<string, Promise<DiskRoot>>();
 
 /** Opens a folder, which is made when it is not there. */
 export function openFolder(folder: string | undefined): Promise<Root> {
-  if (folder === undefined) return Promise.reject(new AqliteError("a data set of Node needs a `folder` to be kept in", { code: "STORAGE" }));
+  if (folder === undefined)
+    return Promise.reject(
+      new AqliteError("a data set of Node needs a `folder` to be kept in", { code: "STORAGE" }),
+    );
   const path = resolve(folder);
   const found = opened.get(path) ?? lockedRoot(path);
   opened.set(path, found);
@@ -54,10 +57,12 @@ class DiskFolder implements Folder {
 
   async write(name: string, at: number, bytes: Uint8Array): Promise<void> {
     const path = join(this.path, name);
-    const file = await open(path, "r+").catch(unlessMissing(undefined)) ?? (await open(path, "w+"));
+    const file =
+      (await open(path, "r+").catch(unlessMissing(undefined))) ?? (await open(path, "w+"));
     try {
       await file.truncate(at);
-      for (let done = 0; done < bytes.length; ) done += (await file.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
+      for (let done = 0; done < bytes.length;)
+        done += (await file.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
       await file.datasync();
     } finally {
       await file.close();
@@ -92,23 +97,32 @@ class DiskRoot extends DiskFolder implements Root {
 
 /** A file with the number of the process that works here. One that a process left behind when it died is taken over. */
 async function lock(path: string): Promise<void> {
-  const taken = await writeFile(path, String(process.pid), { flag: "wx" }).then(() => true, (error: NodeJS.ErrnoException) => {
-    if (error.code === "EEXIST") return false;
-    throw error;
-  });
+  const taken = await writeFile(path, String(process.pid), { flag: "wx" }).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === "EEXIST") return false;
+      throw error;
+    },
+  );
   if (taken) {
     process.once("exit", () => unlock(path));
     return;
   }
   const owner = Number(await readFile(path, "utf8").catch(() => "0"));
-  if (isRunning(owner)) throw new AqliteError(`the data sets are open in process ${owner}: close them there (or remove \`${path}\` when that process is none of aqlite)`, { code: "LOCKED" });
+  if (isRunning(owner))
+    throw new AqliteError(
+      `the data sets are open in process ${owner}: close them there (or remove \`${path}\` when that process is none of aqlite)`,
+      { code: "LOCKED" },
+    );
   await rm(path, { force: true });
   await lock(path);
 }
 
 function unlock(path: string): void {
   // Nothing can be awaited any more.
-  (process.getBuiltinModule?.("node:fs") as typeof import("node:fs") | undefined)?.rmSync(path, { force: true });
+  (process.getBuiltinModule?.("node:fs") as typeof import("node:fs") | undefined)?.rmSync(path, {
+    force: true,
+  });
 }
 
 function isRunning(pid: number): boolean {

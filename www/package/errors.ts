@@ -12,7 +12,15 @@ export class AqliteError extends Error {
   readonly diagnostics: Diagnostic[];
 
   /** @internal */
-  constructor(message: string, { code = "", status = 0, diagnostics = [], cause }: { code?: string; status?: number; diagnostics?: Diagnostic[]; cause?: unknown } = {}) {
+  constructor(
+    message: string,
+    {
+      code = "",
+      status = 0,
+      diagnostics = [],
+      cause,
+    }: { code?: string; status?: number; diagnostics?: Diagnostic[]; cause?: unknown } = {},
+  ) {
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
     this.status = status;
@@ -38,22 +46,39 @@ export function guarded<T>(call: () => T): T {
 
 function ofModule(error: unknown): Error {
   if (error instanceof AqliteError || error instanceof TypeError) return error;
-  const { message = String(error), diagnostics = [] } = (error ?? {}) as { message?: string; diagnostics?: Diagnostic[] };
-  if (!isPanic(error)) return new AqliteError(message, { code: diagnostics[0]?.code ?? "", diagnostics, cause: error });
-  const help = "the memory of the module cannot be trusted any more: start it anew, in a new worker or process, and open the repository again";
+  const { message = String(error), diagnostics = [] } = (error ?? {}) as {
+    message?: string;
+    diagnostics?: Diagnostic[];
+  };
+  if (!isPanic(error))
+    return new AqliteError(message, {
+      code: diagnostics[0]?.code ?? "",
+      diagnostics,
+      cause: error,
+    });
+  const help =
+    "the memory of the module cannot be trusted any more: start it anew, in a new worker or process, and open the repository again";
   return new AqliteError(`${message}; ${help}`, { code: "PANIC", cause: error });
 }
 
 /** After these the instance is lost. */
 function isPanic(error: unknown): boolean {
-  return error instanceof WebAssembly.RuntimeError || error instanceof RangeError || (error instanceof Error && error.name === "Panic");
+  return (
+    error instanceof WebAssembly.RuntimeError ||
+    error instanceof RangeError ||
+    (error instanceof Error && error.name === "Panic")
+  );
 }
 
 /** What an answer of the REST interface says is wrong. */
 export function ofAnswer({ status, body }: { status: number; body: string }): AqliteError {
   const said = parsed(body);
   const diagnostics = (said.errors ?? []).map(diagnostic);
-  return new AqliteError(said.message ?? `answered with status ${status}`, { code: diagnostics[0]?.code ?? "", status, diagnostics });
+  return new AqliteError(said.message ?? `answered with status ${status}`, {
+    code: diagnostics[0]?.code ?? "",
+    status,
+    diagnostics,
+  });
 }
 
 /** An entry of `errors`: a DV_CODED_TEXT with what else is known behind underscores. */
@@ -73,7 +98,14 @@ function parsed(body: string): { message?: string; errors?: Coded[] } {
 }
 
 function diagnostic({ value, defining_code, ...more }: Coded): Diagnostic {
-  const known = Object.entries(more).filter(([key]) => key !== "_type" && key !== "_severity" && key.startsWith("_"));
+  const known = Object.entries(more).filter(
+    ([key]) => key !== "_type" && key !== "_severity" && key.startsWith("_"),
+  );
   const rest = Object.fromEntries(known.map(([key, text]) => [key.slice(1), text]));
-  return { severity: more._severity ?? "error", code: defining_code?.code_string ?? "", message: value, ...rest };
+  return {
+    severity: more._severity ?? "error",
+    code: defining_code?.code_string ?? "",
+    message: value,
+    ...rest,
+  };
 }

@@ -6,7 +6,20 @@ import type { Root } from "../src/storage";
 import { AqliteError, guarded, ofAnswer } from "./errors";
 import { text } from "./language";
 import { QueryResult, Watch } from "./result";
-import type { Completions, DataSet, Diagnostic, Explanation, Follow, Format, Hover, Json, QueryOptions, RestAnswer, RestRequest, TemplateDescription } from "./types";
+import type {
+  Completions,
+  DataSet,
+  Diagnostic,
+  Explanation,
+  Follow,
+  Format,
+  Hover,
+  Json,
+  QueryOptions,
+  RestAnswer,
+  RestRequest,
+  TemplateDescription,
+} from "./types";
 
 /** Where a repository is, and how it is addressed. */
 export interface OpenOptions {
@@ -28,7 +41,12 @@ export interface OpenOptions {
  */
 export type Storage = (folder: string | undefined) => Promise<Root>;
 
-let storage: Storage = () => Promise.reject(new AqliteError("this host keeps no files: open the repository without `name`", { code: "STORAGE" }));
+let storage: Storage = () =>
+  Promise.reject(
+    new AqliteError("this host keeps no files: open the repository without `name`", {
+      code: "STORAGE",
+    }),
+  );
 
 /**
  * Tells where data sets are kept.
@@ -57,17 +75,25 @@ export class Repository {
   /** Opens a repository. */
   static async open(options: OpenOptions = {}): Promise<Repository> {
     const repository = new Repository(options);
-    if (options.name === undefined) repository.#memory = guarded(() => new Engine(repository.#base, false));
+    if (options.name === undefined)
+      repository.#memory = guarded(() => new Engine(repository.#base, false));
     else await repository.#open(options.name, options);
     return repository;
   }
 
   async #open(name: string, { folder, onProgress }: OpenOptions): Promise<void> {
     const sets = await setsIn(folder);
-    const id = await sets.alone(async () => (await sets.list()).find((set) => set.name === name.trim())?.id ?? sets.create(name));
+    const id = await sets.alone(
+      async () =>
+        (await sets.list()).find((set) => set.name === name.trim())?.id ?? sets.create(name),
+    );
     this.#kept = guarded(() => new Kept(this.#base, sets, () => Promise.resolve(id)));
     const start = performance.now();
-    await this.#kept.current(() => undefined, (done, of) => onProgress?.({ what: "reading bytes", done, of, milliseconds: performance.now() - start }));
+    await this.#kept.current(
+      () => undefined,
+      (done, of) =>
+        onProgress?.({ what: "reading bytes", done, of, milliseconds: performance.now() - start }),
+    );
   }
 
   /** The data sets of a folder, the oldest first. */
@@ -104,23 +130,42 @@ export class Repository {
   }
 
   /** Answers a request of the REST interface. Whatever is wrong with the request is a status, as over HTTP. */
-  async request({ method = "GET", path, headers = {}, body = "" }: RestRequest): Promise<RestAnswer> {
+  async request({
+    method = "GET",
+    path,
+    headers = {},
+    body = "",
+  }: RestRequest): Promise<RestAnswer> {
     const url = `${this.#base}${path.startsWith("/") ? path : `/v1/${path}`}`;
     return this.#send(method.toUpperCase(), url, headers, body);
   }
 
-  #send(method: string, url: string, headers: Record<string, string>, body: string): Promise<RestAnswer> {
+  #send(
+    method: string,
+    url: string,
+    headers: Record<string, string>,
+    body: string,
+  ): Promise<RestAnswer> {
     const run = (engine: Engine) => {
       engine.admin = this.#admin;
-      return JSON.parse(engine.handle(method, url, JSON.stringify(headers), body, Date.now(), crypto.randomUUID())) as RestAnswer;
+      return JSON.parse(
+        engine.handle(method, url, JSON.stringify(headers), body, Date.now(), crypto.randomUUID()),
+      ) as RestAnswer;
     };
-    return reads(method, url.startsWith("http") ? url : `http://localhost${url}`) ? this.#reading(run) : this.#writing(run);
+    return reads(method, url.startsWith("http") ? url : `http://localhost${url}`)
+      ? this.#reading(run)
+      : this.#writing(run);
   }
 
   /** The same for hosts that speak in `Request` and `Response`: Service Workers, workerd, Deno, Bun. */
   async fetch(request: Request): Promise<Response> {
     const { pathname, search } = new URL(request.url);
-    const answer = await this.#send(request.method, `${this.#base}${pathname}${search}`, Object.fromEntries(request.headers), await request.text());
+    const answer = await this.#send(
+      request.method,
+      `${this.#base}${pathname}${search}`,
+      Object.fromEntries(request.headers),
+      await request.text(),
+    );
     return responseOf(answer, request.method);
   }
 
@@ -132,8 +177,18 @@ export class Repository {
   }
 
   /** Makes an EHR; gives its id. `subject` is the external reference of its EHR_STATUS. */
-  async createEhr({ ehrId, subject }: { ehrId?: string; subject?: { id: string; namespace: string } } = {}): Promise<string> {
-    const reference = subject && { external_ref: { _type: "PARTY_REF", id: { _type: "GENERIC_ID", value: subject.id, scheme: "id" }, namespace: subject.namespace, type: "PERSON" } };
+  async createEhr({
+    ehrId,
+    subject,
+  }: { ehrId?: string; subject?: { id: string; namespace: string } } = {}): Promise<string> {
+    const reference = subject && {
+      external_ref: {
+        _type: "PARTY_REF",
+        id: { _type: "GENERIC_ID", value: subject.id, scheme: "id" },
+        namespace: subject.namespace,
+        type: "PERSON",
+      },
+    };
     const id = "openEHR-EHR-EHR_STATUS.generic.v1";
     const status = {
       _type: "EHR_STATUS",
@@ -144,13 +199,23 @@ export class Repository {
       is_queryable: true,
       is_modifiable: true,
     };
-    const { headers } = await this.#ask({ method: ehrId ? "PUT" : "POST", path: ehrId ? `ehr/${encodeURIComponent(ehrId)}` : "ehr", headers: { "content-type": "application/json" }, body: JSON.stringify(status) });
+    const { headers } = await this.#ask({
+      method: ehrId ? "PUT" : "POST",
+      path: ehrId ? `ehr/${encodeURIComponent(ehrId)}` : "ehr",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(status),
+    });
     return tag(headers);
   }
 
   /** Adds an operational template (OPT 1.4); gives its id. */
   async addTemplate(opt: string): Promise<string> {
-    const { headers } = await this.#ask({ method: "POST", path: "/rest/openehr/v1/definition/template/adl1.4", headers: { "content-type": "application/xml" }, body: text(opt, "template") });
+    const { headers } = await this.#ask({
+      method: "POST",
+      path: "/rest/openehr/v1/definition/template/adl1.4",
+      headers: { "content-type": "application/xml" },
+      body: text(opt, "template"),
+    });
     return lastOf(headers);
   }
 
@@ -162,19 +227,36 @@ export class Repository {
 
   /** A template as people read it, in a language where it has it; `null` when there is none of this id. */
   describeTemplate(id: string, language = ""): Promise<TemplateDescription | null> {
-    return this.#reading((engine) => JSON.parse(engine.describe(text(id, "template id"), language)) as TemplateDescription | null);
+    return this.#reading(
+      (engine) =>
+        JSON.parse(
+          engine.describe(text(id, "template id"), language),
+        ) as TemplateDescription | null,
+    );
   }
 
   /** A template as applications see it: the JSON of the media type `application/openehr.wt+json`. */
   async webTemplate(id: string): Promise<{ [name: string]: Json }> {
-    const { body } = await this.#ask({ path: `definition/template/${encodeURIComponent(text(id, "template id"))}/webtemplate` });
+    const { body } = await this.#ask({
+      path: `definition/template/${encodeURIComponent(text(id, "template id"))}/webtemplate`,
+    });
     return JSON.parse(body) as { [name: string]: Json };
   }
 
   /** A composition that the template allows, as canonical JSON or in another format. */
-  async example(templateId: string, { kind = "full", language, format = "JSON" }: { kind?: "full" | "minimal"; language?: string; format?: Format } = {}): Promise<{ [name: string]: Json }> {
+  async example(
+    templateId: string,
+    {
+      kind = "full",
+      language,
+      format = "JSON",
+    }: { kind?: "full" | "minimal"; language?: string; format?: Format } = {},
+  ): Promise<{ [name: string]: Json }> {
     const query = new URLSearchParams({ kind, format, ...(language ? { language } : {}) });
-    const { body } = await this.#ask({ path: `/rest/openehr/v1/definition/template/adl1.4/${encodeURIComponent(templateId)}/example?${query}`, headers: { accept: "application/json" } });
+    const { body } = await this.#ask({
+      path: `/rest/openehr/v1/definition/template/adl1.4/${encodeURIComponent(templateId)}/example?${query}`,
+      headers: { accept: "application/json" },
+    });
     return JSON.parse(body) as { [name: string]: Json };
   }
 
@@ -182,31 +264,71 @@ export class Repository {
    * Commits a composition: canonical JSON (text, or an object) or XML, or by `format` FLAT or STRUCTURED of the template `templateId`. Gives the uid of the
    * version. Text keeps every digit; an object has lost what JavaScript numbers lose.
    */
-  async addComposition(ehrId: string, composition: string | { [name: string]: Json }, { format, templateId }: { format?: Format; templateId?: string } = {}): Promise<string> {
-    const body = typeof composition === "object" && composition !== null ? JSON.stringify(composition) : text(composition, "composition");
+  async addComposition(
+    ehrId: string,
+    composition: string | { [name: string]: Json },
+    { format, templateId }: { format?: Format; templateId?: string } = {},
+  ): Promise<string> {
+    const body =
+      typeof composition === "object" && composition !== null
+        ? JSON.stringify(composition)
+        : text(composition, "composition");
     const type = body.trimStart().startsWith("<") ? "application/xml" : "application/json";
-    const query = new URLSearchParams({ ...(format ? { format } : {}), ...(templateId ? { templateId } : {}) });
-    const { headers } = await this.#ask({ method: "POST", path: `ehr/${encodeURIComponent(ehrId)}/composition?${query}`, headers: { "content-type": type, prefer: "return=minimal" }, body });
+    const query = new URLSearchParams({
+      ...(format ? { format } : {}),
+      ...(templateId ? { templateId } : {}),
+    });
+    const { headers } = await this.#ask({
+      method: "POST",
+      path: `ehr/${encodeURIComponent(ehrId)}/composition?${query}`,
+      headers: { "content-type": type, prefer: "return=minimal" },
+      body,
+    });
     return tag(headers);
   }
 
   /** What a commit would find in a composition (canonical JSON or XML); nothing found is valid. The template is this one, or the one that the composition names. */
-  validate(composition: string | { [name: string]: Json }, templateId?: string): Promise<Diagnostic[]> {
-    const document = typeof composition === "object" && composition !== null ? JSON.stringify(composition) : text(composition, "composition");
-    return this.#reading((engine) => JSON.parse(engine.validate(document, templateId)) as Diagnostic[]);
+  validate(
+    composition: string | { [name: string]: Json },
+    templateId?: string,
+  ): Promise<Diagnostic[]> {
+    const document =
+      typeof composition === "object" && composition !== null
+        ? JSON.stringify(composition)
+        : text(composition, "composition");
+    return this.#reading(
+      (engine) => JSON.parse(engine.validate(document, templateId)) as Diagnostic[],
+    );
   }
 
   /** Adds a guide (GDL1 or GDL2); gives its id. */
   async addGuide(guide: string): Promise<string> {
-    const type = text(guide, "guide").trimStart().startsWith("{") ? "application/json" : "text/plain";
-    const { headers } = await this.#ask({ method: "POST", path: "definition/gdl", headers: { "content-type": type }, body: guide });
+    const type = text(guide, "guide").trimStart().startsWith("{")
+      ? "application/json"
+      : "text/plain";
+    const { headers } = await this.#ask({
+      method: "POST",
+      path: "definition/gdl",
+      headers: { "content-type": type },
+      body: guide,
+    });
     return lastOf(headers);
   }
 
   /** Runs a guide that was added on an EHR: what fired, results and cards; with `trace` why each rule did, or did not. */
-  async runGuide(guideId: string, ehrId: string, { trace = false, language, now }: { trace?: boolean; language?: string; now?: Date } = {}): Promise<{ [name: string]: Json }> {
-    const query = new URLSearchParams({ trace: String(trace), ...(language ? { language } : {}), ...(now ? { now: now.toISOString() } : {}) });
-    const { body } = await this.#ask({ path: `gdl/query/${encodeURIComponent(ehrId)}/${encodeURIComponent(guideId)}?${query}` });
+  async runGuide(
+    guideId: string,
+    ehrId: string,
+    { trace = false, language, now }: { trace?: boolean; language?: string; now?: Date } = {},
+  ): Promise<{ [name: string]: Json }> {
+    const query = new URLSearchParams({
+      trace: String(trace),
+      ...(language ? { language } : {}),
+      ...(now ? { now: now.toISOString() } : {}),
+    });
+    const { body } = await this.#ask({
+      path: `gdl/query/${encodeURIComponent(ehrId)}/${encodeURIComponent(guideId)}?${query}`,
+    });
     return JSON.parse(body) as { [name: string]: Json };
   }
 
@@ -216,23 +338,37 @@ export class Repository {
     const watch = new Watch(options);
     return this.#reading((engine) => {
       try {
-        return new QueryResult(engine.rows(text(q), JSON.stringify(parameters), now.toISOString(), watch.step));
+        return new QueryResult(
+          engine.rows(text(q), JSON.stringify(parameters), now.toISOString(), watch.step),
+        );
       } catch (error) {
         throw watch.reason === undefined ? error : new Ended(watch.reason);
       }
     }).catch((error: unknown) => {
-      throw error instanceof AqliteError && error.cause instanceof Ended ? error.cause.reason : error;
+      throw error instanceof AqliteError && error.cause instanceof Ended
+        ? error.cause.reason
+        : error;
     });
   }
 
   /** Every rung of a query from text to rows, and what its run touches here. */
-  explain(q: string, { parameters = {}, now = new Date() }: Pick<QueryOptions, "parameters" | "now"> = {}): Promise<Explanation> {
-    return this.#reading((engine) => JSON.parse(engine.explain(text(q), JSON.stringify(parameters), now.toISOString())) as Explanation);
+  explain(
+    q: string,
+    { parameters = {}, now = new Date() }: Pick<QueryOptions, "parameters" | "now"> = {},
+  ): Promise<Explanation> {
+    return this.#reading(
+      (engine) =>
+        JSON.parse(
+          engine.explain(text(q), JSON.stringify(parameters), now.toISOString()),
+        ) as Explanation,
+    );
   }
 
   /** What may stand at an offset (in UTF-16 units; the end, if absent), with the names that the templates give it. */
   complete(q: string, offset?: number): Promise<Completions> {
-    return this.#reading((engine) => JSON.parse(engine.complete(text(q), offset ?? q.length)) as Completions);
+    return this.#reading(
+      (engine) => JSON.parse(engine.complete(text(q), offset ?? q.length)) as Completions,
+    );
   }
 
   /** What the word at an offset (in UTF-16 units) means, with the names that the templates give it. */
@@ -241,15 +377,23 @@ export class Repository {
   }
 
   /** Makes sample patients with templates and guides; the same numbers always give the same. They must not be there yet. */
-  async generate({ ehrs, compositions, seed = 1 }: { ehrs: number; compositions: number; seed?: number }, { onProgress, signal }: Follow = {}): Promise<void> {
+  async generate(
+    { ehrs, compositions, seed = 1 }: { ehrs: number; compositions: number; seed?: number },
+    { onProgress, signal }: Follow = {},
+  ): Promise<void> {
     const { templates, guides } = await import("aqlite-samples");
     const samples = guarded(() => new Samples(ehrs, compositions, seed, templates, guides));
     const start = performance.now();
     try {
-      for (let more = true; more; ) {
+      for (let more = true; more;) {
         signal?.throwIfAborted();
         more = await this.#writing((engine) => engine.load_samples(samples, 250));
-        onProgress?.({ what: "compositions", done: samples.done, of: compositions, milliseconds: performance.now() - start });
+        onProgress?.({
+          what: "compositions",
+          done: samples.done,
+          of: compositions,
+          milliseconds: performance.now() - start,
+        });
         await breathe();
       }
     } finally {
@@ -259,10 +403,12 @@ export class Repository {
 
   /** Everything as pages of newline-delimited JSON with digests, which `import` reads here and `POST /v1/admin/import` anywhere. */
   async *export(): AsyncGenerator<string> {
-    for (let after = ""; ; ) {
+    for (let after = ""; ;) {
       const { body } = await this.#administer({ path: `admin/export?limit=1000&after=${after}` });
       yield body;
-      const { record } = JSON.parse(body.trimEnd().split("\n").at(-1) ?? "") as { record: { contribution?: { uid: { value: string } } } };
+      const { record } = JSON.parse(body.trimEnd().split("\n").at(-1) ?? "") as {
+        record: { contribution?: { uid: { value: string } } };
+      };
       if (!record.contribution) return;
       after = record.contribution.uid.value;
     }
@@ -270,17 +416,51 @@ export class Repository {
 
   /** Takes in a page of an export. What is there already stays; a line that is refused throws after the others were taken in. */
   async import(page: string): Promise<void> {
-    const { body } = await this.#administer({ method: "POST", path: "admin/import?findings=keep", headers: { "content-type": "application/x-ndjson" }, body: text(page, "export") });
-    const answers = body.trimEnd().split("\n").filter(Boolean).map((line) => JSON.parse(line) as { line: number; status: number; message?: string });
-    const diagnostics = answers.filter(({ status }) => status >= 400).map(({ line, message }): Diagnostic => ({ severity: "error", code: "", message: message ?? "refused", path: `line ${line}` }));
-    if (diagnostics.length > 0) throw new AqliteError(`${diagnostics.length} lines were refused; the first: ${diagnostics[0]?.path}: ${diagnostics[0]?.message}`, { status: 400, diagnostics });
+    const { body } = await this.#administer({
+      method: "POST",
+      path: "admin/import?findings=keep",
+      headers: { "content-type": "application/x-ndjson" },
+      body: text(page, "export"),
+    });
+    const answers = body
+      .trimEnd()
+      .split("\n")
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as { line: number; status: number; message?: string });
+    const diagnostics = answers
+      .filter(({ status }) => status >= 400)
+      .map(({ line, message }): Diagnostic => ({
+        severity: "error",
+        code: "",
+        message: message ?? "refused",
+        path: `line ${line}`,
+      }));
+    if (diagnostics.length > 0)
+      throw new AqliteError(
+        `${diagnostics.length} lines were refused; the first: ${diagnostics[0]?.path}: ${diagnostics[0]?.message}`,
+        { status: 400, diagnostics },
+      );
   }
 
   /** A request that administers, whatever other requests may. */
-  async #administer({ method = "GET", path, headers = {}, body = "" }: RestRequest): Promise<RestAnswer> {
+  async #administer({
+    method = "GET",
+    path,
+    headers = {},
+    body = "",
+  }: RestRequest): Promise<RestAnswer> {
     const run = (engine: Engine) => {
       engine.admin = true;
-      return JSON.parse(engine.handle(method, `${this.#base}/v1/${path}`, JSON.stringify(headers), body, Date.now(), crypto.randomUUID())) as RestAnswer;
+      return JSON.parse(
+        engine.handle(
+          method,
+          `${this.#base}/v1/${path}`,
+          JSON.stringify(headers),
+          body,
+          Date.now(),
+          crypto.randomUUID(),
+        ),
+      ) as RestAnswer;
     };
     const answer = await (method === "GET" ? this.#reading(run) : this.#writing(run));
     if (answer.status < 300) return answer;
@@ -305,10 +485,17 @@ class Ended extends Error {
 
 /** The last part of the address of what was made. */
 function lastOf(headers: [string, string][]): string {
-  return decodeURIComponent(headers.find(([name]) => name.toLowerCase() === "location")?.[1]?.split("/").at(-1) ?? "");
+  return decodeURIComponent(
+    headers
+      .find(([name]) => name.toLowerCase() === "location")?.[1]
+      ?.split("/")
+      .at(-1) ?? "",
+  );
 }
 
 /** What stands in the ETag: the id of an EHR, the uid of a version. */
 function tag(headers: [string, string][]): string {
-  return (headers.find(([name]) => name.toLowerCase() === "etag")?.[1] ?? "").replace(/^W\//, "").replaceAll('"', "");
+  return (headers.find(([name]) => name.toLowerCase() === "etag")?.[1] ?? "")
+    .replace(/^W\//, "")
+    .replaceAll('"', "");
 }

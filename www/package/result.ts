@@ -38,7 +38,9 @@ export class QueryResult {
   /** The rows as objects by column name. */
   objects(): Record<string, Json>[] {
     const names = this.columns.map(({ name }) => name);
-    return this.rows.map((row) => Object.fromEntries(row.map((cell, index) => [names[index] ?? `#${index}`, cell])));
+    return this.rows.map((row) =>
+      Object.fromEntries(row.map((cell, index) => [names[index] ?? `#${index}`, cell])),
+    );
   }
 
   /** RFC 4180, flat: objects become several columns. `guard` keeps texts from being taken for formulas by spreadsheets. */
@@ -68,7 +70,9 @@ export class QueryResult {
 
   #held(): Rows {
     if (this.#rows) return this.#rows;
-    throw new Error("the result was freed: `text`, `columns` and `rows` can still be read, `csv()` and `ndjson()` cannot be made any more");
+    throw new Error(
+      "the result was freed: `text`, `columns` and `rows` can still be read, `csv()` and `ndjson()` cannot be made any more",
+    );
   }
 }
 
@@ -108,7 +112,8 @@ export class Watch {
     }
     if (signal?.aborted) return signal.reason;
     if (shouldStop?.()) return aborted("the query was stopped");
-    if (timeout !== undefined && milliseconds > timeout) return aborted(`the query took longer than ${timeout} milliseconds`);
+    if (timeout !== undefined && milliseconds > timeout)
+      return aborted(`the query took longer than ${timeout} milliseconds`);
     return undefined;
   }
 }

@@ -7,7 +7,9 @@ import { keepIn } from "./repository";
 export * from "./api";
 
 /** Starts the module: from its address, a response, its bytes, or compiled. Compiled, it is started at once. */
-export async function start(module: WebAssembly.Module | BufferSource | Response | URL | string): Promise<void> {
+export async function start(
+  module: WebAssembly.Module | BufferSource | Response | URL | string,
+): Promise<void> {
   keepIn(privateFiles);
   if (module instanceof WebAssembly.Module) initSync({ module });
   else await init({ module_or_path: module });
@@ -20,5 +22,8 @@ export async function start(module: WebAssembly.Module | BufferSource | Response
 export async function privateFiles(folder = "aqlite") {
   const root = await opfs(folder);
   if (root) return root;
-  throw new AqliteError("this host has no origin private file system: open the repository without `name`, or in a page of a secure context", { code: "STORAGE" });
+  throw new AqliteError(
+    "this host has no origin private file system: open the repository without `name`, or in a page of a secure context",
+    { code: "STORAGE" },
+  );
 }

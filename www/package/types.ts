@@ -64,7 +64,13 @@ export interface Explanation extends Parsed {
     rows: number | null;
     error: string | null;
     /** The shapes that a class of FROM may bind: whether its node matches, and what each row is made of (empty: worked out for each). */
-    matching: { name: string; variable: string; fragments: number; passes: boolean; rows: string[][] }[];
+    matching: {
+      name: string;
+      variable: string;
+      fragments: number;
+      passes: boolean;
+      rows: string[][];
+    }[];
   };
 }
 
@@ -168,7 +174,16 @@ export interface GuideInput {
   name: string;
   description?: string;
   binding: string;
-  control: "quantity" | "count" | "ordinal" | "coded_text" | "text" | "boolean" | "date_time" | "proportion" | "duration";
+  control:
+    | "quantity"
+    | "count"
+    | "ordinal"
+    | "coded_text"
+    | "text"
+    | "boolean"
+    | "date_time"
+    | "proportion"
+    | "duration";
   units?: string[];
   options?: { literal: string; text: string }[];
 }
@@ -188,7 +203,14 @@ export interface GuideDescription {
   outputs: { variable: string; name: string | null; binding: string; path: string }[];
   pre_conditions: string[];
   default_actions: string[];
-  rules: { id: string; name: string | null; priority: number; when: string[]; then: string[]; cards: number }[];
+  rules: {
+    id: string;
+    name: string | null;
+    priority: number;
+    when: string[];
+    then: string[];
+    cards: number;
+  }[];
   terms: { id: string; text: string; description: string }[];
   problems: Diagnostic[];
 }
@@ -209,7 +231,14 @@ export interface GuideRun {
 export interface GuideTest {
   guide_id: string | null;
   problems: Diagnostic[];
-  cases: { id: string; line: number; passed: boolean; differences: Json; fired: string[]; [more: string]: Json }[];
+  cases: {
+    id: string;
+    line: number;
+    passed: boolean;
+    differences: Json;
+    fired: string[];
+    [more: string]: Json;
+  }[];
 }
 
 /** The forms of a composition in JSON: as the Reference Model has it, or by the ids of a web template. */

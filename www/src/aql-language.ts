@@ -1,10 +1,17 @@
 // Colours of AQL: a tokenizer for the editor. What a query means, and whether it is right, is said by the engine.
-import { HighlightStyle, LanguageSupport, StreamLanguage, syntaxHighlighting, type StringStream } from "@codemirror/language";
+import {
+  HighlightStyle,
+  LanguageSupport,
+  StreamLanguage,
+  syntaxHighlighting,
+  type StringStream,
+} from "@codemirror/language";
 import { tags, Tag } from "@lezer/highlight";
 
 const KEYWORDS = new Set(
-  "select distinct top forward backward as from contains not and or where order by asc ascending desc descending limit offset exists matches like is terminology"
-    .split(" "),
+  "select distinct top forward backward as from contains not and or where order by asc ascending desc descending limit offset exists matches like is terminology".split(
+    " ",
+  ),
 );
 const ATOMS = new Set(["true", "false", "null"]);
 const FUNCTIONS = new Set(
@@ -59,7 +66,10 @@ const language = StreamLanguage.define<State>({
   startState: () => ({ brackets: 0, path: false }),
   copyState: (state) => ({ ...state }),
   token,
-  languageData: { commentTokens: { line: "--" }, closeBrackets: { brackets: ["(", "[", "{", "'", "\""] } },
+  languageData: {
+    commentTokens: { line: "--" },
+    closeBrackets: { brackets: ["(", "[", "{", "'", '"'] },
+  },
   tokenTable: { nodeCode, archetype, parameter, functionName: tags.function(tags.variableName) },
 });
 

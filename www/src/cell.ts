@@ -10,7 +10,10 @@ export interface CellView {
 }
 
 const object = (value: Json | undefined): value is { [name: string]: Json } =>
-  typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof NumberText);
+  typeof value === "object" &&
+  value !== null &&
+  !Array.isArray(value) &&
+  !(value instanceof NumberText);
 
 function words(value: Json | undefined): string | undefined {
   if (typeof value === "string") return value;
@@ -25,10 +28,19 @@ function summary(value: Json): string {
   if (!object(value)) return "";
   const magnitude = words(value["magnitude"]);
   if (magnitude !== undefined) return [magnitude, words(value["units"])].filter(Boolean).join(" ");
-  if (value["numerator"] !== undefined) return `${words(value["numerator"])} / ${words(value["denominator"])}`;
+  if (value["numerator"] !== undefined)
+    return `${words(value["numerator"])} / ${words(value["denominator"])}`;
   if (value["symbol"] !== undefined) return words(value["symbol"]) ?? "";
-  if (value["lower"] !== undefined || value["upper"] !== undefined) return `${summary(value["lower"] ?? null) || "…"} to ${summary(value["upper"] ?? null) || "…"}`;
-  return words(value["value"]) ?? words(value["name"]) ?? words(value["id"]) ?? words(value["code_string"]) ?? words(value["uid"]) ?? "";
+  if (value["lower"] !== undefined || value["upper"] !== undefined)
+    return `${summary(value["lower"] ?? null) || "…"} to ${summary(value["upper"] ?? null) || "…"}`;
+  return (
+    words(value["value"]) ??
+    words(value["name"]) ??
+    words(value["id"]) ??
+    words(value["code_string"]) ??
+    words(value["uid"]) ??
+    ""
+  );
 }
 
 /** Draws the JSON text of a cell. */

@@ -33,8 +33,13 @@ function python(value: unknown): string {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
   if (Array.isArray(value)) return `[${value.map(python).join(", ")}]`;
-  if (typeof value === "object") return `{${Object.entries(value).map(([name, item]) => `${JSON.stringify(name)}: ${python(item)}`).join(", ")}}`;
-  return typeof value === "string" && value.includes("\n") ? `"""${value.replaceAll("\\", "\\\\").replaceAll('"""', '\\"\\"\\"')}"""` : JSON.stringify(value);
+  if (typeof value === "object")
+    return `{${Object.entries(value)
+      .map(([name, item]) => `${JSON.stringify(name)}: ${python(item)}`)
+      .join(", ")}}`;
+  return typeof value === "string" && value.includes("\n")
+    ? `"""${value.replaceAll("\\", "\\\\").replaceAll('"""', '\\"\\"\\"')}"""`
+    : JSON.stringify(value);
 }
 
 /** A literal of R. */
@@ -42,7 +47,10 @@ function r(value: unknown): string {
   if (value === null) return "NULL";
   if (typeof value === "boolean") return value ? "TRUE" : "FALSE";
   if (Array.isArray(value)) return `list(${value.map(r).join(", ")})`;
-  if (typeof value === "object") return `list(${Object.entries(value).map(([name, item]) => `${name} = ${r(item)}`).join(", ")})`;
+  if (typeof value === "object")
+    return `list(${Object.entries(value)
+      .map(([name, item]) => `${name} = ${r(item)}`)
+      .join(", ")})`;
   return JSON.stringify(value);
 }
 
@@ -57,7 +65,12 @@ interface Language {
 
 /** A query as a program. Where the data of this browser gave the result, the program says first that a server answers from other data. */
 export function program({ comment, write }: Language, call: Call): string {
-  const lines = call.local ? ["The data of this browser gave the result on the page.", `This asks the server at ${call.base}, which answers from its own data.`] : [];
+  const lines = call.local
+    ? [
+        "The data of this browser gave the result on the page.",
+        `This asks the server at ${call.base}, which answers from its own data.`,
+      ]
+    : [];
   return [...lines.map((line) => `${comment} ${line}`), write(call)].join("\n");
 }
 
@@ -66,7 +79,8 @@ export const languages: Record<string, Language> = {
   curl: {
     title: "curl",
     comment: "#",
-    write: (call) => `curl -s ${url(call)} -H 'content-type: application/json' -d ${shellQuoted(JSON.stringify(body(call)))}`,
+    write: (call) =>
+      `curl -s ${url(call)} -H 'content-type: application/json' -d ${shellQuoted(JSON.stringify(body(call)))}`,
   },
   pandas: {
     title: "Python (pandas)",

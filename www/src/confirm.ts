@@ -14,12 +14,21 @@ export interface Removal {
 /** Asks before data are removed. True when the step is wanted; closing the dialog in any other way leaves everything as it is. */
 export function confirmed({ title, about, yes, no }: Removal): Promise<boolean> {
   return new Promise((resolve) => {
-    const dialog = h("dialog", { class: "removal", "aria-labelledby": "removal-title", "aria-describedby": "removal-about" });
+    const dialog = h("dialog", {
+      class: "removal",
+      "aria-labelledby": "removal-title",
+      "aria-describedby": "removal-about",
+    });
     const answer = (value: string) => () => dialog.close(value);
     dialog.append(
       h("h2", { id: "removal-title" }, title),
       h("p", { id: "removal-about" }, about),
-      h("div", { class: "actions" }, h("button", { type: "button", class: "primary", onclick: answer("yes") }, yes), h("button", { type: "button", autofocus: true, onclick: answer("no") }, no)),
+      h(
+        "div",
+        { class: "actions" },
+        h("button", { type: "button", class: "primary", onclick: answer("yes") }, yes),
+        h("button", { type: "button", autofocus: true, onclick: answer("no") }, no),
+      ),
     );
     dialog.addEventListener("close", () => {
       dialog.remove();

@@ -10,8 +10,21 @@ import { Work } from "./work";
 /** Of the files that were added, so many are named; every one that was not is. */
 const LISTED = 20;
 
-function number(id: string, label: string, value: number, max: number): { field: HTMLElement; input: HTMLInputElement } {
-  const input = h("input", { id, type: "number", min: id === "seed" ? 0 : 1, max, value, required: true, inputmode: "numeric" });
+function number(
+  id: string,
+  label: string,
+  value: number,
+  max: number,
+): { field: HTMLElement; input: HTMLInputElement } {
+  const input = h("input", {
+    id,
+    type: "number",
+    min: id === "seed" ? 0 : 1,
+    max,
+    value,
+    required: true,
+    inputmode: "numeric",
+  });
   return { field: h("p", { class: "field" }, h("label", { for: id }, label), input), input };
 }
 
@@ -19,8 +32,11 @@ function number(id: string, label: string, value: number, max: number): { field:
 const AT_ONCE = 4_000_000;
 
 function* pieces(text: string): Generator<string> {
-  for (let from = 0; from < text.length; ) {
-    const end = from + AT_ONCE < text.length ? text.indexOf("\n", from + AT_ONCE) + 1 || text.length : text.length;
+  for (let from = 0; from < text.length;) {
+    const end =
+      from + AT_ONCE < text.length
+        ? text.indexOf("\n", from + AT_ONCE) + 1 || text.length
+        : text.length;
     yield text.slice(from, end);
     from = end;
   }
@@ -57,11 +73,21 @@ export class DataPanel {
     this.#change = change;
     this.#sampleForm = this.#drawSamples();
     this.#sets = new SetsCard(engine, change);
-    root.append(h("div", { class: "column" }, this.#drawContents(), this.#sampleForm, this.#drawInterface()), h("div", { class: "column" }, this.#sets.element, this.#drawFiles()));
+    root.append(
+      h("div", { class: "column" }, this.#drawContents(), this.#sampleForm, this.#drawInterface()),
+      h("div", { class: "column" }, this.#sets.element, this.#drawFiles()),
+    );
   }
 
   #drawContents(): HTMLElement {
-    return h("section", { class: "card", "aria-labelledby": "contents-title" }, this.#place, this.#facts, h("h3", {}, "Templates"), this.#templates);
+    return h(
+      "section",
+      { class: "card", "aria-labelledby": "contents-title" },
+      this.#place,
+      this.#facts,
+      h("h3", {}, "Templates"),
+      this.#templates,
+    );
   }
 
   #drawSamples(): HTMLElement {
@@ -69,7 +95,11 @@ export class DataPanel {
       "form",
       { class: "card", "aria-labelledby": "samples-title" },
       h("h2", { id: "samples-title" }, "Sample patients"),
-      h("p", { class: "quiet" }, "Made up from a seed: the same three numbers always give the same patients, with missing values, repeated events and odd spellings as real records have. A few are closed to queries, and are not counted."),
+      h(
+        "p",
+        { class: "quiet" },
+        "Made up from a seed: the same three numbers always give the same patients, with missing values, repeated events and odd spellings as real records have. A few are closed to queries, and are not counted.",
+      ),
       h("div", { class: "fields" }, this.#ehrs.field, this.#compositions.field, this.#seed.field),
       h("div", { class: "actions" }, this.#generate, this.#forget),
       this.#making.element,
@@ -77,16 +107,36 @@ export class DataPanel {
     );
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      const samples = { ehrs: this.#ehrs.input.valueAsNumber, compositions: this.#compositions.input.valueAsNumber, seed: this.#seed.input.valueAsNumber };
-      void this.#work("Making patients", () => this.#making.run((progress, signal) => this.#engine.call("generate", samples, { progress, signal })));
+      const samples = {
+        ehrs: this.#ehrs.input.valueAsNumber,
+        compositions: this.#compositions.input.valueAsNumber,
+        seed: this.#seed.input.valueAsNumber,
+      };
+      void this.#work("Making patients", () =>
+        this.#making.run((progress, signal) =>
+          this.#engine.call("generate", samples, { progress, signal }),
+        ),
+      );
     });
     this.#forget.addEventListener("click", () => void this.#startOver());
     return form;
   }
 
   #drawFiles(): HTMLElement {
-    const files = h("input", { id: "files", type: "file", multiple: true, accept: ".opt,.xml,.json,.gdl,.gdl2,.zip,.ndjson", class: "unseen" });
-    const folder = h("input", { id: "folder", type: "file", multiple: true, webkitdirectory: true, class: "unseen" });
+    const files = h("input", {
+      id: "files",
+      type: "file",
+      multiple: true,
+      accept: ".opt,.xml,.json,.gdl,.gdl2,.zip,.ndjson",
+      class: "unseen",
+    });
+    const folder = h("input", {
+      id: "folder",
+      type: "file",
+      multiple: true,
+      webkitdirectory: true,
+      class: "unseen",
+    });
     for (const input of [files, folder]) {
       input.addEventListener("change", () => {
         void this.#add(Promise.resolve([...(input.files ?? [])])).then(() => (input.value = ""));
@@ -96,14 +146,30 @@ export class DataPanel {
       "section",
       { class: "card drop", "aria-labelledby": "files-title" },
       h("h2", { id: "files-title" }, "Your own files"),
-      h("p", { class: "quiet" }, "Templates (OPT 1.4), compositions (canonical JSON or XML), guides (GDL2) and exports (.ndjson), also in folders and .zip archives."),
+      h(
+        "p",
+        { class: "quiet" },
+        "Templates (OPT 1.4), compositions (canonical JSON or XML), guides (GDL2) and exports (.ndjson), also in folders and .zip archives.",
+      ),
       this.#destination,
-      h("p", { class: "field" }, h("label", { for: "target" }, "Compositions go to"), this.#patient),
+      h(
+        "p",
+        { class: "field" },
+        h("label", { for: "target" }, "Compositions go to"),
+        this.#patient,
+      ),
       h(
         "div",
         { class: "drop-zone" },
         this.#drop,
-        h("p", { class: "actions" }, h("label", { for: "files", class: "button" }, "Choose files…"), files, h("label", { for: "folder", class: "button" }, "Choose a folder…"), folder),
+        h(
+          "p",
+          { class: "actions" },
+          h("label", { for: "files", class: "button" }, "Choose files…"),
+          files,
+          h("label", { for: "folder", class: "button" }, "Choose a folder…"),
+          folder,
+        ),
       ),
       this.#adding.element,
       this.#told,
@@ -132,7 +198,15 @@ console.table((await answer.json()).rows);`;
       "section",
       { class: "card", "aria-labelledby": "rest-title" },
       h("h2", { id: "rest-title" }, "REST without a server"),
-      h("p", { class: "quiet" }, "The data of this browser have a base address of their own, ", h("code", {}, "/local/v1"), ": any page of this origin can use it, without a network too. The Service Worker answers there, and says so in the header ", h("code", {}, "aqlite-answered-by"), ". At every other address only a server answers."),
+      h(
+        "p",
+        { class: "quiet" },
+        "The data of this browser have a base address of their own, ",
+        h("code", {}, "/local/v1"),
+        ": any page of this origin can use it, without a network too. The Service Worker answers there, and says so in the header ",
+        h("code", {}, "aqlite-answered-by"),
+        ". At every other address only a server answers.",
+      ),
       h("pre", { tabindex: 0 }, h("code", {}, sample)),
     );
   }
@@ -149,31 +223,50 @@ console.table((await answer.json()).rows);`;
       ["Compositions", count.format(contents.compositions)],
       ...(contents.place === null ? local : []),
     ];
-    this.#place.textContent = contents.place === null ? "In the repository" : `In the repository at ${contents.place}`;
+    this.#place.textContent =
+      contents.place === null ? "In the repository" : `In the repository at ${contents.place}`;
     this.#sampleForm.hidden = contents.place !== null;
     // What was said of one source is not true of another.
-    if (this.#contents && this.#contents.place !== contents.place) for (const box of [this.#told, this.#replaced]) box.replaceChildren();
+    if (this.#contents && this.#contents.place !== contents.place)
+      for (const box of [this.#told, this.#replaced]) box.replaceChildren();
     this.#contents = contents;
     this.#tellDestination(contents.place);
-    this.#facts.replaceChildren(...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
-    this.#templates.replaceChildren(...(templates.length > 0 ? templates.map((template) => h("li", {}, h("code", {}, template))) : [h("li", { class: "quiet" }, "None yet: drop an operational template (.opt) below.")]));
+    this.#facts.replaceChildren(
+      ...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+    );
+    this.#templates.replaceChildren(
+      ...(templates.length > 0
+        ? templates.map((template) => h("li", {}, h("code", {}, template)))
+        : [h("li", { class: "quiet" }, "None yet: drop an operational template (.opt) below.")]),
+    );
     if (contents.samples) {
       this.#ehrs.input.value = String(contents.samples.ehrs);
       this.#compositions.input.value = String(contents.samples.compositions);
       this.#seed.input.value = String(contents.samples.seed);
     }
     const before = this.#patient.value;
-    this.#patient.replaceChildren(...patients.map(({ ehr, label }) => h("option", { value: ehr, selected: ehr === before }, label)), h("option", { value: "" }, "A new patient"));
+    this.#patient.replaceChildren(
+      ...patients.map(({ ehr, label }) =>
+        h("option", { value: ehr, selected: ehr === before }, label),
+      ),
+      h("option", { value: "" }, "A new patient"),
+    );
     await this.#sets.show(contents);
   }
 
   /** Says where files go, before they go there. */
   #tellDestination(place: string | null): void {
     if (place === null) {
-      this.#destination.replaceChildren("They stay in this browser, and are there again after a reload.");
+      this.#destination.replaceChildren(
+        "They stay in this browser, and are there again after a reload.",
+      );
       this.#drop.textContent = "Drop files or folders here";
     } else {
-      this.#destination.replaceChildren("They are sent to the server ", h("strong", {}, place), ", which stores them. Others may read them there.");
+      this.#destination.replaceChildren(
+        "They are sent to the server ",
+        h("strong", {}, place),
+        ", which stores them. Others may read them there.",
+      );
       this.#drop.textContent = `Drop files or folders here to send them to ${URL.canParse(place) ? new URL(place).host : place}`;
     }
     this.#destination.classList.toggle("away", place !== null);
@@ -182,22 +275,39 @@ console.table((await answer.json()).rows);`;
   /** Says that nothing is known of the source, which does not answer. */
   unknown(): void {
     this.#contents = null;
-    this.#facts.replaceChildren(h("div", {}, h("dt", {}, "Patients"), h("dd", {}, "not known")), h("div", {}, h("dt", {}, "Compositions"), h("dd", {}, "not known")));
-    this.#templates.replaceChildren(h("li", { class: "quiet" }, "Not known: the source does not answer."));
+    this.#facts.replaceChildren(
+      h("div", {}, h("dt", {}, "Patients"), h("dd", {}, "not known")),
+      h("div", {}, h("dt", {}, "Compositions"), h("dd", {}, "not known")),
+    );
+    this.#templates.replaceChildren(
+      h("li", { class: "quiet" }, "Not known: the source does not answer."),
+    );
   }
 
   /** Puts sample patients in the place of everything, after asking. */
   async #startOver(): Promise<void> {
     const { added = 0, set = null } = this.#contents ?? {};
-    const own = added === 0 ? "Nothing of your own was written to it." : `${count.format(added)} ${added === 1 ? "write" : "writes"} of your own (files, forms, requests) in it ${added === 1 ? "goes" : "go"} with them.`;
+    const own =
+      added === 0
+        ? "Nothing of your own was written to it."
+        : `${count.format(added)} ${added === 1 ? "write" : "writes"} of your own (files, forms, requests) in it ${added === 1 ? "goes" : "go"} with them.`;
     const about = `The patients of “${set?.name ?? "this data set"}” are replaced by the 36 sample patients of the first visit. ${own} You can undo it for ten minutes.`;
-    if (!(await confirmed({ title: "Start over?", about, yes: "Start over", no: "Keep everything" }))) return;
-    const replaced = await this.#work("Making patients", () => this.#engine.call("startOver", null));
-    if (replaced) this.#replaced.replaceChildren(h("span", {}, "Started over with sample patients. ", this.#bringBack(replaced)));
+    if (
+      !(await confirmed({ title: "Start over?", about, yes: "Start over", no: "Keep everything" }))
+    )
+      return;
+    const replaced = await this.#work("Making patients", () =>
+      this.#engine.call("startOver", null),
+    );
+    if (replaced)
+      this.#replaced.replaceChildren(
+        h("span", {}, "Started over with sample patients. ", this.#bringBack(replaced)),
+      );
   }
 
   #bringBack(replaced: Replacement): HTMLElement {
-    const back = () => void this.#work("Bringing back", () => this.#engine.call("bringBack", replaced));
+    const back = () =>
+      void this.#work("Bringing back", () => this.#engine.call("bringBack", replaced));
     return h("button", { id: "bring-back", type: "button", onclick: back }, "Undo");
   }
 
@@ -211,7 +321,8 @@ console.table((await answer.json()).rows);`;
       this.#replaced.replaceChildren();
       return done;
     } catch (error) {
-      if (error instanceof EngineError && error.message === "cancelled") this.#told.replaceChildren(h("p", {}, "Cancelled: everything is as it was before."));
+      if (error instanceof EngineError && error.message === "cancelled")
+        this.#told.replaceChildren(h("p", {}, "Cancelled: everything is as it was before."));
       else this.#tell("Not done", error);
       return null;
     } finally {
@@ -234,12 +345,26 @@ console.table((await answer.json()).rows);`;
   async #addInTurn(files: Promise<File[]>, place: string | null | undefined): Promise<void> {
     const all = await texts(await files);
     const before = await this.#engine.call("contents", null);
-    if (before.place !== place) throw new Error(`the source changed meanwhile. Add the files again to put them ${before.place === null ? "into this browser" : `on ${before.place}`}.`);
+    if (before.place !== place)
+      throw new Error(
+        `the source changed meanwhile. Add the files again to put them ${before.place === null ? "into this browser" : `on ${before.place}`}.`,
+      );
     const outcome = await this.#adding.run((tell, signal) => this.#addAll(all, tell, signal));
-    this.#told.prepend(h("p", {}, `${count.format(outcome.good)} of ${count.format(all.length)} files added${outcome.ended ? ", then cancelled" : ""} `, outcome.good > 0 ? await this.#undo(before) : null));
+    this.#told.prepend(
+      h(
+        "p",
+        {},
+        `${count.format(outcome.good)} of ${count.format(all.length)} files added${outcome.ended ? ", then cancelled" : ""} `,
+        outcome.good > 0 ? await this.#undo(before) : null,
+      ),
+    );
   }
 
-  async #addAll(files: TextFile[], tell: (progress: Progress) => void, signal: AbortSignal): Promise<{ good: number; ended: boolean }> {
+  async #addAll(
+    files: TextFile[],
+    tell: (progress: Progress) => void,
+    signal: AbortSignal,
+  ): Promise<{ good: number; ended: boolean }> {
     const start = performance.now();
     let ehr = this.#patient.value || null;
     let good = 0;
@@ -257,7 +382,12 @@ console.table((await answer.json()).rows);`;
       } catch (error) {
         this.#tell(file.name, error);
       }
-      tell({ what: "Adding files", done: at + 1, of: files.length, milliseconds: performance.now() - start });
+      tell({
+        what: "Adding files",
+        done: at + 1,
+        of: files.length,
+        milliseconds: performance.now() - start,
+      });
     }
     return { good, ended: false };
   }
@@ -266,17 +396,38 @@ console.table((await answer.json()).rows);`;
   async #import(text: string): Promise<void> {
     const wrong: string[] = [];
     for (const piece of pieces(text)) wrong.push(...(await this.#engine.call("import", piece)));
-    if (wrong.length > 0) throw new Error(`${wrong.slice(0, LISTED).join("\n")}${wrong.length > LISTED ? `\nand ${wrong.length - LISTED} more lines` : ""}`);
+    if (wrong.length > 0)
+      throw new Error(
+        `${wrong.slice(0, LISTED).join("\n")}${wrong.length > LISTED ? `\nand ${wrong.length - LISTED} more lines` : ""}`,
+      );
   }
 
   /** The button that takes back what was added since then; none for a server, which has no such thing. */
   async #undo({ set, added }: Contents): Promise<HTMLElement | null> {
     if (set === null) return null;
-    const writes = { set: set.id, from: (await this.#engine.call("contents", null)).added, to: added };
-    return h("button", { id: "undo", type: "button", onclick: () => void this.#work("Taking back", () => this.#engine.call("undo", writes)) }, "Undo");
+    const writes = {
+      set: set.id,
+      from: (await this.#engine.call("contents", null)).added,
+      to: added,
+    };
+    return h(
+      "button",
+      {
+        id: "undo",
+        type: "button",
+        onclick: () => void this.#work("Taking back", () => this.#engine.call("undo", writes)),
+      },
+      "Undo",
+    );
   }
 
   #tell(what: string, error: unknown): void {
-    this.#told.append(h("p", { class: "bad" }, `${what}: ${error instanceof Error ? error.message : String(error)}`));
+    this.#told.append(
+      h(
+        "p",
+        { class: "bad" },
+        `${what}: ${error instanceof Error ? error.message : String(error)}`,
+      ),
+    );
   }
 }

@@ -5,15 +5,21 @@ import type { TemplateNode } from "./protocol";
 export function name(node: TemplateNode): string {
   if (node.label) return node.label;
   const attribute = /\/([a-z_]+)$/.exec(node.path ?? "")?.[1];
-  const word = attribute && attribute !== "value" ? attribute : node.class.replace(/^DV_/, "").toLowerCase();
+  const word =
+    attribute && attribute !== "value" ? attribute : node.class.replace(/^DV_/, "").toLowerCase();
   return word.replaceAll("_", " ");
 }
 
 /** What a node holds, in one line: class, units, choices, limits. */
 export function holds(node: TemplateNode): string {
   const codes = node.codes ?? [];
-  const choices = codes.length <= 4 ? codes.map(({ label, code }) => label || code).join(", ") : `${codes.length} codes`;
-  return [node.class, (node.units ?? []).join(", "), choices, ...(node.limits ?? [])].filter(Boolean).join(" · ");
+  const choices =
+    codes.length <= 4
+      ? codes.map(({ label, code }) => label || code).join(", ")
+      : `${codes.length} codes`;
+  return [node.class, (node.units ?? []).join(", "), choices, ...(node.limits ?? [])]
+    .filter(Boolean)
+    .join(" · ");
 }
 
 /** An ELEMENT with one kind of value is one thing for people: the value, under the name of the element. */
@@ -21,20 +27,40 @@ export function merged(node: TemplateNode): TemplateNode {
   const [value, another] = node.children ?? [];
   if (node.class !== "ELEMENT" || !value || another || value.label) return node;
   const { children: _, ...rest } = value;
-  return { ...rest, ...(node.label ? { label: node.label } : {}), ...(node.description ? { description: node.description } : {}), ...(node.id ? { id: node.id } : {}), occurrences: node.occurrences, mandatory: node.mandatory };
+  return {
+    ...rest,
+    ...(node.label ? { label: node.label } : {}),
+    ...(node.description ? { description: node.description } : {}),
+    ...(node.id ? { id: node.id } : {}),
+    occurrences: node.occurrences,
+    mandatory: node.mandatory,
+  };
 }
 
-const ASKED: Record<string, string> = { DV_QUANTITY: "/magnitude", DV_COUNT: "/magnitude", DV_ORDINAL: "/value", DV_SCALE: "/value", DV_PROPORTION: "/numerator", DV_IDENTIFIER: "/id" };
+const ASKED: Record<string, string> = {
+  DV_QUANTITY: "/magnitude",
+  DV_COUNT: "/magnitude",
+  DV_ORDINAL: "/value",
+  DV_SCALE: "/value",
+  DV_PROPORTION: "/numerator",
+  DV_IDENTIFIER: "/id",
+};
 
 /** The path that a query usually wants of a node: of a value what can be compared. */
 export function asked(node: TemplateNode): string {
-  const more = node.class.startsWith("DV_") && !node.class.startsWith("DV_INTERVAL") ? (ASKED[node.class] ?? "/value") : "";
+  const more =
+    node.class.startsWith("DV_") && !node.class.startsWith("DV_INTERVAL")
+      ? (ASKED[node.class] ?? "/value")
+      : "";
   return `${node.path ?? ""}${more}`;
 }
 
 /** A query for one node in every document of a template. */
 export function query(template: string, root: TemplateNode, node: TemplateNode): string {
-  const words = name(node).replaceAll(/[^A-Za-z0-9]+/g, "_").replaceAll(/^_+|_+$/g, "").toLowerCase();
+  const words = name(node)
+    .replaceAll(/[^A-Za-z0-9]+/g, "_")
+    .replaceAll(/^_+|_+$/g, "")
+    .toLowerCase();
   // Node codes and keywords are no aliases: an ending makes any word one.
   const alias = /^[a-z]/.test(words) ? `${words}_` : "value_";
   return [

@@ -24,7 +24,9 @@ export class Detail {
   #document: DocumentOf | undefined;
 
   constructor() {
-    rove(byId("detail-form"), (button) => (button.id === "detail-where" ? void this.#showDocument() : this.#showObject()));
+    rove(byId("detail-form"), (button) =>
+      button.id === "detail-where" ? void this.#showDocument() : this.#showObject(),
+    );
     byId("detail-close").addEventListener("click", () => this.close());
     const button = byId<HTMLButtonElement>("detail-copy");
     button.addEventListener("click", () => void copy(button, this.#text));
@@ -65,16 +67,25 @@ export class Detail {
     const body = byId("detail-body");
     try {
       const text = await this.#document?.();
-      if (cell !== this.#text || byId("detail-where").getAttribute("aria-checked") !== "true") return;
+      if (cell !== this.#text || byId("detail-where").getAttribute("aria-checked") !== "true")
+        return;
       if (!text) {
-        body.replaceChildren(h("p", { class: "quiet" }, "This cell stands in no single document: it is counted, worked out, or said by the EHR itself."));
+        body.replaceChildren(
+          h(
+            "p",
+            { class: "quiet" },
+            "This cell stands in no single document: it is counted, worked out, or said by the EHR itself.",
+          ),
+        );
         return;
       }
       const paper = new Paper(parse(text), parse(cell), this.#path);
       body.replaceChildren(paper.element);
       paper.reveal();
     } catch (error) {
-      body.replaceChildren(h("p", { class: "bad" }, error instanceof Error ? error.message : String(error)));
+      body.replaceChildren(
+        h("p", { class: "bad" }, error instanceof Error ? error.message : String(error)),
+      );
     }
   }
 

@@ -26,7 +26,8 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(name.slice(2), value);
-    else if (value !== false && value !== null) element.setAttribute(name, value === true ? "" : String(value));
+    else if (value !== false && value !== null)
+      element.setAttribute(name, value === true ? "" : String(value));
   }
   for (const child of children) if (child !== null && child !== undefined) element.append(child);
   return element;
@@ -87,7 +88,14 @@ export function rove(group: HTMLElement, chosen: (button: HTMLElement) => void):
   group.addEventListener("keydown", (event) => {
     const list = buttons();
     const at = list.indexOf(document.activeElement as HTMLElement);
-    const steps: Record<string, number> = { ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: list.length - 1 };
+    const steps: Record<string, number> = {
+      ArrowRight: at + 1,
+      ArrowDown: at + 1,
+      ArrowLeft: at - 1,
+      ArrowUp: at - 1,
+      Home: 0,
+      End: list.length - 1,
+    };
     const to = steps[event.key];
     if (at < 0 || to === undefined) return;
     event.preventDefault();

@@ -1,11 +1,28 @@
 // The query editor: CodeMirror in a shadow root, so that its styles are constructed sheets and the policy needs no `unsafe-inline`.
-import { acceptCompletion, autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
+import {
+  acceptCompletion,
+  autocompletion,
+  closeBrackets,
+  closeBracketsKeymap,
+  completionKeymap,
+  type CompletionContext,
+  type CompletionResult,
+} from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { bracketMatching, indentOnInput } from "@codemirror/language";
 import { forceLinting, linter, lintKeymap, type Diagnostic as Mark } from "@codemirror/lint";
 import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
 import { EditorState, Prec } from "@codemirror/state";
-import { drawSelection, EditorView, highlightActiveLine, hoverTooltip, keymap, lineNumbers, placeholder, type Tooltip } from "@codemirror/view";
+import {
+  drawSelection,
+  EditorView,
+  highlightActiveLine,
+  hoverTooltip,
+  keymap,
+  lineNumbers,
+  placeholder,
+  type Tooltip,
+} from "@codemirror/view";
 import { aql } from "./aql-language";
 import { h } from "./dom";
 import type { Completions, Diagnostic, Hover, Place } from "./protocol";
@@ -22,32 +39,90 @@ export interface EditorHost {
 }
 
 const theme = EditorView.theme({
-  "&": { color: "var(--ink)", backgroundColor: "transparent", fontSize: "var(--code-size)", height: "100%" },
+  "&": {
+    color: "var(--ink)",
+    backgroundColor: "transparent",
+    fontSize: "var(--code-size)",
+    height: "100%",
+  },
   "&.cm-focused": { outline: "none" },
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.65", overflow: "auto" },
   ".cm-content": { padding: "12px 0", caretColor: "var(--accent)" },
   ".cm-line": { padding: "0 14px 0 8px" },
-  "@media (max-width: 700px)": { ".cm-lineWrapping": { wordBreak: "break-all" }, ".cm-gutters": { display: "none" }, ".cm-line": { paddingLeft: "12px" } },
-  ".cm-gutters": { backgroundColor: "transparent", color: "var(--ink-faint)", border: "none", paddingLeft: "6px" },
+  "@media (max-width: 700px)": {
+    ".cm-lineWrapping": { wordBreak: "break-all" },
+    ".cm-gutters": { display: "none" },
+    ".cm-line": { paddingLeft: "12px" },
+  },
+  ".cm-gutters": {
+    backgroundColor: "transparent",
+    color: "var(--ink-faint)",
+    border: "none",
+    paddingLeft: "6px",
+  },
   ".cm-activeLine": { backgroundColor: "var(--line-active)" },
   ".cm-activeLineGutter": { backgroundColor: "transparent", color: "var(--ink-soft)" },
   ".cm-cursor": { borderLeftColor: "var(--accent)", borderLeftWidth: "2px" },
-  "&.cm-focused .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "var(--selection) !important" },
-  ".cm-matchingBracket, &.cm-focused .cm-matchingBracket": { backgroundColor: "var(--accent-soft)", outline: "1px solid var(--accent-line)" },
+  "&.cm-focused .cm-selectionBackground, .cm-selectionBackground": {
+    backgroundColor: "var(--selection) !important",
+  },
+  ".cm-matchingBracket, &.cm-focused .cm-matchingBracket": {
+    backgroundColor: "var(--accent-soft)",
+    outline: "1px solid var(--accent-line)",
+  },
   ".cm-placeholder": { color: "var(--ink-faint)" },
-  ".cm-tooltip": { backgroundColor: "var(--surface)", color: "var(--ink)", border: "1px solid var(--line)", borderRadius: "8px", boxShadow: "var(--shadow)", overflow: "hidden" },
-  ".cm-tooltip.cm-tooltip-autocomplete > ul": { fontFamily: "var(--mono)", fontSize: "13px", maxHeight: "16em", maxWidth: "min(44rem, 92vw)" },
+  ".cm-tooltip": {
+    backgroundColor: "var(--surface)",
+    color: "var(--ink)",
+    border: "1px solid var(--line)",
+    borderRadius: "8px",
+    boxShadow: "var(--shadow)",
+    overflow: "hidden",
+  },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul": {
+    fontFamily: "var(--mono)",
+    fontSize: "13px",
+    maxHeight: "16em",
+    maxWidth: "min(44rem, 92vw)",
+  },
   ".cm-tooltip.cm-tooltip-autocomplete > ul > li": { padding: "4px 10px", color: "var(--ink)" },
-  ".cm-tooltip.cm-tooltip-autocomplete > ul > li[aria-selected]": { backgroundColor: "var(--accent)", color: "var(--on-accent)" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul > li[aria-selected]": {
+    backgroundColor: "var(--accent)",
+    color: "var(--on-accent)",
+  },
   ".cm-meaning": { padding: "8px 12px", font: "14px/1.45 var(--sans)", maxWidth: "34rem" },
-  ".cm-completionDetail": { color: "inherit", opacity: "0.75", fontStyle: "normal", marginLeft: "1.2em" },
+  ".cm-completionDetail": {
+    color: "inherit",
+    opacity: "0.75",
+    fontStyle: "normal",
+    marginLeft: "1.2em",
+  },
   ".cm-completionMatchedText": { textDecoration: "none", fontWeight: "700" },
-  ".cm-diagnostic": { padding: "8px 12px", borderLeft: "none", font: "14px/1.45 var(--sans)", maxWidth: "34rem" },
+  ".cm-diagnostic": {
+    padding: "8px 12px",
+    borderLeft: "none",
+    font: "14px/1.45 var(--sans)",
+    maxWidth: "34rem",
+  },
   ".cm-diagnostic-error": { boxShadow: "inset 3px 0 0 var(--bad)" },
   ".cm-diagnostic-warning": { boxShadow: "inset 3px 0 0 var(--warn)" },
-  ".cm-lintRange-error": { backgroundImage: "none", textDecoration: "underline wavy var(--bad) 1.5px", textUnderlineOffset: "4px", textDecorationSkipInk: "none" },
-  ".cm-lintRange-warning": { backgroundImage: "none", textDecoration: "underline wavy var(--warn) 1.5px", textUnderlineOffset: "4px", textDecorationSkipInk: "none" },
-  ".cm-panels": { backgroundColor: "var(--surface-sunk)", color: "var(--ink)", borderColor: "var(--line)" },
+  ".cm-lintRange-error": {
+    backgroundImage: "none",
+    textDecoration: "underline wavy var(--bad) 1.5px",
+    textUnderlineOffset: "4px",
+    textDecorationSkipInk: "none",
+  },
+  ".cm-lintRange-warning": {
+    backgroundImage: "none",
+    textDecoration: "underline wavy var(--warn) 1.5px",
+    textUnderlineOffset: "4px",
+    textDecorationSkipInk: "none",
+  },
+  ".cm-panels": {
+    backgroundColor: "var(--surface-sunk)",
+    color: "var(--ink)",
+    borderColor: "var(--line)",
+  },
   ".cm-panels button, .cm-panels input": { font: "14px var(--sans)" },
 });
 
@@ -86,22 +161,53 @@ export class Editor {
     const complete = async (context: CompletionContext): Promise<CompletionResult | null> => {
       // One letter is more likely a variable than the beginning of a word.
       if (!context.explicit && !context.matchBefore(/\w\w$|[/[.$]\w?$/)) return null;
-      const found = await host.complete(context.state.doc.toString(), context.pos).catch(() => null);
+      const found = await host
+        .complete(context.state.doc.toString(), context.pos)
+        .catch(() => null);
       if (!found || context.aborted) return null;
       const { from, to } = found;
       // Unasked, only what goes on from the letters that are written: Enter takes a proposal, and must not surprise.
       const written = context.state.sliceDoc(from, context.pos).toLowerCase();
-      const options = context.explicit ? found.options : found.options.filter(({ label }) => label.toLowerCase().split(/[\s(]+/).some((word) => word.startsWith(written)));
+      const options = context.explicit
+        ? found.options
+        : found.options.filter(({ label }) =>
+            label
+              .toLowerCase()
+              .split(/[\s(]+/)
+              .some((word) => word.startsWith(written)),
+          );
       if (options.length === 0) return null;
       // Chosen and ordered by the engine; asked again with every letter.
-      return { from, to, filter: false, options: options.map(({ label, kind, detail, insert }) => ({ label, type: kind, detail, apply: insert })) };
+      return {
+        from,
+        to,
+        filter: false,
+        options: options.map(({ label, kind, detail, insert }) => ({
+          label,
+          type: kind,
+          detail,
+          apply: insert,
+        })),
+      };
     };
     const hover = hoverTooltip(
       async (view, position): Promise<Tooltip | null> => {
         const found = await host.hover(view.state.doc.toString(), position).catch(() => null);
         if (!found) return null;
         const { from, to, title, text } = found;
-        return { pos: from, end: to, above: true, create: () => ({ dom: h("div", { class: "cm-meaning" }, h("strong", {}, title), text ? h("div", {}, text) : null) }) };
+        return {
+          pos: from,
+          end: to,
+          above: true,
+          create: () => ({
+            dom: h(
+              "div",
+              { class: "cm-meaning" },
+              h("strong", {}, title),
+              text ? h("div", {}, text) : null,
+            ),
+          }),
+        };
       },
       { hoverTime: 350 },
     );
@@ -137,11 +243,22 @@ export class Editor {
           autocompletion({ override: [complete], icons: false }),
           hover,
           placeholder("SELECT … FROM EHR e CONTAINS COMPOSITION c"),
-          EditorView.contentAttributes.of({ "aria-label": "AQL query", spellcheck: "false", autocapitalize: "off" }),
+          EditorView.contentAttributes.of({
+            "aria-label": "AQL query",
+            spellcheck: "false",
+            autocapitalize: "off",
+          }),
           EditorView.updateListener.of((update) => {
             if (update.docChanged) host.changed(update.state.doc.toString());
           }),
-          keymap.of([...closeBracketsKeymap, ...defaultKeymap, ...searchKeymap, ...historyKeymap, ...completionKeymap, ...lintKeymap]),
+          keymap.of([
+            ...closeBracketsKeymap,
+            ...defaultKeymap,
+            ...searchKeymap,
+            ...historyKeymap,
+            ...completionKeymap,
+            ...lintKeymap,
+          ]),
           theme,
         ],
       }),
@@ -155,7 +272,10 @@ export class Editor {
 
   /** Replaces the query; undo brings the old one back. */
   set text(text: string) {
-    this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length, insert: text }, selection: { anchor: 0 } });
+    this.view.dispatch({
+      changes: { from: 0, to: this.view.state.doc.length, insert: text },
+      selection: { anchor: 0 },
+    });
   }
 
   /** Checks again at once, not after the pause in typing. */
@@ -166,7 +286,10 @@ export class Editor {
   /** Selects a place. */
   show({ from, to }: Place): void {
     const end = this.view.state.doc.length;
-    this.view.dispatch({ selection: { anchor: Math.min(from, end), head: Math.min(to, end) }, scrollIntoView: true });
+    this.view.dispatch({
+      selection: { anchor: Math.min(from, end), head: Math.min(to, end) },
+      scrollIntoView: true,
+    });
     this.view.focus();
   }
 }

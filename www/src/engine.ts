@@ -1,5 +1,16 @@
 // The page's side of the worker: calls, errors, and a new worker when the old one dies.
-import type { Calls, Cancel, Contents, Diagnostic, Failure, Misplaced, Progress, Reply, Request, Server } from "./protocol";
+import type {
+  Calls,
+  Cancel,
+  Contents,
+  Diagnostic,
+  Failure,
+  Misplaced,
+  Progress,
+  Reply,
+  Request,
+  Server,
+} from "./protocol";
 
 /** A call that failed; `diagnostics` say where when the query text is the reason. */
 export class EngineError extends Error {
@@ -66,15 +77,32 @@ export class Engine {
   }
 
   /** Calls the worker. */
-  call<K extends keyof Calls>(call: K, argument: Calls[K]["takes"], follow?: Follow): Promise<Calls[K]["gives"]> {
+  call<K extends keyof Calls>(
+    call: K,
+    argument: Calls[K]["takes"],
+    follow?: Follow,
+  ): Promise<Calls[K]["gives"]> {
     return new Promise((resolve, reject) => {
       if (!this.#worker) {
-        reject(new EngineError({ message: "the engine does not start here; reload the page to try again", keys: [], diagnostics: [], fatal: false }));
+        reject(
+          new EngineError({
+            message: "the engine does not start here; reload the page to try again",
+            keys: [],
+            diagnostics: [],
+            fatal: false,
+          }),
+        );
         return;
       }
       const id = (this.#last += 1);
-      this.#waiting.set(id, { resolve: resolve as (value: unknown) => void, reject, progress: follow });
-      follow?.signal?.addEventListener("abort", () => this.#worker?.postMessage({ cancel: id } satisfies Cancel));
+      this.#waiting.set(id, {
+        resolve: resolve as (value: unknown) => void,
+        reject,
+        progress: follow,
+      });
+      follow?.signal?.addEventListener("abort", () =>
+        this.#worker?.postMessage({ cancel: id } satisfies Cancel),
+      );
       this.#worker.postMessage({ id, call, argument } satisfies Request);
     });
   }
@@ -96,7 +124,12 @@ export class Engine {
     worker.onmessage = (event: MessageEvent<Reply>) => this.#answer(event.data);
     worker.onerror = (event) => {
       event.preventDefault();
-      this.#die({ message: event.message || "the worker failed", keys: [], diagnostics: [], fatal: true });
+      this.#die({
+        message: event.message || "the worker failed",
+        keys: [],
+        diagnostics: [],
+        fatal: true,
+      });
     };
     this.#worker = worker;
     if (this.#server) void this.#reconnect(this.#server);

@@ -26,4 +26,7 @@ function read(part: string): Example {
 }
 
 /** The examples, the first one first to be run. */
-export const examples: Example[] = text.split(/^-- # /m).slice(1).map(read);
+export const examples: Example[] = text
+  .split(/^-- # /m)
+  .slice(1)
+  .map(read);

@@ -14,26 +14,32 @@ const TRIMMED = "[\\s\\p{Cc}\"'`´\u2018-\u201f«»‹›\u200b-\u200f\u2060\ufe
 /** A piece that a spreadsheet would run. */
 const FORMULA = new RegExp(`^${TRIMMED}[=+\\-@＝＋－＠﹦﹢﹣﹫]`, "u");
 /** A text that begins, behind blanks and quotes, with a tab or an end of line: some readers drop those. */
-const CONTROL = /^(?:[^\S\t\r\n]|(?![\t\r\n])\p{Cc}|["'`´\u2018-\u201f«»‹›\u200b-\u200f\u2060\ufeff])*[\t\r\n]/u;
+const CONTROL =
+  /^(?:[^\S\t\r\n]|(?![\t\r\n])\p{Cc}|["'`´\u2018-\u201f«»‹›\u200b-\u200f\u2060\ufeff])*[\t\r\n]/u;
 /** A text without a character that separates cells, quotes, calls or combines. */
 const PLAIN = /^[\p{Alphabetic}\p{N} _.:/#[\]-]+$/u;
 
 /** The text with an apostrophe before each piece that a spreadsheet would run. The rule is that of `engine/src/answer/csv_guard.rs`. */
 function guarded(text: string): string {
   const pieces = text.match(PIECE) ?? [];
-  return pieces.map((piece, at) => (FORMULA.test(piece) || (at === 0 && CONTROL.test(text)) ? `'${piece}` : piece)).join("");
+  return pieces
+    .map((piece, at) =>
+      FORMULA.test(piece) || (at === 0 && CONTROL.test(text)) ? `'${piece}` : piece,
+    )
+    .join("");
 }
 
 /** Writes a text as a field of RFC 4180 that no spreadsheet runs. */
 export function textField(text: string): string {
   const safe = guarded(text);
-  return PLAIN.test(safe) && safe.trim() === safe ? safe : `"${safe.replaceAll("\"", "\"\"")}"`;
+  return PLAIN.test(safe) && safe.trim() === safe ? safe : `"${safe.replaceAll('"', '""')}"`;
 }
 
 /** A field: numbers and truth values as they are, null as nothing, everything else as a text. */
 function field(json: string): string {
   if (json === "null") return "";
-  if (/^["{[]/.test(json)) return textField(json.startsWith("\"") ? (JSON.parse(json) as string) : json);
+  if (/^["{[]/.test(json))
+    return textField(json.startsWith('"') ? (JSON.parse(json) as string) : json);
   return json;
 }
 
@@ -48,8 +54,11 @@ export function csv(result: Result): string {
 
 /** One JSON object a row, by the names of the columns (a name that comes again gets a number), digits kept. */
 export function ndjson(result: Result): string {
-  const names = distinct(result.columns.map(({ name }) => name)).map((name) => JSON.stringify(name));
-  const line = (row: number) => `{${names.map((name, column) => `${name}:${cellText(result, row, column)}`).join(",")}}\n`;
+  const names = distinct(result.columns.map(({ name }) => name)).map((name) =>
+    JSON.stringify(name),
+  );
+  const line = (row: number) =>
+    `{${names.map((name, column) => `${name}:${cellText(result, row, column)}`).join(",")}}\n`;
   return Array.from({ length: result.rows }, (_, row) => line(row)).join("");
 }
 

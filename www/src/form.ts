@@ -1,7 +1,14 @@
 // Forms made from web templates: the right control for each input, and what was entered as FLAT.
 import { h } from "./dom";
 import type { Misplaced } from "./protocol";
-import { label, meaning, type WebInput, type WebNode, type WebOption, type WebTemplate } from "./web-template";
+import {
+  label,
+  meaning,
+  type WebInput,
+  type WebNode,
+  type WebOption,
+  type WebTemplate,
+} from "./web-template";
 
 /** What was entered: keys and values of the format FLAT. */
 export type Flat = Record<string, string | number | boolean>;
@@ -19,14 +26,28 @@ const CODED = new Set(["DV_ORDINAL", "DV_SCALE", "DV_CODED_TEXT", "DV_STATE"]);
 let last = 0;
 
 function choice(options: WebOption[], language: string): Control {
-  const words = (option: WebOption) => [option.ordinal, option.localizedLabels?.[language] ?? option.label ?? option.value].filter((part) => part !== undefined).join(" · ");
-  const element = h("select", {}, h("option", { value: "" }, "not chosen"), ...options.map((option) => h("option", { value: option.value }, words(option))));
+  const words = (option: WebOption) =>
+    [option.ordinal, option.localizedLabels?.[language] ?? option.label ?? option.value]
+      .filter((part) => part !== undefined)
+      .join(" · ");
+  const element = h(
+    "select",
+    {},
+    h("option", { value: "" }, "not chosen"),
+    ...options.map((option) => h("option", { value: option.value }, words(option))),
+  );
   return { element, value: () => element.value || null };
 }
 
-function field(attributes: Record<string, string | number>, read: (text: string) => string | number = (text) => text): Control {
+function field(
+  attributes: Record<string, string | number>,
+  read: (text: string) => string | number = (text) => text,
+): Control {
   const element = h("input", { ...attributes, autocomplete: "off" });
-  return { element, value: () => (element.value.trim() === "" ? null : read(element.value.trim())) };
+  return {
+    element,
+    value: () => (element.value.trim() === "" ? null : read(element.value.trim())),
+  };
 }
 
 /** The zone of this browser at a local time: `+02:00`. */
@@ -38,19 +59,42 @@ function zone(local: string): string {
 
 function bounded(input: WebInput): Record<string, number> {
   const { min, max } = input.validation?.range ?? {};
-  return { ...(typeof min === "number" ? { min } : {}), ...(typeof max === "number" ? { max } : {}) };
+  return {
+    ...(typeof min === "number" ? { min } : {}),
+    ...(typeof max === "number" ? { max } : {}),
+  };
 }
 
 /** The control that fits an input. */
 export function control(input: WebInput, language: string): Control {
   if (input.list?.length && !input.listOpen) return choice(input.list, language);
-  if (input.type === "BOOLEAN") return { ...choice([{ value: "true", label: "yes" }, { value: "false", label: "no" }], language) };
-  if (input.type === "DECIMAL") return field({ type: "number", step: "any", inputmode: "decimal", ...bounded(input) }, Number);
-  if (input.type === "INTEGER") return field({ type: "number", step: 1, inputmode: "numeric", ...bounded(input) }, Number);
+  if (input.type === "BOOLEAN")
+    return {
+      ...choice(
+        [
+          { value: "true", label: "yes" },
+          { value: "false", label: "no" },
+        ],
+        language,
+      ),
+    };
+  if (input.type === "DECIMAL")
+    return field({ type: "number", step: "any", inputmode: "decimal", ...bounded(input) }, Number);
+  if (input.type === "INTEGER")
+    return field({ type: "number", step: 1, inputmode: "numeric", ...bounded(input) }, Number);
   if (input.type === "DATE") return field({ type: "date" });
   if (input.type === "TIME") return field({ type: "time", step: 1 });
-  if (input.type === "DATETIME") return field({ type: "datetime-local", step: 1 }, (text) => `${text.length === 16 ? `${text}:00` : text}${zone(text)}`);
-  return field({ type: "text", ...(input.list?.length ? { placeholder: input.list.map((option) => option.label ?? option.value).join(", ") } : {}) });
+  if (input.type === "DATETIME")
+    return field(
+      { type: "datetime-local", step: 1 },
+      (text) => `${text.length === 16 ? `${text}:00` : text}${zone(text)}`,
+    );
+  return field({
+    type: "text",
+    ...(input.list?.length
+      ? { placeholder: input.list.map((option) => option.label ?? option.value).join(", ") }
+      : {}),
+  });
 }
 
 /** The key of an input below the key of its node. */
@@ -93,7 +137,11 @@ export class Form {
   /** What stands in the controls, by key. */
   texts(): Map<string, string> {
     const controls = [...this.#fields.values()].flatMap((field) => field.controls);
-    return new Map(controls.flatMap(({ key, control: { element } }) => (element.value === "" ? [] : [[key, element.value]])));
+    return new Map(
+      controls.flatMap(({ key, control: { element } }) =>
+        element.value === "" ? [] : [[key, element.value]],
+      ),
+    );
   }
 
   /** Enters what stood in the controls of another form for the same template. */
@@ -133,12 +181,15 @@ export class Form {
   #field(key: string): Field | undefined {
     const place = key.replace(/\|.*/, "");
     // What opens a fold may draw the next one.
-    for (let fold: Fold | undefined; (fold = this.#folds.find(({ hides }) => hides(place))); ) fold.open();
+    for (let fold: Fold | undefined; (fold = this.#folds.find(({ hides }) => hides(place)));)
+      fold.open();
     return this.#fields.get(place) ?? this.#fields.get(`${place}:0`);
   }
 
   #children(node: WebNode, key: string): HTMLElement[] {
-    return (node.children ?? []).filter((child) => !child.inContext).map((child) => this.#node(child, `${key}/${child.id}`));
+    return (node.children ?? [])
+      .filter((child) => !child.inContext)
+      .map((child) => this.#node(child, `${key}/${child.id}`));
   }
 
   /** A node with as many instances as are wanted. */
@@ -146,7 +197,11 @@ export class Form {
     const draw = (at: number) => this.#instance(node, node.max === 1 ? key : `${key}:${at}`);
     if (node.max === 1) return draw(0);
     let number = 1;
-    const more = h("button", { type: "button", class: "link more" }, `Another ${label(node, this.#language)}`);
+    const more = h(
+      "button",
+      { type: "button", class: "link more" },
+      `Another ${label(node, this.#language)}`,
+    );
     const box = h("div", { class: "form-list" }, draw(0), more);
     const open = () => {
       more.before(draw(number));
@@ -154,7 +209,13 @@ export class Form {
       if (node.max > 0 && number >= node.max) more.remove();
     };
     more.addEventListener("click", open);
-    this.#folds.push({ open, hides: (place) => more.parentElement !== null && place.startsWith(`${key}:`) && Number.parseInt(place.slice(key.length + 1), 10) >= number });
+    this.#folds.push({
+      open,
+      hides: (place) =>
+        more.parentElement !== null &&
+        place.startsWith(`${key}:`) &&
+        Number.parseInt(place.slice(key.length + 1), 10) >= number,
+    });
     return box;
   }
 
@@ -165,7 +226,17 @@ export class Form {
   /** Groups open when somebody wants them: a template has hundreds of fields. */
   #group(node: WebNode, key: string): HTMLElement {
     const body = h("div", { class: "form-group" });
-    const details = h("details", { open: node.min > 0 }, h("summary", { title: meaning(node, this.#language) }, label(node, this.#language), required(node)), body);
+    const details = h(
+      "details",
+      { open: node.min > 0 },
+      h(
+        "summary",
+        { title: meaning(node, this.#language) },
+        label(node, this.#language),
+        required(node),
+      ),
+      body,
+    );
     let filled = false;
     const fill = () => {
       if (!details.open || filled) return;
@@ -178,23 +249,57 @@ export class Form {
       details.open = true;
       fill();
     };
-    this.#folds.push({ open, hides: (place) => !(details.open && filled) && place.startsWith(`${key}/`) });
+    this.#folds.push({
+      open,
+      hides: (place) => !(details.open && filled) && place.startsWith(`${key}/`),
+    });
     return details;
   }
 
   #value(node: WebNode, key: string): HTMLElement {
     const name = label(node, this.#language);
-    const controls = (node.inputs ?? []).map((input) => ({ input, control: control(input, this.#language) }));
+    const controls = (node.inputs ?? []).map((input) => ({
+      input,
+      control: control(input, this.#language),
+    }));
     // Units with one choice need no choosing.
-    for (const { input, control: { element } } of controls) if (input.suffix === "unit" && element instanceof HTMLSelectElement && element.options.length === 2) element.selectedIndex = 1;
+    for (const {
+      input,
+      control: { element },
+    } of controls)
+      if (
+        input.suffix === "unit" &&
+        element instanceof HTMLSelectElement &&
+        element.options.length === 2
+      )
+        element.selectedIndex = 1;
     const id = `field-${(last += 1)}`;
     controls.forEach(({ input, control: { element } }, at) => {
       if (at === 0) element.id = id;
-      else element.setAttribute("aria-label", `${name}, ${input.suffix ?? input.type.toLowerCase()}`);
-      if (input.suffix && controls.length > 1 && element instanceof HTMLInputElement && !element.placeholder) element.placeholder = input.suffix.replaceAll("_", " ");
+      else
+        element.setAttribute("aria-label", `${name}, ${input.suffix ?? input.type.toLowerCase()}`);
+      if (
+        input.suffix &&
+        controls.length > 1 &&
+        element instanceof HTMLInputElement &&
+        !element.placeholder
+      )
+        element.placeholder = input.suffix.replaceAll("_", " ");
     });
-    const line = h("p", { class: "form-field", title: meaning(node, this.#language) }, h("label", { for: id }, name, required(node)), h("span", { class: "form-controls" }, ...controls.map(({ control: { element } }) => element)));
-    this.#fields.set(key, { line, controls: controls.map(({ input, control }) => ({ key: keyOf(node, input, key), input, control })) });
+    const line = h(
+      "p",
+      { class: "form-field", title: meaning(node, this.#language) },
+      h("label", { for: id }, name, required(node)),
+      h("span", { class: "form-controls" }, ...controls.map(({ control: { element } }) => element)),
+    );
+    this.#fields.set(key, {
+      line,
+      controls: controls.map(({ input, control }) => ({
+        key: keyOf(node, input, key),
+        input,
+        control,
+      })),
+    });
     return line;
   }
 }
@@ -206,7 +311,12 @@ function entered({ controls }: Field): Flat {
     return value === null ? [] : [{ key, input, value }];
   });
   if (there.every(({ input }) => input.suffix === "unit")) return {};
-  return Object.fromEntries(there.map(({ key, input, value }) => [key, input.type === "BOOLEAN" ? value === "true" : value]));
+  return Object.fromEntries(
+    there.map(({ key, input, value }) => [
+      key,
+      input.type === "BOOLEAN" ? value === "true" : value,
+    ]),
+  );
 }
 
 function required({ min }: WebNode): HTMLElement | null {

@@ -36,27 +36,48 @@ export class Grid {
     this.#numeric = measured.map(({ numeric }) => numeric);
     this.#body = h("div", { class: "g-body", role: "rowgroup" });
     this.#body.style.height = `${Math.min(result.rows * ROW, TALLEST)}px`;
-    const head = h("div", { class: "g-row", role: "row", "aria-rowindex": 1 }, h("div", { class: "g-cell g-number", role: "columnheader", "aria-colindex": 1 }, "#"));
+    const head = h(
+      "div",
+      { class: "g-row", role: "row", "aria-rowindex": 1 },
+      h("div", { class: "g-cell g-number", role: "columnheader", "aria-colindex": 1 }, "#"),
+    );
     result.columns.forEach((column, at) => {
       head.append(
         h(
           "div",
-          { class: `g-cell${this.#numeric[at] ? " right" : ""}`, role: "columnheader", "aria-colindex": at + 2, title: column.path ?? column.name },
+          {
+            class: `g-cell${this.#numeric[at] ? " right" : ""}`,
+            role: "columnheader",
+            "aria-colindex": at + 2,
+            title: column.path ?? column.name,
+          },
           column.name,
         ),
       );
     });
     this.element = h(
       "div",
-      { class: "grid", role: "grid", "aria-label": "Rows of the result", "aria-rowcount": result.rows + 1, "aria-colcount": result.columns.length + 1 },
+      {
+        class: "grid",
+        role: "grid",
+        "aria-label": "Rows of the result",
+        "aria-rowcount": result.rows + 1,
+        "aria-colcount": result.columns.length + 1,
+      },
       h("div", { class: "g-head", role: "rowgroup" }, head),
       this.#body,
     );
-    const widths = [Math.ceil(String(result.rows).length * CHARACTER) + PADDING, ...measured.map(({ width }) => width)];
+    const widths = [
+      Math.ceil(String(result.rows).length * CHARACTER) + PADDING,
+      ...measured.map(({ width }) => width),
+    ];
     const last = widths.pop() ?? 0;
     // What is left of the width goes to a last column of texts, or stays empty: numbers stand near their neighbours.
     const end = this.#numeric.at(-1) ? `${last}px minmax(0, 1fr)` : `minmax(${last}px, 1fr)`;
-    this.element.style.setProperty("--columns", `${widths.map((width) => `${width}px`).join(" ")} ${end}`);
+    this.element.style.setProperty(
+      "--columns",
+      `${widths.map((width) => `${width}px`).join(" ")} ${end}`,
+    );
     this.element.addEventListener("scroll", () => this.draw(), { passive: true });
     this.element.addEventListener("keydown", (event) => this.#key(event));
     this.element.addEventListener("click", (event) => this.#click(event));
@@ -75,7 +96,10 @@ export class Grid {
       if (kind === "number") numbers += 1;
       else if (kind !== "null") others += 1;
     }
-    return { width: Math.ceil(Math.min(Math.max(widest * CHARACTER, 56), 340)) + PADDING, numeric: numbers > 0 && others === 0 };
+    return {
+      width: Math.ceil(Math.min(Math.max(widest * CHARACTER, 56), 340)) + PADDING,
+      numeric: numbers > 0 && others === 0,
+    };
   }
 
   get #step(): number {
@@ -103,9 +127,20 @@ export class Grid {
   }
 
   #drawRow(row: number): HTMLElement {
-    const line = h("div", { class: "g-row", role: "row", "aria-rowindex": row + 2 }, h("div", { class: "g-cell g-number", role: "rowheader", "aria-colindex": 1 }, String(row + 1)));
+    const line = h(
+      "div",
+      { class: "g-row", role: "row", "aria-rowindex": row + 2 },
+      h(
+        "div",
+        { class: "g-cell g-number", role: "rowheader", "aria-colindex": 1 },
+        String(row + 1),
+      ),
+    );
     // Where rows are squeezed, those on screen still stand one below the other.
-    const top = this.#step === ROW ? row * ROW : this.element.scrollTop + (row - Math.floor(this.element.scrollTop / this.#step)) * ROW;
+    const top =
+      this.#step === ROW
+        ? row * ROW
+        : this.element.scrollTop + (row - Math.floor(this.element.scrollTop / this.#step)) * ROW;
     line.style.top = `${top}px`;
     line.append(...this.#result.columns.map((_, column) => this.#drawCell(row, column)));
     return line;
@@ -122,15 +157,22 @@ export class Grid {
       "data-row": row,
       "data-column": column,
     });
-    if (kind === "null") cell.append(h("span", { "aria-hidden": "true" }, "–"), h("span", { class: "unseen" }, "no value"));
-    else if (kind === "object") cell.append(h("span", { class: "type" }, type ?? ""), text ? ` ${text}` : "");
+    if (kind === "null")
+      cell.append(
+        h("span", { "aria-hidden": "true" }, "–"),
+        h("span", { class: "unseen" }, "no value"),
+      );
+    else if (kind === "object")
+      cell.append(h("span", { class: "type" }, type ?? ""), text ? ` ${text}` : "");
     else cell.append(text);
     if (text.length > 12) cell.title = text;
     return cell;
   }
 
   #focused(): HTMLElement | null {
-    return this.#body.querySelector<HTMLElement>(`[data-row="${this.#row}"][data-column="${this.#column}"]`);
+    return this.#body.querySelector<HTMLElement>(
+      `[data-row="${this.#row}"][data-column="${this.#column}"]`,
+    );
   }
 
   /** Moves the focus and scrolls it into sight. */
@@ -181,7 +223,9 @@ export class Grid {
     } else if (event.key === "c" && whole && String(getSelection()) === "") {
       event.preventDefault();
       const { kind, text } = view(cellText(this.#result, this.#row, this.#column));
-      void navigator.clipboard.writeText(kind === "object" ? cellText(this.#result, this.#row, this.#column) : text);
+      void navigator.clipboard.writeText(
+        kind === "object" ? cellText(this.#result, this.#row, this.#column) : text,
+      );
     }
   }
 

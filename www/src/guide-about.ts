@@ -4,15 +4,42 @@ import { drawQuery } from "./guide-outcome";
 import type { DescribedGuide, GuideBinding, GuideProblem } from "./guide-text";
 
 /** Draws a guide; `ask` runs a query in the query view, `save` offers the guide in another syntax. */
-export function drawAbout(guide: DescribedGuide, ask: (q: string) => void, save: (syntax: "json" | "odin") => void): HTMLElement[] {
-  const paragraph = (title: string, words: string | null) => (words?.trim() ? [h("h3", {}, title), h("p", { class: "words" }, words.trim())] : []);
+export function drawAbout(
+  guide: DescribedGuide,
+  ask: (q: string) => void,
+  save: (syntax: "json" | "odin") => void,
+): HTMLElement[] {
+  const paragraph = (title: string, words: string | null) =>
+    words?.trim() ? [h("h3", {}, title), h("p", { class: "words" }, words.trim())] : [];
   return [
-    h("div", { class: "bar" }, h("h2", {}, guide.concept ?? guide.id), h("p", { class: "summary" }, `${guide.id} · GDL ${guide.gdl_version}`)),
+    h(
+      "div",
+      { class: "bar" },
+      h("h2", {}, guide.concept ?? guide.id),
+      h("p", { class: "summary" }, `${guide.id} · GDL ${guide.gdl_version}`),
+    ),
     ...paragraph("Purpose", guide.purpose),
     ...paragraph("Use", guide.use),
     ...paragraph("Misuse", guide.misuse),
-    h("p", { class: "actions" }, h("button", { type: "button", id: "guide-json", onclick: () => save("json") }, "Save as GDL2 (JSON)"), h("button", { type: "button", id: "guide-odin", onclick: () => save("odin") }, "Save as ODIN")),
-    h("h3", {}, guide.problems.length === 0 ? "No problems found" : `Problems (${guide.problems.length})`),
+    h(
+      "p",
+      { class: "actions" },
+      h(
+        "button",
+        { type: "button", id: "guide-json", onclick: () => save("json") },
+        "Save as GDL2 (JSON)",
+      ),
+      h(
+        "button",
+        { type: "button", id: "guide-odin", onclick: () => save("odin") },
+        "Save as ODIN",
+      ),
+    ),
+    h(
+      "h3",
+      {},
+      guide.problems.length === 0 ? "No problems found" : `Problems (${guide.problems.length})`,
+    ),
     drawProblems(guide.problems),
     h("h3", {}, "Bindings"),
     ...guide.bindings.map((binding) => drawBinding(binding, ask)),
@@ -20,28 +47,65 @@ export function drawAbout(guide: DescribedGuide, ask: (q: string) => void, save:
     ...statements("Before all", guide.pre_conditions),
     ...statements("First", guide.default_actions),
     h("ol", { class: "rules" }, ...guide.rules.map(drawRule)),
-    h("details", { class: "asked", id: "guide-terms" }, h("summary", {}, `Terms (${guide.terms.length})`), h("dl", { class: "terms" }, ...guide.terms.flatMap(drawTerm))),
+    h(
+      "details",
+      { class: "asked", id: "guide-terms" },
+      h("summary", {}, `Terms (${guide.terms.length})`),
+      h("dl", { class: "terms" }, ...guide.terms.flatMap(drawTerm)),
+    ),
   ];
 }
 
 /** Problems with their places. */
 export function drawProblems(problems: GuideProblem[]): HTMLElement {
   const draw = ({ line, column, severity, code, message, help }: GuideProblem) =>
-    h("li", { class: severity }, h("strong", {}, `line ${line}, column ${column}: `), ...quoted(message), " ", h("small", {}, code), help ? h("span", { class: "help-line" }, ...quoted(help)) : null);
+    h(
+      "li",
+      { class: severity },
+      h("strong", {}, `line ${line}, column ${column}: `),
+      ...quoted(message),
+      " ",
+      h("small", {}, code),
+      help ? h("span", { class: "help-line" }, ...quoted(help)) : null,
+    );
   return h("ul", { class: "guide-problems" }, ...problems.map(draw));
 }
 
 /** Messages quote source words in back-ticks: those become code. */
 function quoted(text: string): Node[] {
-  return text.split("`").map((part, at) => (at % 2 === 1 ? h("code", {}, part) : document.createTextNode(part)));
+  return text
+    .split("`")
+    .map((part, at) => (at % 2 === 1 ? h("code", {}, part) : document.createTextNode(part)));
 }
 
 function drawBinding(binding: GuideBinding, ask: (q: string) => void): HTMLElement {
-  const elements = binding.elements.map(({ id, name, path }) => h("li", {}, h("strong", {}, name ?? id), " ", h("small", {}, id), " ", h("code", { class: "path" }, path)));
+  const elements = binding.elements.map(({ id, name, path }) =>
+    h(
+      "li",
+      {},
+      h("strong", {}, name ?? id),
+      " ",
+      h("small", {}, id),
+      " ",
+      h("code", { class: "path" }, path),
+    ),
+  );
   return h(
     "article",
     { class: "binding" },
-    h("p", {}, h("span", { class: "mark" }, binding.type === "OUTPUT" ? "makes" : binding.type === "INPUT" ? "reads" : "both"), " ", h("strong", {}, binding.name ?? binding.id), " ", h("code", { class: "path" }, binding.model_id)),
+    h(
+      "p",
+      {},
+      h(
+        "span",
+        { class: "mark" },
+        binding.type === "OUTPUT" ? "makes" : binding.type === "INPUT" ? "reads" : "both",
+      ),
+      " ",
+      h("strong", {}, binding.name ?? binding.id),
+      " ",
+      h("code", { class: "path" }, binding.model_id),
+    ),
     h("ul", {}, ...elements),
     ...statements("Only where", binding.predicates),
     binding.aql ? drawQuery({ id: "AQL", aql: binding.aql }, ask) : null,
@@ -49,14 +113,50 @@ function drawBinding(binding: GuideBinding, ask: (q: string) => void): HTMLEleme
 }
 
 function statements(title: string, texts: string[]): HTMLElement[] {
-  return texts.length === 0 ? [] : [h("p", { class: "statements" }, h("small", {}, title), ...texts.map((one) => h("code", {}, one)))];
+  return texts.length === 0
+    ? []
+    : [
+        h(
+          "p",
+          { class: "statements" },
+          h("small", {}, title),
+          ...texts.map((one) => h("code", {}, one)),
+        ),
+      ];
 }
 
-function drawRule({ id, name, priority, when, then, cards }: DescribedGuide["rules"][number]): HTMLElement {
+function drawRule({
+  id,
+  name,
+  priority,
+  when,
+  then,
+  cards,
+}: DescribedGuide["rules"][number]): HTMLElement {
   const words = cards > 0 ? ` · ${cards} ${cards === 1 ? "card" : "cards"}` : "";
-  return h("li", {}, h("details", {}, h("summary", {}, h("span", { class: "mark" }, String(priority)), " ", name ?? id, h("small", {}, words)), ...statements("When", when), ...statements("Then", then)));
+  return h(
+    "li",
+    {},
+    h(
+      "details",
+      {},
+      h(
+        "summary",
+        {},
+        h("span", { class: "mark" }, String(priority)),
+        " ",
+        name ?? id,
+        h("small", {}, words),
+      ),
+      ...statements("When", when),
+      ...statements("Then", then),
+    ),
+  );
 }
 
 function drawTerm({ id, text, description }: DescribedGuide["terms"][number]): HTMLElement[] {
-  return [h("dt", {}, h("code", {}, id), " ", text), h("dd", {}, description === text ? "" : description)];
+  return [
+    h("dt", {}, h("code", {}, id), " ", text),
+    h("dd", {}, description === text ? "" : description),
+  ];
 }

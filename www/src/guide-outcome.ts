@@ -29,27 +29,72 @@ export function drawOutcome(outcome: Outcome, ask: (q: string) => void): HTMLEle
     h(
       "div",
       { class: "bar" },
-      h("h2", {}, outputs.length > 0 ? `What it says about ${whom}` : `Nothing to say about ${whom}`),
-      h("p", { class: "summary" }, `${fired} ${fired === 1 ? "rule" : "rules"} fired · ${outcome.milliseconds.toFixed(1)} ms`),
+      h(
+        "h2",
+        {},
+        outputs.length > 0 ? `What it says about ${whom}` : `Nothing to say about ${whom}`,
+      ),
+      h(
+        "p",
+        { class: "summary" },
+        `${fired} ${fired === 1 ? "rule" : "rules"} fired · ${outcome.milliseconds.toFixed(1)} ms`,
+      ),
     ),
-    missing.length > 0 ? h("p", { class: "missing" }, h("strong", {}, "Not given: "), missing.join(", ")) : null,
+    missing.length > 0
+      ? h("p", { class: "missing" }, h("strong", {}, "Not given: "), missing.join(", "))
+      : null,
     ...outcome.cards.map(drawCard),
-    outputs.length > 0 ? h("dl", { class: "outputs" }, ...outputs.map(drawOutput)) : h("p", { class: "quiet" }, "No rule set a result."),
-    ...(notes.length > 0 ? [h("h3", {}, "What could not be computed"), h("ul", { class: "notes" }, ...notes.map(drawNote))] : []),
-    ...(before.length > 0 ? [h("h3", {}, "Before the rules, all of these must be true"), h("ul", { class: "conditions" }, ...before.map(drawCondition))] : []),
-    ...(defaults.length > 0 ? [h("h3", {}, "Set before the rules"), h("p", { class: "quiet" }, defaults.map(valued).join(", "))] : []),
+    outputs.length > 0
+      ? h("dl", { class: "outputs" }, ...outputs.map(drawOutput))
+      : h("p", { class: "quiet" }, "No rule set a result."),
+    ...(notes.length > 0
+      ? [
+          h("h3", {}, "What could not be computed"),
+          h("ul", { class: "notes" }, ...notes.map(drawNote)),
+        ]
+      : []),
+    ...(before.length > 0
+      ? [
+          h("h3", {}, "Before the rules, all of these must be true"),
+          h("ul", { class: "conditions" }, ...before.map(drawCondition)),
+        ]
+      : []),
+    ...(defaults.length > 0
+      ? [
+          h("h3", {}, "Set before the rules"),
+          h("p", { class: "quiet" }, defaults.map(valued).join(", ")),
+        ]
+      : []),
     h("h3", {}, "Rules, in the order of their evaluation"),
     h("ol", { class: "rules" }, ...list(trace["rules"]).map((rule) => drawRule(members(rule)))),
     ...(inputs.length > 0 ? [h("h3", {}, "What it read"), ...inputs.map(drawInput)] : []),
-    ...(outcome.queries.length > 0 ? [h("h3", {}, "What it asked the record"), ...outcome.queries.map((query) => drawQuery(query, ask))] : []),
+    ...(outcome.queries.length > 0
+      ? [
+          h("h3", {}, "What it asked the record"),
+          ...outcome.queries.map((query) => drawQuery(query, ask)),
+        ]
+      : []),
   ];
   return parts.filter((part) => part !== null);
 }
 
 /** A query with a button that opens it. */
-export function drawQuery({ id, aql }: { id: string; aql: string }, ask: (q: string) => void): HTMLElement {
-  const open = h("button", { type: "button", class: "link", onclick: () => ask(aql) }, "Open as query");
-  return h("details", { class: "asked" }, h("summary", {}, id || "query"), h("pre", { tabindex: 0 }, h("code", {}, aql)), h("p", { class: "below" }, open));
+export function drawQuery(
+  { id, aql }: { id: string; aql: string },
+  ask: (q: string) => void,
+): HTMLElement {
+  const open = h(
+    "button",
+    { type: "button", class: "link", onclick: () => ask(aql) },
+    "Open as query",
+  );
+  return h(
+    "details",
+    { class: "asked" },
+    h("summary", {}, id || "query"),
+    h("pre", { tabindex: 0 }, h("code", {}, aql)),
+    h("p", { class: "below" }, open),
+  );
 }
 
 function named(variable: Members): string {
@@ -69,9 +114,16 @@ function drawCard(card: Members): HTMLElement {
   return h(
     "article",
     { class: `advice ${indicator}` },
-    h("p", {}, h("span", { class: "indicator" }, indicator), h("strong", {}, text(card["summary"]))),
+    h(
+      "p",
+      {},
+      h("span", { class: "indicator" }, indicator),
+      h("strong", {}, text(card["summary"])),
+    ),
     card["detail"] ? h("p", { class: "words" }, text(card["detail"])) : null,
-    suggestions.length > 0 ? h("ul", { class: "suggestions" }, ...suggestions.map(drawSuggestion)) : null,
+    suggestions.length > 0
+      ? h("ul", { class: "suggestions" }, ...suggestions.map(drawSuggestion))
+      : null,
     links.length > 0 ? h("p", {}, ...links.flatMap((link) => [drawLink(link), " "])) : null,
     source ? h("small", {}, source) : null,
   );
@@ -81,13 +133,22 @@ function drawCard(card: Members): HTMLElement {
 function drawLink(link: Members): HTMLElement {
   const url = text(link["url"]);
   const label = text(link["label"]) || url;
-  return /^https?:\/\//.test(url) ? h("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, label) : h("span", {}, label);
+  return /^https?:\/\//.test(url)
+    ? h("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, label)
+    : h("span", {}, label);
 }
 
 function drawSuggestion(suggestion: Members): HTMLElement {
   const actions = list(suggestion["actions"]).map(members);
-  const resources = actions.map((action) => action["resource"] ?? null).filter((resource) => resource !== null);
-  return h("li", {}, text(suggestion["label"]), ...resources.map((resource) => tree("resource", resource, false)));
+  const resources = actions
+    .map((action) => action["resource"] ?? null)
+    .filter((resource) => resource !== null);
+  return h(
+    "li",
+    {},
+    text(suggestion["label"]),
+    ...resources.map((resource) => tree("resource", resource, false)),
+  );
 }
 
 function drawOutput({ name, model, path, value }: Outcome["outputs"][number]): HTMLElement {
@@ -95,13 +156,30 @@ function drawOutput({ name, model, path, value }: Outcome["outputs"][number]): H
   return h(
     "div",
     { class: "output" },
-    h("dt", {}, h("strong", {}, name), h("code", { class: "path" }, model), h("code", { class: "path" }, path)),
-    h("dd", {}, h("span", { class: "value" }, view(print(value)).text || "no value"), object ? tree("value", value, false) : null),
+    h(
+      "dt",
+      {},
+      h("strong", {}, name),
+      h("code", { class: "path" }, model),
+      h("code", { class: "path" }, path),
+    ),
+    h(
+      "dd",
+      {},
+      h("span", { class: "value" }, view(print(value)).text || "no value"),
+      object ? tree("value", value, false) : null,
+    ),
   );
 }
 
 function drawNote(note: Members): HTMLElement {
-  return h("li", {}, h("strong", {}, text(note["reason"])), ` in ${text(note["place"])}: `, h("code", {}, text(note["statement"])));
+  return h(
+    "li",
+    {},
+    h("strong", {}, text(note["reason"])),
+    ` in ${text(note["place"])}: `,
+    h("code", {}, text(note["statement"])),
+  );
 }
 
 /** A rule with its conditions: those of a rule that did not fire say why. */
@@ -115,27 +193,75 @@ function drawRule(rule: Members): HTMLElement {
     h(
       "details",
       {},
-      h("summary", {}, h("span", { class: fired ? "mark fired" : "mark" }, fired ? "fired" : "not fired"), " ", text(rule["name"]) || text(rule["rule"])),
-      h("ul", {}, ...(conditions.length > 0 ? conditions.map(drawCondition) : [h("li", { class: "quiet" }, "It has no conditions.")])),
+      h(
+        "summary",
+        {},
+        h("span", { class: fired ? "mark fired" : "mark" }, fired ? "fired" : "not fired"),
+        " ",
+        text(rule["name"]) || text(rule["rule"]),
+      ),
+      h(
+        "ul",
+        {},
+        ...(conditions.length > 0
+          ? conditions.map(drawCondition)
+          : [h("li", { class: "quiet" }, "It has no conditions.")]),
+      ),
       set.length > 0 ? h("p", { class: "set" }, `It set ${set.join(", ")}`) : null,
     ),
   );
 }
 
 function drawCondition(condition: Members): HTMLElement {
-  const result = condition["result"] === true ? "true" : condition["result"] === false ? "false" : "unknown";
+  const result =
+    condition["result"] === true ? "true" : condition["result"] === false ? "false" : "unknown";
   const read = list(condition["variables"]).map((variable) => valued(members(variable)));
-  return h("li", { class: `condition ${result}` }, h("span", { class: "verdict" }, result), h("code", {}, text(condition["text"])), read.length > 0 ? h("small", {}, read.join(", ")) : null);
+  return h(
+    "li",
+    { class: `condition ${result}` },
+    h("span", { class: "verdict" }, result),
+    h("code", {}, text(condition["text"])),
+    read.length > 0 ? h("small", {}, read.join(", ")) : null,
+  );
 }
 
 /** Where a binding took its data from. */
 function drawInput(input: Members): HTMLElement {
   const used = list(input["used"]).map(members);
   const found = Number(text(input["found"]));
-  const words = found === 0 ? "nothing found" : used.length === found ? `${found} found` : `${used.length} of ${found} pass the predicates`;
+  const words =
+    found === 0
+      ? "nothing found"
+      : used.length === found
+        ? `${found} found`
+        : `${used.length} of ${found} pass the predicates`;
   const sources = used.map((source) => {
-    const values = list(source["values"]).map(members).map((value) => h("li", {}, h("strong", {}, text(value["value"])), " ", h("code", { class: "path" }, text(value["path"]))));
-    return h("li", {}, h("small", {}, [text(source["time"]), text(source["composition"])].filter(Boolean).join(" · ")), h("ul", {}, ...values));
+    const values = list(source["values"])
+      .map(members)
+      .map((value) =>
+        h(
+          "li",
+          {},
+          h("strong", {}, text(value["value"])),
+          " ",
+          h("code", { class: "path" }, text(value["path"])),
+        ),
+      );
+    return h(
+      "li",
+      {},
+      h(
+        "small",
+        {},
+        [text(source["time"]), text(source["composition"])].filter(Boolean).join(" · "),
+      ),
+      h("ul", {}, ...values),
+    );
   });
-  return h("details", { class: "asked" }, h("summary", {}, `${text(input["binding"])} · ${text(input["model_id"])} · ${words}`), h("ul", { class: "sources" }, ...sources));
+  return h(
+    "details",
+    { class: "asked" },
+    h("summary", {}, `${text(input["binding"])} · ${text(input["model_id"])} · ${words}`),
+    h("ul", { class: "sources" }, ...sources),
+  );
 }

@@ -20,7 +20,15 @@ export interface DescribedGuide extends Omit<GuideDescription, "problems"> {
 export interface TestedGuide {
   guide_id: string;
   problems: GuideProblem[];
-  cases: { id: string; line: number; passed: boolean; differences: string[]; fired: string[]; input: [string, string][]; expected: [string, string][] }[];
+  cases: {
+    id: string;
+    line: number;
+    passed: boolean;
+    differences: string[];
+    fired: string[];
+    input: [string, string][];
+    expected: [string, string][];
+  }[];
 }
 
 /** An object of JSON. */
@@ -28,7 +36,12 @@ export type Members = { [name: string]: Json };
 
 /** The members of an object; none of anything else. */
 export function members(value: Json | undefined): Members {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof NumberText) ? value : {};
+  return typeof value === "object" &&
+    value !== null &&
+    !Array.isArray(value) &&
+    !(value instanceof NumberText)
+    ? value
+    : {};
 }
 
 /** The elements of a list; none of anything else. */

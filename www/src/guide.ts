@@ -33,11 +33,25 @@ export class GuideView {
   readonly #patient = h("select", { id: "patient" });
   readonly #language = h("select", { id: "guide-language" });
   readonly #run = h("button", { id: "run-guide", class: "primary", type: "button" }, "Run guide");
-  readonly #file = h("input", { id: "guide-file", type: "file", multiple: true, accept: ".gdl,.gdl2,.json,.yml,.yaml,.zip", class: "unseen" });
+  readonly #file = h("input", {
+    id: "guide-file",
+    type: "file",
+    multiple: true,
+    accept: ".gdl,.gdl2,.json,.yml,.yaml,.zip",
+    class: "unseen",
+  });
   readonly #told = h("div", { id: "guide-told", class: "told", "aria-live": "polite" });
   readonly #outcome = h("div", { id: "guide-outcome", class: "outcome", "aria-live": "polite" });
-  readonly #form = h("form", { id: "guide-form", class: "outcome", "aria-label": "Form of the guide" });
-  readonly #formOutcome = h("div", { id: "guide-form-outcome", class: "outcome", "aria-live": "polite" });
+  readonly #form = h("form", {
+    id: "guide-form",
+    class: "outcome",
+    "aria-label": "Form of the guide",
+  });
+  readonly #formOutcome = h("div", {
+    id: "guide-form-outcome",
+    class: "outcome",
+    "aria-live": "polite",
+  });
   readonly #about = h("div", { id: "guide-about", class: "outcome" });
   readonly #tests: Fixtures;
   readonly #panes: Record<Pane, HTMLElement>;
@@ -61,7 +75,9 @@ export class GuideView {
   constructor(root: HTMLElement, engine: Engine, host: GuideHost) {
     this.#engine = engine;
     this.#host = host;
-    this.#tests = new Fixtures((fixture) => engine.call("testGuide", { text: this.#text, fixture }));
+    this.#tests = new Fixtures((fixture) =>
+      engine.call("testGuide", { text: this.#text, fixture }),
+    );
     this.#panes = {
       patient: h("div", {}, this.#outcome),
       form: h("div", {}, this.#form, this.#formOutcome),
@@ -71,7 +87,9 @@ export class GuideView {
     this.#tabs = h(
       "div",
       { class: "segmented", role: "radiogroup", "aria-label": "What to see of the guide" },
-      ...Object.entries(PANES).map(([name, label]) => h("button", { role: "radio", id: `guide-${name}-tab`, type: "button" }, label)),
+      ...Object.entries(PANES).map(([name, label]) =>
+        h("button", { role: "radio", id: `guide-${name}-tab`, type: "button" }, label),
+      ),
     );
     this.#card.append(this.#tabs, ...Object.values(this.#panes));
     root.append(this.#drawChoice(), this.#card);
@@ -85,7 +103,13 @@ export class GuideView {
       { class: "card guide-form", onsubmit: (event: Event) => event.preventDefault() },
       h("h2", {}, "Guide"),
       this.#guides,
-      h("p", { class: "guide-open" }, h("label", { for: "guide-file", class: "button" }, "Open guides or fixtures…"), this.#file, h("small", {}, "or drop them here: .gdl, .gdl2.json, .yml, .zip")),
+      h(
+        "p",
+        { class: "guide-open" },
+        h("label", { for: "guide-file", class: "button" }, "Open guides or fixtures…"),
+        this.#file,
+        h("small", {}, "or drop them here: .gdl, .gdl2.json, .yml, .zip"),
+      ),
       this.#told,
       h("label", { for: "guide-language" }, "Language"),
       this.#language,
@@ -99,8 +123,22 @@ export class GuideView {
     rove(this.#tabs, (tab) => this.#show(tab.id.slice("guide-".length, -"-tab".length) as Pane));
     this.#run.addEventListener("click", () => void this.run());
     this.#patient.addEventListener("change", () => void this.run());
-    this.#language.addEventListener("change", () => void this.#changing(() => this.#describe(this.#language.value).catch((error: unknown) => this.#fail(this.#about, error))));
-    this.#file.addEventListener("change", () => void this.#open(Promise.resolve([...(this.#file.files ?? [])])).finally(() => (this.#file.value = "")));
+    this.#language.addEventListener(
+      "change",
+      () =>
+        void this.#changing(() =>
+          this.#describe(this.#language.value).catch((error: unknown) =>
+            this.#fail(this.#about, error),
+          ),
+        ),
+    );
+    this.#file.addEventListener(
+      "change",
+      () =>
+        void this.#open(Promise.resolve([...(this.#file.files ?? [])])).finally(
+          () => (this.#file.value = ""),
+        ),
+    );
     this.#form.addEventListener("submit", (event) => {
       event.preventDefault();
       void this.#try();
@@ -126,7 +164,11 @@ export class GuideView {
     try {
       this.#stored = await this.#engine.call("guides", null);
       const before = this.#patient.value;
-      this.#patient.replaceChildren(...patients.map(({ ehr, label }) => h("option", { value: ehr, selected: ehr === before }, label)));
+      this.#patient.replaceChildren(
+        ...patients.map(({ ehr, label }) =>
+          h("option", { value: ehr, selected: ehr === before }, label),
+        ),
+      );
       if (before !== this.#patient.value) this.#outcome.replaceChildren();
       this.#drawGuides();
       await this.#choose(this.#chosen);
@@ -137,7 +179,10 @@ export class GuideView {
 
   /** All guides: those opened here, and those of the repository that no opened one stands for. */
   get #choices(): Choice[] {
-    return [...this.#opened, ...this.#stored.filter(({ id }) => !this.#opened.some((opened) => opened.id === id))];
+    return [
+      ...this.#opened,
+      ...this.#stored.filter(({ id }) => !this.#opened.some((opened) => opened.id === id)),
+    ];
   }
 
   #drawGuides(): void {
@@ -145,8 +190,18 @@ export class GuideView {
     if (!choices.some(({ id }) => id === this.#chosen)) this.#chosen = choices[0]?.id ?? "";
     this.#guides.replaceChildren(...choices.map((guide) => this.#choice(guide)));
     this.#allow();
-    if (!this.#runnable) say(this.#outcome, "Nothing to run", "There are no guides or no patients. Make sample patients in the Data view, or open a guide here.");
-    else if (!this.#outcome.hasChildNodes()) say(this.#outcome, "Ready", "Choose a patient and run the guide: its rules read the record with AQL, and what they conclude appears here.");
+    if (!this.#runnable)
+      say(
+        this.#outcome,
+        "Nothing to run",
+        "There are no guides or no patients. Make sample patients in the Data view, or open a guide here.",
+      );
+    else if (!this.#outcome.hasChildNodes())
+      say(
+        this.#outcome,
+        "Ready",
+        "Choose a patient and run the guide: its rules read the record with AQL, and what they conclude appears here.",
+      );
   }
 
   get #runnable(): boolean {
@@ -158,9 +213,25 @@ export class GuideView {
   }
 
   #choice({ id, title, text }: Choice): HTMLElement {
-    const input = h("input", { type: "radio", name: "guide", id: `guide-${id}`, value: id, checked: id === this.#chosen });
+    const input = h("input", {
+      type: "radio",
+      name: "guide",
+      id: `guide-${id}`,
+      value: id,
+      checked: id === this.#chosen,
+    });
     input.addEventListener("change", () => void this.#choose(id).then(() => this.#rerun()));
-    return h("label", { class: "choice", for: `guide-${id}` }, input, h("span", {}, h("strong", {}, title), h("small", {}, text === undefined ? id : `${id} · opened here`)));
+    return h(
+      "label",
+      { class: "choice", for: `guide-${id}` },
+      input,
+      h(
+        "span",
+        {},
+        h("strong", {}, title),
+        h("small", {}, text === undefined ? id : `${id} · opened here`),
+      ),
+    );
   }
 
   /** Runs again what is on the screen of a patient. */
@@ -207,7 +278,12 @@ export class GuideView {
     this.#entered = undefined;
     this.#tests.clear();
     this.#formOutcome.replaceChildren();
-    for (const where of [this.#form, this.#about]) say(where, "No guide", "There is none in the repository. Open one here, or make sample patients in the Data view.");
+    for (const where of [this.#form, this.#about])
+      say(
+        where,
+        "No guide",
+        "There is none in the repository. Open one here, or make sample patients in the Data view.",
+      );
   }
 
   /** Draws the guide in a language; empty for its own. */
@@ -217,14 +293,35 @@ export class GuideView {
     if (description !== this.#descriptions) return;
     this.#described = described;
     const chosen = language || described.language;
-    if (!language) this.#language.replaceChildren(...described.languages.map((one) => h("option", { value: one, selected: one === chosen }, languageName(one))));
-    this.#about.replaceChildren(...drawAbout(described, (q) => this.#ask(q), (syntax) => void this.#save(syntax)));
-    if (this.#opened.some(({ id }) => id === this.#chosen)) this.#about.querySelector(".actions")?.append(h("button", { id: "store-guide", type: "button", onclick: () => void this.#store() }, "Store in the repository"));
+    if (!language)
+      this.#language.replaceChildren(
+        ...described.languages.map((one) =>
+          h("option", { value: one, selected: one === chosen }, languageName(one)),
+        ),
+      );
+    this.#about.replaceChildren(
+      ...drawAbout(
+        described,
+        (q) => this.#ask(q),
+        (syntax) => void this.#save(syntax),
+      ),
+    );
+    if (this.#opened.some(({ id }) => id === this.#chosen))
+      this.#about
+        .querySelector(".actions")
+        ?.append(
+          h(
+            "button",
+            { id: "store-guide", type: "button", onclick: () => void this.#store() },
+            "Store in the repository",
+          ),
+        );
     const before = language ? this.#entered : undefined;
     this.#entered = new GuideForm(described, chosen);
     if (before) this.#entered.take(before);
     const run = h("button", { id: "try-guide", class: "primary" }, "Run on the form");
-    if (described.inputs.length === 0) say(this.#form, "No inputs", "This guide reads nothing: its rules fire as they stand.");
+    if (described.inputs.length === 0)
+      say(this.#form, "No inputs", "This guide reads nothing: its rules fire as they stand.");
     else this.#form.replaceChildren(this.#entered.element);
     this.#form.append(h("p", { class: "actions" }, run));
     this.#formOutcome.replaceChildren();
@@ -237,20 +334,29 @@ export class GuideView {
 
   async #save(syntax: "json" | "odin"): Promise<void> {
     const printed = await this.#engine.call("printGuide", { text: this.#text, syntax });
-    save(`${this.#chosen}.${syntax === "json" ? "gdl2.json" : "gdl"}`, syntax === "json" ? "application/json" : "text/plain", printed);
+    save(
+      `${this.#chosen}.${syntax === "json" ? "gdl2.json" : "gdl"}`,
+      syntax === "json" ? "application/json" : "text/plain",
+      printed,
+    );
   }
 
   /** Puts an opened guide among those of the repository. */
   async #store(): Promise<void> {
     try {
-      const [id, guide] = [this.#chosen, { name: `${this.#chosen}.gdl`, text: this.#text, ehr: null }];
+      const [id, guide] = [
+        this.#chosen,
+        { name: `${this.#chosen}.gdl`, text: this.#text, ehr: null },
+      ];
       await this.#host.change("Storing", () => this.#engine.call("add", guide));
       this.#opened = this.#opened.filter((opened) => opened.id !== id);
       this.#drawGuides();
       this.#about.querySelector("#store-guide")?.remove();
       this.#told.replaceChildren(h("p", { class: "good" }, `${id} is stored`));
     } catch (error) {
-      this.#told.replaceChildren(h("p", { class: "bad" }, error instanceof Error ? error.message : String(error)));
+      this.#told.replaceChildren(
+        h("p", { class: "bad" }, error instanceof Error ? error.message : String(error)),
+      );
     }
   }
 
@@ -262,7 +368,13 @@ export class GuideView {
     try {
       await this.#openAll(await texts(await files));
     } catch (error) {
-      this.#told.append(h("p", { class: "bad" }, `Not opened: ${error instanceof Error ? error.message : String(error)}`));
+      this.#told.append(
+        h(
+          "p",
+          { class: "bad" },
+          `Not opened: ${error instanceof Error ? error.message : String(error)}`,
+        ),
+      );
     } finally {
       this.#opening -= 1;
       this.#allow();
@@ -273,7 +385,8 @@ export class GuideView {
     const fixtures: { name: string; text: string }[] = [];
     for (const file of files) {
       const content = await file.text();
-      if (/\.ya?ml$/i.test(file.name) || /^\s*guidelines:/m.test(content)) fixtures.push({ name: file.name, text: content });
+      if (/\.ya?ml$/i.test(file.name) || /^\s*guidelines:/m.test(content))
+        fixtures.push({ name: file.name, text: content });
       else await this.#openGuide(file.name, content);
     }
     if (fixtures.length === 0) return;
@@ -283,15 +396,24 @@ export class GuideView {
 
   async #openGuide(name: string, content: string): Promise<void> {
     try {
-      const { id, concept } = await this.#engine.call("describeGuide", { text: content, language: "" });
-      this.#opened = [{ id, title: concept ?? id, text: content }, ...this.#opened.filter((opened) => opened.id !== id)];
+      const { id, concept } = await this.#engine.call("describeGuide", {
+        text: content,
+        language: "",
+      });
+      this.#opened = [
+        { id, title: concept ?? id, text: content },
+        ...this.#opened.filter((opened) => opened.id !== id),
+      ];
       this.#chosen = id;
       this.#drawGuides();
       await this.#choose(id);
       this.#show("about");
     } catch (error) {
       const problems = error instanceof EngineError ? (error.diagnostics as GuideProblem[]) : [];
-      const words = problems.length > 0 ? drawProblems(problems) : h("span", {}, error instanceof Error ? error.message : String(error));
+      const words =
+        problems.length > 0
+          ? drawProblems(problems)
+          : h("span", {}, error instanceof Error ? error.message : String(error));
       this.#told.append(h("div", { class: "bad" }, h("strong", {}, name), ": ", words));
     }
   }
@@ -303,7 +425,9 @@ export class GuideView {
     this.#show("patient");
     const mine = (this.#runs += 1);
     this.#outcome.setAttribute("aria-busy", "true");
-    const draw = await this.#ran(patient.value, patient.textContent ?? "").catch((error: unknown) => () => this.#fail(this.#outcome, error));
+    const draw = await this.#ran(patient.value, patient.textContent ?? "").catch(
+      (error: unknown) => () => this.#fail(this.#outcome, error),
+    );
     if (mine !== this.#runs) return;
     this.#outcome.removeAttribute("aria-busy");
     draw();
@@ -314,36 +438,73 @@ export class GuideView {
     const opened = this.#opened.find(({ id }) => id === this.#chosen)?.text;
     const language = this.#language.value;
     if (opened === undefined) {
-      const { text: answer, milliseconds } = await this.#engine.call("runGuide", { guide: this.#chosen, ehr, language });
+      const { text: answer, milliseconds } = await this.#engine.call("runGuide", {
+        guide: this.#chosen,
+        ehr,
+        language,
+      });
       return () => this.#drawAnswer(answer, whom, milliseconds);
     }
-    const { text: answer, milliseconds } = await this.#engine.call("runGuideText", { text: opened, ehr, language });
-    const queries = (this.#described?.bindings ?? []).flatMap(({ id, aql }) => (aql === null ? [] : [{ id, aql }]));
+    const { text: answer, milliseconds } = await this.#engine.call("runGuideText", {
+      text: opened,
+      ehr,
+      language,
+    });
+    const queries = (this.#described?.bindings ?? []).flatMap(({ id, aql }) =>
+      aql === null ? [] : [{ id, aql }],
+    );
     return () => this.#drawRun(this.#outcome, answer, whom, milliseconds, queries);
   }
 
   #drawAnswer(answer: string, whom: string, milliseconds: number): void {
     const { execution_details, results, _cards, _trace } = members(parse(answer));
     const details = members(execution_details);
-    const outputs = list(results).map(members).flatMap((result) =>
-      list(result["rm_values"]).map(members).map(({ path, value }) => ({ name: this.#output(text(result["archetype_id"]), text(path)), model: text(result["archetype_id"]), path: text(path), value: value ?? null })),
-    );
-    const queries = list(members(details["query_execution_details"])["queries"]).map(members).map(({ id, aql }) => ({ id: text(id), aql: text(aql) }));
+    const outputs = list(results)
+      .map(members)
+      .flatMap((result) =>
+        list(result["rm_values"])
+          .map(members)
+          .map(({ path, value }) => ({
+            name: this.#output(text(result["archetype_id"]), text(path)),
+            model: text(result["archetype_id"]),
+            path: text(path),
+            value: value ?? null,
+          })),
+      );
+    const queries = list(members(details["query_execution_details"])["queries"])
+      .map(members)
+      .map(({ id, aql }) => ({ id: text(id), aql: text(aql) }));
     const fired = list(details["rules_executed"]).length;
-    const outcome = { whom, milliseconds, fired, outputs, cards: list(_cards).map(members), trace: members(list(_trace)[0]), queries };
+    const outcome = {
+      whom,
+      milliseconds,
+      fired,
+      outputs,
+      cards: list(_cards).map(members),
+      trace: members(list(_trace)[0]),
+      queries,
+    };
     this.#outcome.replaceChildren(...drawOutcome(outcome, (q) => this.#ask(q)));
   }
 
   /** What an output is called. */
   #output(model: string, path: string): string {
     const models = new Map(this.#described?.bindings.map(({ id, model_id }) => [id, model_id]));
-    return this.#described?.outputs.find((output) => models.get(output.binding) === model && output.path === path)?.name ?? "";
+    return (
+      this.#described?.outputs.find(
+        (output) => models.get(output.binding) === model && output.path === path,
+      )?.name ?? ""
+    );
   }
 
   async #try(): Promise<void> {
     if (!this.#entered) return;
     try {
-      const { text: answer, milliseconds } = await this.#engine.call("tryGuide", { text: this.#text, inputs: this.#entered.literals(), language: this.#language.value });
+      const { text: answer, milliseconds } = await this.#engine.call("tryGuide", {
+        text: this.#text,
+        inputs: this.#entered.literals(),
+        language: this.#language.value,
+      });
       this.#drawRun(this.#formOutcome, answer, "this form", milliseconds, []);
     } catch (error) {
       this.#fail(this.#formOutcome, error);
@@ -351,12 +512,35 @@ export class GuideView {
   }
 
   /** A run that was not asked over the interface. */
-  #drawRun(where: HTMLElement, answer: string, whom: string, milliseconds: number, queries: { id: string; aql: string }[]): void {
+  #drawRun(
+    where: HTMLElement,
+    answer: string,
+    whom: string,
+    milliseconds: number,
+    queries: { id: string; aql: string }[],
+  ): void {
     const { fired, results, cards, trace } = members(parse(answer));
-    const outputs = list(results).map(members).flatMap((result) =>
-      list(result["values"]).map(members).map((value) => ({ name: text(value["name"]), model: text(result["model_id"]), path: text(value["path"]), value: value["value"] ?? (null as Json) })),
-    );
-    const outcome = { whom, milliseconds, fired: list(fired).length, outputs, cards: list(cards).map(members), trace: members(trace), queries };
+    const outputs = list(results)
+      .map(members)
+      .flatMap((result) =>
+        list(result["values"])
+          .map(members)
+          .map((value) => ({
+            name: text(value["name"]),
+            model: text(result["model_id"]),
+            path: text(value["path"]),
+            value: value["value"] ?? (null as Json),
+          })),
+      );
+    const outcome = {
+      whom,
+      milliseconds,
+      fired: list(fired).length,
+      outputs,
+      cards: list(cards).map(members),
+      trace: members(trace),
+      queries,
+    };
     where.replaceChildren(...drawOutcome(outcome, (q) => this.#ask(q)));
   }
 

@@ -27,7 +27,11 @@ function write(key: string, list: unknown[]): void {
 }
 
 const isText = (item: unknown): item is string => typeof item === "string";
-const isSaved = (item: unknown): item is Saved => typeof item === "object" && item !== null && isText((item as Saved).name) && isText((item as Saved).q);
+const isSaved = (item: unknown): item is Saved =>
+  typeof item === "object" &&
+  item !== null &&
+  isText((item as Saved).name) &&
+  isText((item as Saved).q);
 
 /** What a query asks, in one line: its columns, without what every query has. */
 function gist(q: string): string {
@@ -41,7 +45,12 @@ export class History {
   #recent = read(RECENT, isText);
   #saved = read(SAVED, isSaved);
   /** The list as it was before the last query was forgotten, which can be undone until the list changes. */
-  #before: { key: typeof SAVED | typeof RECENT; what: string; recent: string[]; saved: Saved[] } | null = null;
+  #before: {
+    key: typeof SAVED | typeof RECENT;
+    what: string;
+    recent: string[];
+    saved: Saved[];
+  } | null = null;
 
   constructor(choose: (q: string) => void) {
     this.#choose = choose;
@@ -59,17 +68,33 @@ export class History {
   /** Keeps a query under a name; the same name again replaces it. */
   save(name: string, q: string): void {
     this.#before = null;
-    this.#saved = [...this.#saved.filter((other) => other.name !== name), { name, q }].sort((a, b) => a.name.localeCompare(b.name));
+    this.#saved = [...this.#saved.filter((other) => other.name !== name), { name, q }].sort(
+      (a, b) => a.name.localeCompare(b.name),
+    );
     write(SAVED, this.#saved);
     this.#draw();
   }
 
   #draw(): void {
-    const saved = this.#saved.map(({ name, q }) => this.#item(h("strong", {}, name), q, `Forget ${name}`, () => this.#forget(SAVED, name)));
-    const recent = this.#recent.map((q) => this.#item(h("code", {}, gist(q)), q, "Forget this query", () => this.#forget(RECENT, q)));
+    const saved = this.#saved.map(({ name, q }) =>
+      this.#item(h("strong", {}, name), q, `Forget ${name}`, () => this.#forget(SAVED, name)),
+    );
+    const recent = this.#recent.map((q) =>
+      this.#item(h("code", {}, gist(q)), q, "Forget this query", () => this.#forget(RECENT, q)),
+    );
     this.element.replaceChildren(
-      this.#list("saved", "Saved", [this.#restoring(SAVED), ...saved], "Save a query under a name to find it here."),
-      this.#list("recent", "Recent", [this.#restoring(RECENT), ...recent], "What you run is listed here, in this browser only."),
+      this.#list(
+        "saved",
+        "Saved",
+        [this.#restoring(SAVED), ...saved],
+        "Save a query under a name to find it here.",
+      ),
+      this.#list(
+        "recent",
+        "Recent",
+        [this.#restoring(RECENT), ...recent],
+        "What you run is listed here, in this browser only.",
+      ),
     );
   }
 
@@ -82,7 +107,16 @@ export class History {
       this.#write(key);
       this.#draw();
     };
-    return h("li", { class: "forgotten" }, h("span", { class: "quiet", role: "status" }, key === SAVED ? `“${before.what}” is forgotten.` : "A query is forgotten."), h("button", { type: "button", onclick: restore }, "Undo"));
+    return h(
+      "li",
+      { class: "forgotten" },
+      h(
+        "span",
+        { class: "quiet", role: "status" },
+        key === SAVED ? `“${before.what}” is forgotten.` : "A query is forgotten.",
+      ),
+      h("button", { type: "button", onclick: restore }, "Undo"),
+    );
   }
 
   #list(id: string, title: string, lines: (HTMLElement | null)[], none: string): HTMLElement {
@@ -90,14 +124,23 @@ export class History {
     const number = items.filter((line) => !line.classList.contains("forgotten")).length;
     const open = this.element.querySelector<HTMLDetailsElement>(`#${id}`)?.open ?? false;
     const body = items.length > 0 ? h("ul", {}, ...items) : h("p", { class: "quiet" }, none);
-    return h("details", { id, open }, h("summary", {}, title, " ", h("span", { class: "count" }, String(number))), body);
+    return h(
+      "details",
+      { id, open },
+      h("summary", {}, title, " ", h("span", { class: "count" }, String(number))),
+      body,
+    );
   }
 
   #item(label: HTMLElement, q: string, forget: string, forgotten: () => void): HTMLElement {
     return h(
       "li",
       { class: "kept" },
-      h("button", { type: "button", class: "example", title: q, onclick: () => this.#choose(q) }, label),
+      h(
+        "button",
+        { type: "button", class: "example", title: q, onclick: () => this.#choose(q) },
+        label,
+      ),
       h("button", { type: "button", class: "icon", "aria-label": forget, onclick: forgotten }, "✕"),
     );
   }

@@ -13,18 +13,27 @@ const JUNK = /(^|\/)(\.|__MACOSX|Thumbs\.db)/;
 /** All files of a drop, those in folders too. */
 export async function dropped(transfer: DataTransfer): Promise<File[]> {
   // The list is only there during the event: entries are taken before anything is awaited.
-  const entries = [...transfer.items].map((item) => item.webkitGetAsEntry()).filter((entry) => entry !== null);
+  const entries = [...transfer.items]
+    .map((item) => item.webkitGetAsEntry())
+    .filter((entry) => entry !== null);
   if (entries.length === 0) return [...transfer.files];
   return (await Promise.all(entries.map(within))).flat();
 }
 
 async function within(entry: FileSystemEntry): Promise<File[]> {
-  if (entry.isFile) return [await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject))];
+  if (entry.isFile)
+    return [
+      await new Promise<File>((resolve, reject) =>
+        (entry as FileSystemFileEntry).file(resolve, reject),
+      ),
+    ];
   const reader = (entry as FileSystemDirectoryEntry).createReader();
   const found: FileSystemEntry[] = [];
   for (;;) {
     // A reader gives a hundred at a time, and none at the end.
-    const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject));
+    const some = await new Promise<FileSystemEntry[]>((resolve, reject) =>
+      reader.readEntries(resolve, reject),
+    );
     if (some.length === 0) break;
     found.push(...some);
   }
@@ -33,8 +42,17 @@ async function within(entry: FileSystemEntry): Promise<File[]> {
 
 /** The texts of files; an archive is those in it. What others need comes first: templates, then guides, then documents. */
 export async function texts(files: File[]): Promise<TextFile[]> {
-  const lists = await Promise.all(files.map((file) => (/\.zip$/i.test(file.name) ? unpacked(file) : [{ name: file.webkitRelativePath || file.name, text: () => file.text() }])));
-  return lists.flat().filter(({ name }) => !JUNK.test(name)).sort((a, b) => rank(a.name) - rank(b.name));
+  const lists = await Promise.all(
+    files.map((file) =>
+      /\.zip$/i.test(file.name)
+        ? unpacked(file)
+        : [{ name: file.webkitRelativePath || file.name, text: () => file.text() }],
+    ),
+  );
+  return lists
+    .flat()
+    .filter(({ name }) => !JUNK.test(name))
+    .sort((a, b) => rank(a.name) - rank(b.name));
 }
 
 function rank(name: string): number {
@@ -43,7 +61,12 @@ function rank(name: string): number {
 }
 
 async function unpacked(file: File): Promise<TextFile[]> {
-  const { unzip } = (await import(new URL(ZIP_URL, document.baseURI).href)) as typeof import("./zip");
+  const { unzip } = (await import(
+    new URL(ZIP_URL, document.baseURI).href
+  )) as typeof import("./zip");
   const found = unzip(new Uint8Array(await file.arrayBuffer()));
-  return Object.entries(found).map(([name, bytes]) => ({ name: `${file.name}/${name}`, text: () => Promise.resolve(new TextDecoder().decode(bytes)) }));
+  return Object.entries(found).map(([name, bytes]) => ({
+    name: `${file.name}/${name}`,
+    text: () => Promise.resolve(new TextDecoder().decode(bytes)),
+  }));
 }

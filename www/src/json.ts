@@ -55,7 +55,11 @@ function skipValue(text: string, at: number): number {
 }
 
 /** Calls `visit` with the place of each member of the object that starts at `at`. */
-function members(text: string, at: number, visit: (name: string, start: number, end: number) => void): void {
+function members(
+  text: string,
+  at: number,
+  visit: (name: string, start: number, end: number) => void,
+): void {
   at = skipSpace(text, at + 1);
   while (text.charCodeAt(at) === QUOTE) {
     const end = skipString(text, at);
@@ -105,7 +109,11 @@ export function resultPage(text: string): ResultPage {
 }
 
 /** Finds every cell of a result set without building it. */
-export function indexResult(text: string): { columns: { name: string; path: string | null }[]; cells: Uint32Array; rows: number } {
+export function indexResult(text: string): {
+  columns: { name: string; path: string | null }[];
+  cells: Uint32Array;
+  rows: number;
+} {
   let columns: { name: string; path: string | null }[] = [];
   let cells = new Uint32Array(1024);
   let used = 0;

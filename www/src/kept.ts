@@ -14,7 +14,10 @@ export interface Answer {
  * through a Service Worker: they become one.
  */
 export function responseOf({ status, headers, body }: Answer, method: string): Response {
-  return new Response(body === "" || status === 304 || method === "HEAD" ? null : body, { status, headers: Object.fromEntries(new Headers(headers)) });
+  return new Response(body === "" || status === 304 || method === "HEAD" ? null : body, {
+    status,
+    headers: Object.fromEntries(new Headers(headers)),
+  });
 }
 
 /** What was done could not be kept, so it was undone. */
@@ -39,7 +42,12 @@ const READS = new Set(["GET", "HEAD", "OPTIONS"]);
 
 /** True for requests that cannot change anything: they need nobody to be away. */
 export function reads(method: string, url: string): boolean {
-  return READS.has(method) || (method === "POST" && /\/(query|gdl)\//.test(new URL(url).pathname) && !/\/definition/.test(url));
+  return (
+    READS.has(method) ||
+    (method === "POST" &&
+      /\/(query|gdl)\//.test(new URL(url).pathname) &&
+      !/\/definition/.test(url))
+  );
 }
 
 /** Hears how many bytes of a data set were read, of about how many. */
@@ -122,7 +130,9 @@ export class Kept {
       await this.#journal.append(line);
     } catch (error) {
       this.#journal.forget();
-      throw new NotKept(`this could not be kept, so it was not done: ${error instanceof Error ? error.message : String(error)}`);
+      throw new NotKept(
+        `this could not be kept, so it was not done: ${error instanceof Error ? error.message : String(error)}`,
+      );
     }
   }
 
@@ -133,11 +143,15 @@ export class Kept {
   }
 
   /** Replaces the data set of this id by what `fill` does, a step at a time until it gives false. Only for what runs alone. */
-  async replace(id: string, samples: Journal["samples"], fill: () => Promise<boolean>): Promise<void> {
+  async replace(
+    id: string,
+    samples: Journal["samples"],
+    fill: () => Promise<boolean>,
+  ): Promise<void> {
     this.#journal = this.sets.journal(id);
     this.empty();
     await this.#journal.rewrite(samples, async (write) => {
-      for (let more = true; more; ) {
+      for (let more = true; more;) {
         more = await fill();
         const line = this.repository.written();
         if (line) await write(line);

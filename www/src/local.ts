@@ -66,12 +66,18 @@ export class Local {
   }
 
   /** Compiles the module and reads the data set; on a first visit it makes one. `changed` is called when another realm wrote. */
-  static async open(from: Files, watch: Watch = () => undefined, changed: () => void = () => undefined): Promise<Local> {
+  static async open(
+    from: Files,
+    watch: Watch = () => undefined,
+    changed: () => void = () => undefined,
+  ): Promise<Local> {
     const start = performance.now();
     const realms = new BroadcastChannel("aqlite");
     realms.onmessage = changed;
     // Where the browser forbids it (private windows of some), everything still works, and is forgotten at the end.
-    const files = opfs("aqlite").then((root) => DataSets.open(root ?? new MemoryRoot(), () => realms.postMessage(null)));
+    const files = opfs("aqlite").then((root) =>
+      DataSets.open(root ?? new MemoryRoot(), () => realms.postMessage(null)),
+    );
     const [module, sets] = await Promise.all([init({ module_or_path: from.wasm }), files]);
     const local = new Local(from, module, sets);
     // What cannot be erased now is erased at a later start.
@@ -110,14 +116,31 @@ export class Local {
   /** Makes sample patients the whole data set. */
   async #fill(id: string, samples: Samples, watch: Watch): Promise<void> {
     const definitions = await this.#files.samples();
-    if (!definitions.ok) throw new Error(`the definitions of the sample patients could not be loaded: status ${definitions.status}`);
-    const { templates, guides } = (await definitions.json()) as { templates: string[]; guides: string[] };
-    const loading = new Loading(samples.ehrs, samples.compositions, samples.seed, templates, guides);
+    if (!definitions.ok)
+      throw new Error(
+        `the definitions of the sample patients could not be loaded: status ${definitions.status}`,
+      );
+    const { templates, guides } = (await definitions.json()) as {
+      templates: string[];
+      guides: string[];
+    };
+    const loading = new Loading(
+      samples.ehrs,
+      samples.compositions,
+      samples.seed,
+      templates,
+      guides,
+    );
     const start = performance.now();
     try {
       await this.#kept.replace(id, samples, async () => {
         const more = this.repository.load_samples(loading, STEP);
-        watch({ what: "Making patients", done: loading.done, of: samples.compositions, milliseconds: performance.now() - start });
+        watch({
+          what: "Making patients",
+          done: loading.done,
+          of: samples.compositions,
+          milliseconds: performance.now() - start,
+        });
         await breathe();
         return more;
       });
@@ -138,20 +161,39 @@ export class Local {
   }
 
   #carryOut({ method, url, headers, body }: Asked): Answer {
-    return JSON.parse(this.repository.handle(method, url, JSON.stringify(headers), body, Date.now(), crypto.randomUUID())) as Answer;
+    return JSON.parse(
+      this.repository.handle(
+        method,
+        url,
+        JSON.stringify(headers),
+        body,
+        Date.now(),
+        crypto.randomUUID(),
+      ),
+    ) as Answer;
   }
 
   /** Everything as newline-delimited JSON with digests: what `POST v1/admin/import` and `import` read. */
   export(watch: Watch): Promise<Blob> {
     return this.#kept.current(async () => {
       const [parts, start, of] = [[] as string[], performance.now(), this.#compositions()];
-      for (let after = "", done = 0; ; ) {
-        const { body } = this.#administer({ method: "GET", url: this.address(`admin/export?limit=1000&after=${after}`), headers: {}, body: "" });
+      for (let after = "", done = 0; ;) {
+        const { body } = this.#administer({
+          method: "GET",
+          url: this.address(`admin/export?limit=1000&after=${after}`),
+          headers: {},
+          body: "",
+        });
         parts.push(body);
         const lines = body.trimEnd().split("\n");
         const { record } = JSON.parse(lines.at(-1) ?? "{}") as Exported;
         done += lines.length;
-        watch({ what: "Writing contributions", done, of: Math.max(done, of), milliseconds: performance.now() - start });
+        watch({
+          what: "Writing contributions",
+          done,
+          of: Math.max(done, of),
+          milliseconds: performance.now() - start,
+        });
         if (!record.contribution) return new Blob(parts, { type: "application/x-ndjson" });
         after = record.contribution.uid.value;
         await breathe();
@@ -164,7 +206,12 @@ export class Local {
   import(text: string): Promise<string[]> {
     return this.#kept.writing(() => {
       const headers = { "content-type": "application/x-ndjson" };
-      const { body } = this.#administer({ method: "POST", url: this.address("admin/import?findings=keep"), headers, body: text });
+      const { body } = this.#administer({
+        method: "POST",
+        url: this.address("admin/import?findings=keep"),
+        headers,
+        body: text,
+      });
       return refusedLines(body);
     });
   }
@@ -185,7 +232,11 @@ export class Local {
   /** Makes other sample patients, in every realm, in place of those that are here. Where somebody's own writes stand among them, a data set of their
    * own is made for the new ones, so that nothing is lost. */
   generate(samples: Samples, watch: Watch): Promise<Contents> {
-    return this.#made(() => (this.#kept.journal.added > 0 ? this.#beside(samples, watch) : this.#fill(this.#kept.journal.id, samples, watch)));
+    return this.#made(() =>
+      this.#kept.journal.added > 0
+        ? this.#beside(samples, watch)
+        : this.#fill(this.#kept.journal.id, samples, watch),
+    );
   }
 
   async #beside(samples: Samples, watch: Watch): Promise<void> {
@@ -206,7 +257,9 @@ export class Local {
     const replacement = { discarded: "", current: "" };
     await this.#made(async () => {
       replacement.discarded = this.#kept.journal.id;
-      replacement.current = await this.sets.create(`Sample patients, begun ${new Date().toISOString()}`);
+      replacement.current = await this.sets.create(
+        `Sample patients, begun ${new Date().toISOString()}`,
+      );
       try {
         await this.#fill(replacement.current, SAMPLES, () => undefined);
         await this.sets.exchange(replacement.discarded, replacement.current);
@@ -227,8 +280,14 @@ export class Local {
   undo({ set, from, to }: { set: string; from: number; to: number }): Promise<Contents> {
     return this.#made(async () => {
       const { id, added } = this.#kept.journal;
-      if (id !== set) throw new Error("another data set is open now: open the one that these writes went to first");
-      if (added !== from) throw new Error("more was written meanwhile, which would be lost too: nothing was taken back");
+      if (id !== set)
+        throw new Error(
+          "another data set is open now: open the one that these writes went to first",
+        );
+      if (added !== from)
+        throw new Error(
+          "more was written meanwhile, which would be lost too: nothing was taken back",
+        );
       await this.#kept.journal.undo(to);
     });
   }
@@ -262,7 +321,9 @@ export class Local {
   }
 
   #count(q: string): number {
-    const answer = JSON.parse(this.repository.query(q, "{}", new Date().toISOString())) as { rows: [[number]] };
+    const answer = JSON.parse(this.repository.query(q, "{}", new Date().toISOString())) as {
+      rows: [[number]];
+    };
     return answer.rows[0][0];
   }
 
@@ -284,11 +345,22 @@ export class Local {
 
 /** What an import answered of lines that it refused. */
 export function refusedLines(body: string): string[] {
-  const answers = body.trimEnd().split("\n").map((line) => JSON.parse(line) as { line: number; status: number; message?: string });
-  return answers.filter(({ status }) => status >= 400).map(({ line, message }) => `line ${line}: ${message ?? "refused"}`);
+  const answers = body
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { line: number; status: number; message?: string });
+  return answers
+    .filter(({ status }) => status >= 400)
+    .map(({ line, message }) => `line ${line}: ${message ?? "refused"}`);
 }
 
 function reading(watch: Watch): (done: number, of: number) => void {
   const start = performance.now();
-  return (done, of) => watch({ what: "Reading bytes of the data set", done, of, milliseconds: performance.now() - start });
+  return (done, of) =>
+    watch({
+      what: "Reading bytes of the data set",
+      done,
+      of,
+      milliseconds: performance.now() - start,
+    });
 }

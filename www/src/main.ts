@@ -26,9 +26,19 @@ let problems: Diagnostic[] = [];
 /** A server answers, not this browser. */
 let elsewhere = false;
 
-const engine = new Engine(WORKER_URL, { crashed, starting: (progress) => state("busy", told(progress)), lost: (why) => source.lost(why), changed });
+const engine = new Engine(WORKER_URL, {
+  crashed,
+  starting: (progress) => state("busy", told(progress)),
+  lost: (why) => source.lost(why),
+  changed,
+});
 const results = new ResultView({
-  call: () => ({ base: source.base, q: editor.text, parameters: parameters(), local: source.isLocal }),
+  call: () => ({
+    base: source.base,
+    q: editor.text,
+    parameters: parameters(),
+    local: source.isLocal,
+  }),
   document: (asked) => engine.call("document", asked),
   documents: (asked) => engine.call("documents", asked),
   explain: (asked) => engine.call("explain", asked),
@@ -91,7 +101,8 @@ function keepQuery(): void {
 /** The address of a link says nothing any more when the query became another. */
 function leaveLink(): void {
   const q = linked().get("q");
-  if (q !== null && q !== editor.text) window.history.replaceState(null, "", location.pathname + location.search);
+  if (q !== null && q !== editor.text)
+    window.history.replaceState(null, "", location.pathname + location.search);
 }
 
 // --- state of the engine -------------------------------------------------------------------------------------------------------------------
@@ -107,12 +118,27 @@ function notify(title: string, why: string, ...actions: HTMLElement[]): void {
   notice.hidden = false;
   notice.classList.remove("news");
   const close = h("button", { type: "button", onclick: () => (notice.hidden = true) }, "Close");
-  notice.replaceChildren(h("p", {}, h("strong", {}, title), " ", why), h("p", { class: "actions" }, ...actions, close));
+  notice.replaceChildren(
+    h("p", {}, h("strong", {}, title), " ", why),
+    h("p", { class: "actions" }, ...actions, close),
+  );
 }
 
 function crashed(why: string): void {
-  const report = h("a", { href: `${ISSUES}?title=${encodeURIComponent(`Playground: ${why}`)}`, target: "_blank", rel: "noopener" }, "Report it");
-  notify("The engine stopped because of an error of its own.", `It was started again with the same data; only what was running is lost. ${why}`, report);
+  const report = h(
+    "a",
+    {
+      href: `${ISSUES}?title=${encodeURIComponent(`Playground: ${why}`)}`,
+      target: "_blank",
+      rel: "noopener",
+    },
+    "Report it",
+  );
+  notify(
+    "The engine stopped because of an error of its own.",
+    `It was started again with the same data; only what was running is lost. ${why}`,
+    report,
+  );
   void refresh();
 }
 
@@ -133,13 +159,15 @@ function change<T>(what: string, run: () => Promise<T>): Promise<T> {
     state("busy", what);
     return run();
   });
-  last = done.then(
-    () => undefined,
-    () => undefined,
-  ).then(() => {
-    changes -= 1;
-    return refresh();
-  });
+  last = done
+    .then(
+      () => undefined,
+      () => undefined,
+    )
+    .then(() => {
+      changes -= 1;
+      return refresh();
+    });
   return done;
 }
 
@@ -163,12 +191,24 @@ async function refresh(): Promise<void> {
   state("busy", "Loading");
   try {
     const contents = await engine.call("contents", null);
-    const [templates, patients] = await Promise.all([engine.call("templates", null), engine.call("patients", null)]);
+    const [templates, patients] = await Promise.all([
+      engine.call("templates", null),
+      engine.call("patients", null),
+    ]);
     if (reading !== readings) return;
     elsewhere = contents.place !== null;
     renewResult(contents.of);
-    await Promise.all([data.show(contents, templates, patients), guide.load(patients), templateView.load(contents.place ?? contents.set?.id ?? "", templates, patients)]);
-    if (reading === readings && changes === 0) state("ready", counted(contents.ehrs, "patient"), ` · ${counted(contents.compositions, "composition")}`);
+    await Promise.all([
+      data.show(contents, templates, patients),
+      guide.load(patients),
+      templateView.load(contents.place ?? contents.set?.id ?? "", templates, patients),
+    ]);
+    if (reading === readings && changes === 0)
+      state(
+        "ready",
+        counted(contents.ehrs, "patient"),
+        ` · ${counted(contents.compositions, "composition")}`,
+      );
   } catch (error) {
     if (reading !== readings) return;
     state("bad", error instanceof Error ? error.message : "not available");
@@ -182,7 +222,12 @@ function renewResult(of: string): void {
   drawn = of;
   if (!stale) return;
   const untouched = results.asked === null || results.asked === editor.text;
-  results.instead(words("Other data", "The result was of other data than those that are open now. Run the query to ask these."));
+  results.instead(
+    words(
+      "Other data",
+      "The result was of other data than those that are open now. Run the query to ask these.",
+    ),
+  );
   if (untouched) void run();
 }
 
@@ -207,13 +252,26 @@ function drawParameters(): void {
   if (names.join() === shown.join()) return;
   box.replaceChildren(
     ...names.map((name) =>
-      h("label", { class: "parameter" }, h("span", {}, `$${name}`), h("input", { name, value: values[name] ?? "", autocomplete: "off", spellcheck: "false", placeholder: "value" })),
+      h(
+        "label",
+        { class: "parameter" },
+        h("span", {}, `$${name}`),
+        h("input", {
+          name,
+          value: values[name] ?? "",
+          autocomplete: "off",
+          spellcheck: "false",
+          placeholder: "value",
+        }),
+      ),
     ),
   );
 }
 
 function parameterTexts(): Record<string, string> {
-  return Object.fromEntries([...byId("parameters").querySelectorAll("input")].map((input) => [input.name, input.value]));
+  return Object.fromEntries(
+    [...byId("parameters").querySelectorAll("input")].map((input) => [input.name, input.value]),
+  );
 }
 
 /** What the fields say. Quoted texts, lists, true and false are JSON; a bare text takes the type of what it is compared with. Empty fields stay unbound. */
@@ -255,12 +313,14 @@ async function run(): Promise<void> {
   results.busy = false;
   show();
   // It came from data that were left meanwhile.
-  if (changes === 0 && results.of !== null && drawn !== null && results.of !== drawn) last = last.then(refresh);
+  if (changes === 0 && results.of !== null && drawn !== null && results.of !== drawn)
+    last = last.then(refresh);
 }
 
 /** Asks a query; gives what shows its answer, or why there is none. */
 async function answered(q: string): Promise<() => void> {
-  if (q.trim() === "") return () => results.instead(words("Nothing to run", "Write a query, or choose an example."));
+  if (q.trim() === "")
+    return () => results.instead(words("Nothing to run", "Write a query, or choose an example."));
   const start = performance.now();
   try {
     const asked = { q, parameters: parameters() };
@@ -269,7 +329,12 @@ async function answered(q: string): Promise<() => void> {
     // A server that says nothing about further rows has cut the result where it has as many as a usual page.
     const cut = answer.more || (elsewhere && answer.rows === PAGE && !/\blimit\b/i.test(q));
     return () => {
-      results.answer(asked, answer, total, cut ? "more rows follow; ask for them with LIMIT and OFFSET" : "");
+      results.answer(
+        asked,
+        answer,
+        total,
+        cut ? "more rows follow; ask for them with LIMIT and OFFSET" : "",
+      );
       if (!examples.some((example) => example.q === q)) history.ran(q);
     };
   } catch (error) {
@@ -284,7 +349,9 @@ function failed(error: unknown): void {
     return;
   }
   if (!(error instanceof EngineError) || error.diagnostics.length === 0) {
-    results.instead(words("The query did not run", error instanceof Error ? error.message : String(error), true));
+    results.instead(
+      words("The query did not run", error instanceof Error ? error.message : String(error), true),
+    );
     return;
   }
   editor.check();
@@ -303,14 +370,20 @@ function place({ from }: Diagnostic): string {
 
 /** Messages quote source words in back-ticks: those become code. */
 function quoted(text: string): Node[] {
-  return text.split("`").map((part, at) => (at % 2 === 1 ? h("code", {}, part) : document.createTextNode(part)));
+  return text
+    .split("`")
+    .map((part, at) => (at % 2 === 1 ? h("code", {}, part) : document.createTextNode(part)));
 }
 
 function drawProblem(problem: Diagnostic): HTMLElement {
   return h(
     "li",
     {},
-    h("button", { type: "button", class: "link", onclick: () => editor.show(problem) }, place(problem)),
+    h(
+      "button",
+      { type: "button", class: "link", onclick: () => editor.show(problem) },
+      place(problem),
+    ),
     h("span", {}, ...quoted(problem.message), " ", h("small", {}, problem.code)),
     problem.help ? h("span", { class: "help-line" }, "Help: ", ...quoted(problem.help)) : null,
   );
@@ -326,7 +399,17 @@ function showProblems(found: Diagnostic[]): void {
   }
   const more = found.length > 1 ? ` and ${found.length - 1} more` : "";
   const told = [`${place(first)}: `, ...quoted(first.message), more];
-  box.replaceChildren(h("button", { type: "button", class: `link ${first.severity}`, onclick: () => editor.show(problems[0] ?? first) }, ...told));
+  box.replaceChildren(
+    h(
+      "button",
+      {
+        type: "button",
+        class: `link ${first.severity}`,
+        onclick: () => editor.show(problems[0] ?? first),
+      },
+      ...told,
+    ),
+  );
 }
 
 async function format(): Promise<void> {
@@ -345,7 +428,16 @@ async function format(): Promise<void> {
 function drawExamples(): void {
   byId("examples").replaceChildren(
     ...examples.map((example) =>
-      h("li", {}, h("button", { type: "button", class: "example", onclick: () => void choose(example) }, h("strong", {}, example.title), h("small", {}, example.about))),
+      h(
+        "li",
+        {},
+        h(
+          "button",
+          { type: "button", class: "example", onclick: () => void choose(example) },
+          h("strong", {}, example.title),
+          h("small", {}, example.about),
+        ),
+      ),
     ),
   );
   markExample();
@@ -362,7 +454,9 @@ function markExample(): void {
 async function choose(example: Example): Promise<void> {
   editor.text = example.q;
   for (const [name, value] of Object.entries(example.parameters)) {
-    const input = byId("parameters").querySelector<HTMLInputElement>(`input[name="${CSS.escape(name)}"]`);
+    const input = byId("parameters").querySelector<HTMLInputElement>(
+      `input[name="${CSS.escape(name)}"]`,
+    );
     if (input) input.value = value;
   }
   await run();
@@ -422,7 +516,22 @@ function drawKeys(): void {
     [`${mod} C`, "copy the cell"],
     ["?", "this list"],
   ];
-  byId("keys-list").replaceChildren(...keys.map(([key, what]) => h("div", {}, h("dt", {}, ...key.split(" ").map((part) => (/^(then|or)$/.test(part) ? ` ${part} ` : h("kbd", {}, part)))), h("dd", {}, what))));
+  byId("keys-list").replaceChildren(
+    ...keys.map(([key, what]) =>
+      h(
+        "div",
+        {},
+        h(
+          "dt",
+          {},
+          ...key
+            .split(" ")
+            .map((part) => (/^(then|or)$/.test(part) ? ` ${part} ` : h("kbd", {}, part))),
+        ),
+        h("dd", {}, what),
+      ),
+    ),
+  );
   byId("run-key").textContent = `${mod} ↵`;
 }
 
@@ -435,11 +544,21 @@ function listen(): void {
   listenSave();
   byId("theme").addEventListener("click", nextTheme);
   byId("help").addEventListener("click", () => byId<HTMLDialogElement>("keys").showModal());
-  rove(document.querySelector(".tabs") as HTMLElement, (tab) => openView(tab.id.replace("tab-", "") as (typeof VIEWS)[number]));
+  rove(document.querySelector(".tabs") as HTMLElement, (tab) =>
+    openView(tab.id.replace("tab-", "") as (typeof VIEWS)[number]),
+  );
   addEventListener("keydown", (event) => {
-    const typing = (event.composedPath()[0] as HTMLElement).closest?.("input, select, textarea, [contenteditable]");
+    const typing = (event.composedPath()[0] as HTMLElement).closest?.(
+      "input, select, textarea, [contenteditable]",
+    );
     if (event.key === "?" && !typing) byId<HTMLDialogElement>("keys").showModal();
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !byId("view-query").hidden && !event.defaultPrevented) void run();
+    if (
+      event.key === "Enter" &&
+      (event.ctrlKey || event.metaKey) &&
+      !byId("view-query").hidden &&
+      !event.defaultPrevented
+    )
+      void run();
   });
   addEventListener("pagehide", keepQuery);
   document.addEventListener("visibilitychange", catchUp);
@@ -458,7 +577,9 @@ async function prepareOffline(): Promise<void> {
     return;
   }
   try {
-    const registration = await navigator.serviceWorker.register("sw.js", { updateViaCache: "none" });
+    const registration = await navigator.serviceWorker.register("sw.js", {
+      updateViaCache: "none",
+    });
     offerUpdates(registration, byId("notice"));
     await navigator.serviceWorker.ready;
     told.textContent = "Ready for offline use";

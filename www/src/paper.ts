@@ -6,7 +6,12 @@ import { NumberText, print, type Json } from "./json";
 type Members = { [name: string]: Json };
 
 function isObject(value: Json | undefined): value is Members {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof NumberText);
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    !Array.isArray(value) &&
+    !(value instanceof NumberText)
+  );
 }
 
 /** The name of a LOCATABLE. */
@@ -17,7 +22,19 @@ function named(value: Members): string | null {
 }
 
 /** Attributes that identify and describe rather than tell. */
-const QUIET = new Set(["_type", "name", "archetype_node_id", "archetype_details", "uid", "language", "encoding", "territory", "subject", "links", "feeder_audit"]);
+const QUIET = new Set([
+  "_type",
+  "name",
+  "archetype_node_id",
+  "archetype_details",
+  "uid",
+  "language",
+  "encoding",
+  "territory",
+  "subject",
+  "links",
+  "feeder_audit",
+]);
 
 /** The code of the innermost node that a path names: `at0004` of `…/items[at0004]/value`. */
 function innermost(path: string): string | null {
@@ -64,23 +81,41 @@ export class Paper {
 
   #object(value: Members, level: number): HTMLElement[] {
     const title = named(value);
-    if (value["_type"] === "ELEMENT") return [this.#mark(value, this.#line(title ?? "", value["value"] ?? value["null_flavour"] ?? null))];
-    const inner = Object.entries(value).flatMap(([attribute, item]) => this.#attribute(attribute, item, title ? level + 1 : level));
+    if (value["_type"] === "ELEMENT")
+      return [
+        this.#mark(value, this.#line(title ?? "", value["value"] ?? value["null_flavour"] ?? null)),
+      ];
+    const inner = Object.entries(value).flatMap(([attribute, item]) =>
+      this.#attribute(attribute, item, title ? level + 1 : level),
+    );
     if (!title) return inner;
-    const heading = level <= 6 ? (h as (tag: string, attributes: object, ...children: string[]) => HTMLElement)(`h${level}`, {}, title) : h("p", { class: "paper-deep" }, title);
+    const heading =
+      level <= 6
+        ? (h as (tag: string, attributes: object, ...children: string[]) => HTMLElement)(
+            `h${level}`,
+            {},
+            title,
+          )
+        : h("p", { class: "paper-deep" }, title);
     return [this.#mark(value, h("section", {}, heading, ...inner))];
   }
 
   #attribute(attribute: string, value: Json, level: number): HTMLElement[] {
     if (QUIET.has(attribute)) return [];
     const whole = isObject(value) && String(value["_type"] ?? "").startsWith("DV_");
-    if (whole || !(Array.isArray(value) || isObject(value))) return [this.#line(attribute.replaceAll("_", " "), value)];
+    if (whole || !(Array.isArray(value) || isObject(value)))
+      return [this.#line(attribute.replaceAll("_", " "), value)];
     return this.#draw(value, level);
   }
 
   #line(name: string, value: Json): HTMLElement {
     const shown = view(print(value));
-    const line = h("p", { class: "paper-line" }, h("span", { class: "paper-name" }, name), h("span", {}, shown.kind === "null" ? "no value" : readable(shown.text)));
+    const line = h(
+      "p",
+      { class: "paper-line" },
+      h("span", { class: "paper-name" }, name),
+      h("span", {}, shown.kind === "null" ? "no value" : readable(shown.text)),
+    );
     return this.#holds(value) ? this.#point(line) : line;
   }
 
@@ -88,11 +123,16 @@ export class Paper {
   #holds(value: Json): boolean {
     if (this.#code && !this.#inside) return false;
     if (print(value) === this.#marked) return true;
-    return isObject(value) && Object.values(value).some((item) => !isObject(item) && print(item) === this.#marked);
+    return (
+      isObject(value) &&
+      Object.values(value).some((item) => !isObject(item) && print(item) === this.#marked)
+    );
   }
 
   #mark(value: Json, element: HTMLElement): HTMLElement {
-    return (this.#inside || !this.#code) && print(value) === this.#marked ? this.#point(element) : element;
+    return (this.#inside || !this.#code) && print(value) === this.#marked
+      ? this.#point(element)
+      : element;
   }
 
   #point(element: HTMLElement): HTMLElement {

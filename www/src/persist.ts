@@ -71,8 +71,19 @@ export class DataSets {
   /** All sets, the oldest first. */
   async list(): Promise<DataSet[]> {
     const { sets, current } = await this.#index();
-    const all = Object.entries(sets).filter(([, { discarded }]) => discarded === undefined).sort(([, a], [, b]) => a.created - b.created);
-    return Promise.all(all.map(async ([id, { name, created, samples }]) => ({ id, name, created, samples, bytes: await bytes(await this.#root.folder(id)), current: id === current })));
+    const all = Object.entries(sets)
+      .filter(([, { discarded }]) => discarded === undefined)
+      .sort(([, a], [, b]) => a.created - b.created);
+    return Promise.all(
+      all.map(async ([id, { name, created, samples }]) => ({
+        id,
+        name,
+        created,
+        samples,
+        bytes: await bytes(await this.#root.folder(id)),
+        current: id === current,
+      })),
+    );
   }
 
   /** The set that the origin works with. */
@@ -84,7 +95,13 @@ export class DataSets {
   create(name: string): Promise<string> {
     const id = crypto.randomUUID();
     return this.#edit((index) => {
-      index.sets[id] = { name: free(index, name), created: Date.now(), generation: 1, samples: null, base: 0 };
+      index.sets[id] = {
+        name: free(index, name),
+        created: Date.now(),
+        generation: 1,
+        samples: null,
+        base: 0,
+      };
       return id;
     });
   }
@@ -130,7 +147,8 @@ export class DataSets {
   exchange(from: string, to: string): Promise<void> {
     return this.#edit((index) => {
       const [old, fresh] = [entry(index, from), entry(index, to)];
-      if (index.current !== from) throw new Error("another data set was opened meanwhile: nothing was changed");
+      if (index.current !== from)
+        throw new Error("another data set was opened meanwhile: nothing was changed");
       old.discarded = Date.now();
       delete fresh.discarded;
       fresh.name = old.name;
@@ -141,7 +159,10 @@ export class DataSets {
   /** Erases the sets that were discarded before a time (milliseconds since 1970). */
   async purge(before: number): Promise<void> {
     const erased = await this.#edit((index) => {
-      const old = Object.entries(index.sets).filter(([id, { discarded }]) => discarded !== undefined && discarded < before && id !== index.current);
+      const old = Object.entries(index.sets).filter(
+        ([id, { discarded }]) =>
+          discarded !== undefined && discarded < before && id !== index.current,
+      );
       for (const [id] of old) delete index.sets[id];
       return old.map(([id]) => id);
     });
@@ -150,7 +171,12 @@ export class DataSets {
 
   /** The writes of a set. */
   journal(id: string): Journal {
-    return new Journal(id, this.#root, async () => entry(await this.#index(), id), (change) => this.#edit((index) => change(entry(index, id))));
+    return new Journal(
+      id,
+      this.#root,
+      async () => entry(await this.#index(), id),
+      (change) => this.#edit((index) => change(entry(index, id))),
+    );
   }
 
   /** Runs something while nobody else of this origin writes. */
@@ -161,7 +187,10 @@ export class DataSets {
   async #index(): Promise<Index> {
     if ((await this.#root.size(INDEX)) < 0) return { format: FORMAT, current: null, sets: {} };
     const index = JSON.parse(new TextDecoder().decode(await this.#root.read(INDEX, 0))) as Index;
-    if (index.format !== FORMAT) throw new Error("the data of this browser was written by another release of aqlite: reload the page to use that one");
+    if (index.format !== FORMAT)
+      throw new Error(
+        "the data of this browser was written by another release of aqlite: reload the page to use that one",
+      );
     return index;
   }
 
@@ -197,14 +226,17 @@ function restored(index: Index, id: string): void {
 
 /** True when another set of the list has this name. */
 function taken(index: Index, name: string, own?: string): boolean {
-  return Object.entries(index.sets).some(([id, set]) => id !== own && set.discarded === undefined && set.name === name);
+  return Object.entries(index.sets).some(
+    ([id, set]) => id !== own && set.discarded === undefined && set.name === name,
+  );
 }
 
 /** The name, if no other set has it. */
 function free(index: Index, name: string, own?: string): string {
   const wanted = name.trim();
   if (wanted === "") throw new Error("a data set needs a name");
-  if (taken(index, wanted, own)) throw new Error(`there is a data set \`${wanted}\` already: choose another name`);
+  if (taken(index, wanted, own))
+    throw new Error(`there is a data set \`${wanted}\` already: choose another name`);
   return wanted;
 }
 
@@ -220,7 +252,12 @@ export class Journal {
   #base = 0;
   #samples: Samples | null = null;
 
-  constructor(id: string, root: Root, entry: () => Promise<Entry>, edit: (change: (entry: Entry) => void) => Promise<void>) {
+  constructor(
+    id: string,
+    root: Root,
+    entry: () => Promise<Entry>,
+    edit: (change: (entry: Entry) => void) => Promise<void>,
+  ) {
     this.id = id;
     this.#root = root;
     this.#entry = entry;
@@ -272,7 +309,10 @@ export class Journal {
   }
 
   /** Replaces everything by what `fill` writes: sample patients. When it fails, all stays as it was. */
-  rewrite(samples: Samples | null, fill: (write: (line: Uint8Array) => Promise<void>) => Promise<void>): Promise<void> {
+  rewrite(
+    samples: Samples | null,
+    fill: (write: (line: Uint8Array) => Promise<void>) => Promise<void>,
+  ): Promise<void> {
     return this.#renew(fill, (entry) => Object.assign(entry, { samples, base: this.#at.lines }));
   }
 
@@ -293,7 +333,10 @@ export class Journal {
     this.forget();
   }
 
-  async #renew(fill: (write: (line: Uint8Array) => Promise<void>) => Promise<void>, describe: (entry: Entry) => void): Promise<void> {
+  async #renew(
+    fill: (write: (line: Uint8Array) => Promise<void>) => Promise<void>,
+    describe: (entry: Entry) => void,
+  ): Promise<void> {
     const before = (await this.#entry()).generation;
     const generation = before + 1;
     await this.#clean(before);
@@ -315,7 +358,8 @@ export class Journal {
   /** Removes the segments of other generations: what was replaced, and what never came to be. */
   async #clean(generation: number): Promise<void> {
     const folder = await this.#folder();
-    for (const name of await folder.names()) if (!name.startsWith(`${generation}-`)) await folder.remove(name);
+    for (const name of await folder.names())
+      if (!name.startsWith(`${generation}-`)) await folder.remove(name);
   }
 
   #folder(): Promise<Folder> {
@@ -324,12 +368,17 @@ export class Journal {
   }
 
   /** Whole lines from a place on, which moves along. */
-  async *#news(at: { generation: number; segment: number; bytes: number; lines: number }): AsyncGenerator<Uint8Array> {
+  async *#news(at: {
+    generation: number;
+    segment: number;
+    bytes: number;
+    lines: number;
+  }): AsyncGenerator<Uint8Array> {
     const folder = await this.#folder();
     for (;;) {
       const name = file(at.generation, at.segment);
       const size = await folder.size(name);
-      for (let piece = PIECE; at.bytes < size; ) {
+      for (let piece = PIECE; at.bytes < size;) {
         const bytes = await folder.read(name, at.bytes, Math.min(size, at.bytes + piece));
         const end = bytes.lastIndexOf(NEWLINE) + 1;
         if (end === 0) {
@@ -366,7 +415,7 @@ function count(lines: Uint8Array): number {
 
 function split(lines: Uint8Array): Uint8Array[] {
   const found: Uint8Array[] = [];
-  for (let at = 0; at < lines.length; ) {
+  for (let at = 0; at < lines.length;) {
     const end = lines.indexOf(NEWLINE, at) + 1;
     found.push(lines.subarray(at, end));
     at = end;

@@ -1,7 +1,20 @@
 // What the page and its worker say to each other. What the npm package gives, too, has its types there.
-import type { Completions, Explanation, Hover, Progress, TemplateDescription } from "../package/types";
+import type {
+  Completions,
+  Explanation,
+  Hover,
+  Progress,
+  TemplateDescription,
+} from "../package/types";
 
-export type { Completions, Hover, Part, Progress, TemplateDescription, TemplateNode } from "../package/types";
+export type {
+  Completions,
+  Hover,
+  Part,
+  Progress,
+  TemplateDescription,
+  TemplateNode,
+} from "../package/types";
 import type { DescribedGuide, TestedGuide } from "./guide-text";
 
 /** How many sample patients there are, and what they are made from. The same three numbers always give the same patients. */
@@ -120,9 +133,21 @@ export interface Calls {
   /** A template as people read it, in a language where it has it (empty: its own). */
   describe: { takes: { template: string; language: string }; gives: TemplateDescription | null };
   /** The composition in which a cell of a result stands (JSON text); `null` where it stands in none. Fails on other data than those of the result. */
-  document: { takes: { q: string; parameters: Record<string, unknown>; of: string; row: number; column: number }; gives: string | null };
+  document: {
+    takes: {
+      q: string;
+      parameters: Record<string, unknown>;
+      of: string;
+      row: number;
+      column: number;
+    };
+    gives: string | null;
+  };
   /** Every composition behind the rows of a result, once, a line each. Fails on other data than those of the result. */
-  documents: { takes: { q: string; parameters: Record<string, unknown>; of: string; format: DocumentFormat }; gives: { text: string; count: number } };
+  documents: {
+    takes: { q: string; parameters: Record<string, unknown>; of: string; format: DocumentFormat };
+    gives: { text: string; count: number };
+  };
   /** A template as a web template (JSON text). */
   webTemplate: { takes: string; gives: string };
   /** Commits a composition in the format FLAT; gives its version uid. */
@@ -142,11 +167,20 @@ export interface Calls {
   /** A guide as GDL2 in JSON, or as ODIN. */
   printGuide: { takes: { text: string; syntax: "json" | "odin" }; gives: string };
   /** A run of a stored guide on a patient. */
-  runGuide: { takes: { guide: string; ehr: string; language: string }; gives: { text: string; milliseconds: number } };
+  runGuide: {
+    takes: { guide: string; ehr: string; language: string };
+    gives: { text: string; milliseconds: number };
+  };
   /** A run on a patient of a guide that is not stored: its queries are asked, its rules run here. */
-  runGuideText: { takes: { text: string; ehr: string; language: string }; gives: { text: string; milliseconds: number } };
+  runGuideText: {
+    takes: { text: string; ehr: string; language: string };
+    gives: { text: string; milliseconds: number };
+  };
   /** A run on a form: literals by variable. */
-  tryGuide: { takes: { text: string; inputs: Record<string, string>; language: string }; gives: { text: string; milliseconds: number } };
+  tryGuide: {
+    takes: { text: string; inputs: Record<string, string>; language: string };
+    gives: { text: string; milliseconds: number };
+  };
   testGuide: { takes: { text: string; fixture: string }; gives: TestedGuide };
   generate: { takes: Samples; gives: Contents };
   /** Adds a file; false when it is a document of a patient, and `ehr` names none. */

@@ -36,29 +36,64 @@ export class Remote {
   }
 
   async #fetchTemplates(): Promise<void> {
-    const listed = JSON.parse(await this.rest("GET", "definition/template")) as { template_id: string }[];
+    const listed = JSON.parse(await this.rest("GET", "definition/template")) as {
+      template_id: string;
+    }[];
     for (const { template_id } of listed.slice(0, TEMPLATES)) {
-      const text = await this.rest("GET", `definition/template/${encodeURIComponent(template_id)}/1`).catch(() => null);
-      if (text !== null) this.labels.handle("POST", "/v1/definition/template?type=opt14", '{"content-type":"application/xml"}', text, Date.now(), template_id);
+      const text = await this.rest(
+        "GET",
+        `definition/template/${encodeURIComponent(template_id)}/1`,
+      ).catch(() => null);
+      if (text !== null)
+        this.labels.handle(
+          "POST",
+          "/v1/definition/template?type=opt14",
+          '{"content-type":"application/xml"}',
+          text,
+          Date.now(),
+          template_id,
+        );
     }
   }
 
-  async #send(method: string, path: string, content: string, headers: Record<string, string>): Promise<Response> {
-    const authorization: Record<string, string> = this.#authorization ? { authorization: this.#authorization } : {};
+  async #send(
+    method: string,
+    path: string,
+    content: string,
+    headers: Record<string, string>,
+  ): Promise<Response> {
+    const authorization: Record<string, string> = this.#authorization
+      ? { authorization: this.#authorization }
+      : {};
     let response: Response;
     try {
-      response = await fetch(`${this.#base}/${path}`, { method, headers: { ...headers, ...authorization }, ...(content ? { body: content } : {}) });
+      response = await fetch(`${this.#base}/${path}`, {
+        method,
+        headers: { ...headers, ...authorization },
+        ...(content ? { body: content } : {}),
+      });
     } catch {
-      throw new Error(`no answer from ${this.#base}: is it running, and does it allow requests from this page (CORS)?`);
+      throw new Error(
+        `no answer from ${this.#base}: is it running, and does it allow requests from this page (CORS)?`,
+      );
     }
-    if (response.headers.has("aqlite-answered-by")) throw new Error(`${this.#base} is the data of this browser: choose “This browser” to ask it`);
+    if (response.headers.has("aqlite-answered-by"))
+      throw new Error(`${this.#base} is the data of this browser: choose “This browser” to ask it`);
     // The login page of a gateway comes with 200: it is no outcome of the request.
-    if (response.ok && response.headers.get("content-type")?.startsWith("text/html")) throw new Error(`${this.#base} answered with a web page instead of data: does it want a login first?`);
+    if (response.ok && response.headers.get("content-type")?.startsWith("text/html"))
+      throw new Error(
+        `${this.#base} answered with a web page instead of data: does it want a login first?`,
+      );
     return response;
   }
 
   /** Carries out a request; the text of its answer. Refusals are errors with the server's own words. */
-  async rest(method: string, path: string, content = "", headers: Record<string, string> = {}): Promise<string> {
+  async rest(
+    method: string,
+    path: string,
+    content = "",
+    headers: Record<string, string> = {},
+  ): Promise<string> {
     const response = await this.#send(method, path, content, headers);
     const text = await response.text();
     if (response.ok) return text;
@@ -67,7 +102,10 @@ export class Remote {
 
   /** The result set as text, whether rows follow that were not asked for, and how long it took with the way there and back. Where the server cuts a result
    * into pages and names a snapshot, the pages of that are put together. */
-  async query(q: string, parameters: Record<string, unknown>): Promise<{ text: string; more: boolean; milliseconds: number }> {
+  async query(
+    q: string,
+    parameters: Record<string, unknown>,
+  ): Promise<{ text: string; more: boolean; milliseconds: number }> {
     const start = performance.now();
     const first = await this.#page(q, parameters);
     const { meta, from, to, count } = resultPage(first);
@@ -75,22 +113,40 @@ export class Remote {
     let more = meta._more === true;
     if (typeof meta._snapshot === "string") {
       for (let offset = count; more && offset < MOST_ROWS; offset += count) {
-        const text = await this.#page(q, parameters, { offset, fetch: count, snapshot: meta._snapshot });
+        const text = await this.#page(q, parameters, {
+          offset,
+          fetch: count,
+          snapshot: meta._snapshot,
+        });
         const page = resultPage(text);
         if (page.count > 0) pieces.push(text.slice(page.from, page.to));
         more = page.count === count;
       }
     }
-    return { text: `${first.slice(0, from)}${pieces.join(",")}${first.slice(to)}`, more, milliseconds: performance.now() - start };
+    return {
+      text: `${first.slice(0, from)}${pieces.join(",")}${first.slice(to)}`,
+      more,
+      milliseconds: performance.now() - start,
+    };
   }
 
-  #page(q: string, parameters: Record<string, unknown>, page: Record<string, unknown> = {}): Promise<string> {
-    return this.rest("POST", "query/aql", JSON.stringify({ ...body({ q, parameters }), ...page }), { "content-type": "application/json", accept: "application/json" });
+  #page(
+    q: string,
+    parameters: Record<string, unknown>,
+    page: Record<string, unknown> = {},
+  ): Promise<string> {
+    return this.rest("POST", "query/aql", JSON.stringify({ ...body({ q, parameters }), ...page }), {
+      "content-type": "application/json",
+      accept: "application/json",
+    });
   }
 
   /** The rungs of a query as JSON text: an extension of the interface, which other servers may lack. */
   async explain(q: string, parameters: Record<string, unknown>): Promise<string> {
-    return this.rest("POST", "query/aql/explain", JSON.stringify(body({ q, parameters })), { "content-type": "application/json", accept: "application/json" });
+    return this.rest("POST", "query/aql/explain", JSON.stringify(body({ q, parameters })), {
+      "content-type": "application/json",
+      accept: "application/json",
+    });
   }
 
   async #count(q: string): Promise<number> {
@@ -126,15 +182,24 @@ export class Refusal extends Error {
 
 /** A refusal in the server's own words, a line a finding, with what helps against it. */
 export function refusal(status: number, text: string): Refusal {
-  const helps: Record<number, string> = { 401: "the server wants to know who asks: give it a token", 403: "the server does not allow this with the given token" };
+  const helps: Record<number, string> = {
+    401: "the server wants to know who asks: give it a token",
+    403: "the server does not allow this with the given token",
+  };
   let said: { message?: string; errors?: { value?: string; _key?: string }[] } = {};
   try {
     said = JSON.parse(text) as typeof said;
   } catch {
     // Not an answer of this interface.
   }
-  const first = [said.message ?? `answered with status ${status}`, helps[status]].filter(Boolean).join("; ");
-  const findings = (said.errors ?? []).map(({ value }) => value ?? "").filter((value) => value !== "" && !first.includes(value));
-  const keys = (said.errors ?? []).flatMap(({ value, _key }) => (value && _key ? [{ key: _key, message: value }] : []));
+  const first = [said.message ?? `answered with status ${status}`, helps[status]]
+    .filter(Boolean)
+    .join("; ");
+  const findings = (said.errors ?? [])
+    .map(({ value }) => value ?? "")
+    .filter((value) => value !== "" && !first.includes(value));
+  const keys = (said.errors ?? []).flatMap(({ value, _key }) =>
+    value && _key ? [{ key: _key, message: value }] : [],
+  );
   return new Refusal([first, ...findings].join("\n"), keys);
 }

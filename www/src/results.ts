@@ -19,7 +19,9 @@ const DRAWN = 200;
 type Asked = Pick<Call, "q" | "parameters">;
 
 /** Gives the JSON text of the document in which a cell of an answer stands. */
-export type Documents = (asked: Asked & { of: string; row: number; column: number }) => Promise<string | null>;
+export type Documents = (
+  asked: Asked & { of: string; row: number; column: number },
+) => Promise<string | null>;
 
 /** What the card asks of the page. */
 export interface ResultHost {
@@ -28,7 +30,9 @@ export interface ResultHost {
   /** Fetches the document around a cell. */
   document: Documents;
   /** Fetches every document behind the rows of what was asked, a line each. */
-  documents(asked: Asked & { of: string; format: DocumentFormat }): Promise<{ text: string; count: number }>;
+  documents(
+    asked: Asked & { of: string; format: DocumentFormat },
+  ): Promise<{ text: string; count: number }>;
   explain(asked: Asked): Promise<Explained>;
   /** Shows a place of the query in the editor. */
   show(place: Place): void;
@@ -51,9 +55,15 @@ export class ResultView {
   constructor(host: ResultHost) {
     this.#host = host;
     rove(byId("result-form"), (button) => this.#show(button.id.replace("as-", "") as Form));
-    byId("csv").addEventListener("click", () => this.#save("result.csv", "text/csv;charset=utf-8", csv));
-    byId("ndjson").addEventListener("click", () => this.#save("result.ndjson", "application/x-ndjson", ndjson));
-    byId("json").addEventListener("click", () => this.#save("result.json", "application/json", ({ text }) => text));
+    byId("csv").addEventListener("click", () =>
+      this.#save("result.csv", "text/csv;charset=utf-8", csv),
+    );
+    byId("ndjson").addEventListener("click", () =>
+      this.#save("result.ndjson", "application/x-ndjson", ndjson),
+    );
+    byId("json").addEventListener("click", () =>
+      this.#save("result.json", "application/json", ({ text }) => text),
+    );
     this.#listenCode();
     this.#listenDocuments();
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
@@ -62,7 +72,9 @@ export class ResultView {
   #listenCode(): void {
     const menu = byId<HTMLSelectElement>("copy-as");
     const first = menu.options[0];
-    menu.append(...Object.entries(languages).map(([id, { title }]) => h("option", { value: id }, title)));
+    menu.append(
+      ...Object.entries(languages).map(([id, { title }]) => h("option", { value: id }, title)),
+    );
     menu.addEventListener("change", () => {
       const language = languages[menu.value];
       menu.selectedIndex = 0;
@@ -84,9 +96,16 @@ export class ResultView {
     const result = this.#result;
     if (!result) return;
     try {
-      const { text, count: number } = await this.#host.documents({ ...this.#asked, of: result.of, format });
-      if (number > 0) save(`documents.${format.toLowerCase()}.ndjson`, "application/x-ndjson", text);
-      else summary.textContent = "these rows stand in no documents of their own: they are counted, distinct, or said by the EHR itself";
+      const { text, count: number } = await this.#host.documents({
+        ...this.#asked,
+        of: result.of,
+        format,
+      });
+      if (number > 0)
+        save(`documents.${format.toLowerCase()}.ndjson`, "application/x-ndjson", text);
+      else
+        summary.textContent =
+          "these rows stand in no documents of their own: they are counted, distinct, or said by the EHR itself";
     } catch (error) {
       summary.textContent = error instanceof Error ? error.message : String(error);
     }
@@ -119,16 +138,24 @@ export class ResultView {
     this.#refusal = undefined;
     this.#detail.close();
     const { rows, columns, milliseconds } = result;
-    const words = [`${count.format(rows)} ${rows === 1 ? "row" : "rows"}`, `${columns.length} ${columns.length === 1 ? "column" : "columns"}`, `${milliseconds.toFixed(1)} ms`, note];
+    const words = [
+      `${count.format(rows)} ${rows === 1 ? "row" : "rows"}`,
+      `${columns.length} ${columns.length === 1 ? "column" : "columns"}`,
+      `${milliseconds.toFixed(1)} ms`,
+      note,
+    ];
     byId("summary").textContent = words.filter(Boolean).join(" · ");
-    byId("summary").title = `${milliseconds.toFixed(2)} ms in the engine, ${total.toFixed(1)} ms until the rows were here`;
+    byId("summary").title =
+      `${milliseconds.toFixed(2)} ms in the engine, ${total.toFixed(1)} ms until the rows were here`;
     this.#enable(true);
     this.redraw();
   }
 
   /** Says something instead of a result. */
   say(title: string, about: string, bad = false): void {
-    this.#say(h("div", { class: `empty${bad ? " bad" : ""}` }, h("h3", {}, title), h("p", {}, about)));
+    this.#say(
+      h("div", { class: `empty${bad ? " bad" : ""}` }, h("h3", {}, title), h("p", {}, about)),
+    );
   }
 
   /** Shows something else instead of a result; an explanation says it in its own way. */
@@ -148,9 +175,15 @@ export class ResultView {
     const mine = (this.#explanations += 1);
     try {
       const explained = await this.#host.explain({ q, parameters });
-      if (this.#form === "explain" && mine === this.#explanations) this.#say(drawExplanation(explained, q, (place) => this.#host.show(place)));
+      if (this.#form === "explain" && mine === this.#explanations)
+        this.#say(drawExplanation(explained, q, (place) => this.#host.show(place)));
     } catch (error) {
-      if (this.#form === "explain" && mine === this.#explanations) this.say("This query cannot be explained here", error instanceof Error ? error.message : String(error), true);
+      if (this.#form === "explain" && mine === this.#explanations)
+        this.say(
+          "This query cannot be explained here",
+          error instanceof Error ? error.message : String(error),
+          true,
+        );
     }
   }
 
@@ -159,7 +192,8 @@ export class ResultView {
   }
 
   #enable(enabled: boolean): void {
-    for (const id of ["csv", "ndjson", "json", "save-documents"]) byId<HTMLButtonElement | HTMLSelectElement>(id).disabled = !enabled;
+    for (const id of ["csv", "ndjson", "json", "save-documents"])
+      byId<HTMLButtonElement | HTMLSelectElement>(id).disabled = !enabled;
   }
 
   /** How results are shown. */
@@ -190,7 +224,11 @@ export class ResultView {
       if (this.#refusal) this.#say(this.#refusal);
       return;
     }
-    if (result.rows === 0) this.say("No rows", "The query is right, but nothing in the data matches. Loosen a condition in WHERE, or a CONTAINS.");
+    if (result.rows === 0)
+      this.say(
+        "No rows",
+        "The query is right, but nothing in the data matches. Loosen a condition in WHERE, or a CONTAINS.",
+      );
     else if (this.#form === "json") this.#drawJson(result);
     else if (this.#form === "chart") void this.#drawChart(result);
     else this.#drawTable(result);
@@ -204,26 +242,43 @@ export class ResultView {
 
   #drawJson(result: Result): void {
     const whole = result.rows <= DRAWN ? print(parse(result.text)) : firstRows(result);
-    this.#box.replaceChildren(h("pre", { class: "raw", tabindex: 0, role: "region", "aria-label": "Result as JSON" }, whole));
+    this.#box.replaceChildren(
+      h(
+        "pre",
+        { class: "raw", tabindex: 0, role: "region", "aria-label": "Result as JSON" },
+        whole,
+      ),
+    );
   }
 
   async #drawChart(result: Result): Promise<void> {
-    const { chart } = (await import(new URL(CHART_URL, document.baseURI).href)) as typeof import("./chart");
+    const { chart } = (await import(
+      new URL(CHART_URL, document.baseURI).href
+    )) as typeof import("./chart");
     if (this.#result !== result || this.#form !== "chart") return;
     const drawn = chart(result);
     if (drawn) this.#box.replaceChildren(drawn);
-    else this.say("Nothing to draw", "A chart needs a column of numbers or quantities; with a column of dates beside it, they are drawn over time.");
+    else
+      this.say(
+        "Nothing to draw",
+        "A chart needs a column of numbers or quantities; with a column of dates beside it, they are drawn over time.",
+      );
   }
 
   #open(result: Result, row: number, column: number): void {
     const { name = "", path = null } = result.columns[column] ?? {};
     const asked = this.#asked;
-    this.#detail.show({ title: `${name}, row ${row + 1}`, path, text: cellText(result, row, column) }, () => this.#host.document({ ...asked, of: result.of, row, column }), () => this.#grid?.focus());
+    this.#detail.show(
+      { title: `${name}, row ${row + 1}`, path, text: cellText(result, row, column) },
+      () => this.#host.document({ ...asked, of: result.of, row, column }),
+      () => this.#grid?.focus(),
+    );
   }
 }
 
 function firstRows(result: Result): string {
-  const cells = (row: number) => result.columns.map((_, column) => cellText(result, row, column)).join(", ");
+  const cells = (row: number) =>
+    result.columns.map((_, column) => cellText(result, row, column)).join(", ");
   const lines = Array.from({ length: DRAWN }, (_, row) => `  [${cells(row)}]`);
   return `${lines.join(",\n")}\n\n… ${count.format(result.rows - DRAWN)} more rows: save as JSON to see them all`;
 }

@@ -32,17 +32,28 @@ export interface Summary {
   max: number;
 }
 
-const ISO = /^(\d{4})(?:-?(\d\d)(?:-?(\d\d))?)?(?:T(\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?)?(Z|[+-]\d\d(?::?\d\d)?)?)?$/;
+const ISO =
+  /^(\d{4})(?:-?(\d\d)(?:-?(\d\d))?)?(?:T(\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?)?(Z|[+-]\d\d(?::?\d\d)?)?)?$/;
 
 /** Seconds since 1970 of an ISO 8601 date or date-time; parts that are missing count from their beginning, a missing zone is UTC. */
 export function seconds(text: string): number | null {
   const found = ISO.exec(text);
   if (!found) return null;
-  const part = (at: number, otherwise: number) => (found[at] === undefined ? otherwise : Number(found[at]));
+  const part = (at: number, otherwise: number) =>
+    found[at] === undefined ? otherwise : Number(found[at]);
   const zone = /^([+-])(\d\d):?(\d\d)?$/.exec(found[8] ?? "");
-  const offset = zone ? (zone[1] === "-" ? -1 : 1) * (Number(zone[2]) * 60 + Number(zone[3] ?? 0)) : 0;
+  const offset = zone
+    ? (zone[1] === "-" ? -1 : 1) * (Number(zone[2]) * 60 + Number(zone[3] ?? 0))
+    : 0;
   const fraction = found[7] === undefined ? 0 : Number(`0.${found[7]}`);
-  const date = Date.UTC(part(1, 0), part(2, 1) - 1, part(3, 1), part(4, 0), part(5, 0) - offset, part(6, 0));
+  const date = Date.UTC(
+    part(1, 0),
+    part(2, 1) - 1,
+    part(3, 1),
+    part(4, 0),
+    part(5, 0) - offset,
+    part(6, 0),
+  );
   return Number.isNaN(date) ? null : date / 1000 + fraction;
 }
 
@@ -54,12 +65,16 @@ function numberOf(text: string): { value: number; unit: string } | null {
   const object = parse(text) as Record<string, unknown>;
   const magnitude = object["magnitude"];
   if (!(magnitude instanceof NumberText)) return null;
-  return { value: Number(magnitude.text), unit: typeof object["units"] === "string" ? object["units"] : "" };
+  return {
+    value: Number(magnitude.text),
+    unit: typeof object["units"] === "string" ? object["units"] : "",
+  };
 }
 
 function timeOf(text: string): number | null {
   const { kind, text: shown, type } = view(text);
-  const temporal = kind === "text" || (kind === "object" && (type === "DV_DATE_TIME" || type === "DV_DATE"));
+  const temporal =
+    kind === "text" || (kind === "object" && (type === "DV_DATE_TIME" || type === "DV_DATE"));
   // A bare year is more likely a number or a code.
   return temporal && shown.length > 4 ? seconds(shown) : null;
 }
@@ -79,9 +94,17 @@ function times(result: Result, column: number): Measure[] {
 /** The numbers of a column, apart by unit: what is counted in kPa does not stand in one line with mm[Hg]. */
 function numbers(result: Result, column: number): Measure[] {
   const found = texts(result, column).map(numberOf);
-  const units = [...new Set(found.flatMap((one) => (one && Number.isFinite(one.value) ? [one.unit] : [])))];
-  const of = (unit: string) => found.map((one) => (one?.unit === unit && Number.isFinite(one.value) ? one.value : null));
-  return units.map((unit) => ({ name: result.columns[column]?.name ?? "", kind: "number", values: of(unit), unit }));
+  const units = [
+    ...new Set(found.flatMap((one) => (one && Number.isFinite(one.value) ? [one.unit] : []))),
+  ];
+  const of = (unit: string) =>
+    found.map((one) => (one?.unit === unit && Number.isFinite(one.value) ? one.value : null));
+  return units.map((unit) => ({
+    name: result.columns[column]?.name ?? "",
+    kind: "number",
+    values: of(unit),
+    unit,
+  }));
 }
 
 /** The columns that can be drawn. */
@@ -106,7 +129,8 @@ export function groupings(result: Result): Grouping[] {
     const cells = texts(result, column).map((text) => view(text));
     const of = cells.map(({ kind, text }) => (kind === "text" ? text : ""));
     const groups = [...new Set(of)];
-    const told = cells.some(({ kind }) => kind === "text") && of.every((text) => seconds(text) === null);
+    const told =
+      cells.some(({ kind }) => kind === "text") && of.every((text) => seconds(text) === null);
     return told && groups.length > 1 ? [{ name, of, groups }] : [];
   });
   return found.sort((a, b) => a.groups.length - b.groups.length);
@@ -145,5 +169,12 @@ export function summary(values: (number | null)[]): Summary {
   const middle = there.length / 2;
   const median = ((there[Math.ceil(middle) - 1] ?? 0) + (there[Math.floor(middle)] ?? 0)) / 2;
   const mean = there.reduce((sum, value) => sum + value, 0) / Math.max(1, there.length);
-  return { count: there.length, missing: values.length - there.length, min: there[0] ?? 0, median, mean, max: there.at(-1) ?? 0 };
+  return {
+    count: there.length,
+    missing: values.length - there.length,
+    min: there[0] ?? 0,
+    median,
+    mean,
+    max: there.at(-1) ?? 0,
+  };
 }

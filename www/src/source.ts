@@ -22,11 +22,20 @@ export class SourceChoice {
   #named: Server | null = null;
 
   /** `change` carries out what makes another place answer, and hears whether it does; `told` hears why one does not. */
-  constructor(engine: Engine, change: (connect: () => Promise<boolean>) => void, told: (title: string, why: string) => void) {
+  constructor(
+    engine: Engine,
+    change: (connect: () => Promise<boolean>) => void,
+    told: (title: string, why: string) => void,
+  ) {
     this.#engine = engine;
     this.#change = change;
     this.#told = told;
-    this.#select.append(h("option", { value: HERE }, "This browser"), h("option", { value: OWN }, `Server at ${location.host}`), this.#option, h("option", { value: OTHER }, "Another server…"));
+    this.#select.append(
+      h("option", { value: HERE }, "This browser"),
+      h("option", { value: OWN }, `Server at ${location.host}`),
+      this.#option,
+      h("option", { value: OTHER }, "Another server…"),
+    );
     this.#select.addEventListener("change", () => this.#choose(this.#select.value));
     byId<HTMLFormElement>("server-form").addEventListener("submit", () => this.#submitted());
     byId("server-cancel").addEventListener("click", () => this.#dialog.close());
@@ -78,7 +87,8 @@ export class SourceChoice {
   /** A named server stays in the list. */
   #name(server: Server | null): void {
     this.#named = server;
-    this.#option.textContent = server && URL.canParse(server.base) ? new URL(server.base).host : "The named server";
+    this.#option.textContent =
+      server && URL.canParse(server.base) ? new URL(server.base).host : "The named server";
     this.#option.hidden = false;
   }
 
@@ -91,7 +101,10 @@ export class SourceChoice {
         if (choice === NAMED) this.#name(server);
         return true;
       } catch (error) {
-        this.#told(`${this.#title(choice)} was not reached. ${this.#title(this.#chosen)} still answers.`, error instanceof Error ? error.message : String(error));
+        this.#told(
+          `${this.#title(choice)} was not reached. ${this.#title(this.#chosen)} still answers.`,
+          error instanceof Error ? error.message : String(error),
+        );
         return false;
       } finally {
         this.#select.disabled = false;

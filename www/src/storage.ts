@@ -81,7 +81,7 @@ class OpfsFolder implements Folder {
     const handle = await (file as Synchronous).createSyncAccessHandle();
     try {
       handle.truncate(at);
-      for (let done = 0; done < bytes.length; ) {
+      for (let done = 0; done < bytes.length;) {
         const written = handle.write(bytes.subarray(done), { at: at + done });
         if (written === 0) throw new Error("nothing more can be kept: the storage is full");
         done += written;
@@ -213,8 +213,12 @@ export function exclusively<T>(name: string, run: () => Promise<T>): Promise<T> 
 }
 
 function locked<T>(name: string, mode: LockMode, run: () => Promise<T>): Promise<T> {
-  if (globalThis.navigator?.locks) return navigator.locks.request(name, { mode }, run) as Promise<T>;
+  if (globalThis.navigator?.locks)
+    return navigator.locks.request(name, { mode }, run) as Promise<T>;
   const result = (waiting.get(name) ?? Promise.resolve()).then(run, run);
-  waiting.set(name, result.catch(() => undefined));
+  waiting.set(
+    name,
+    result.catch(() => undefined),
+  );
   return result;
 }

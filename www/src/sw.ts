@@ -19,8 +19,16 @@ interface Scope {
   readonly clients: { claim(): Promise<void> };
   skipWaiting(): Promise<void>;
   addEventListener(type: "message", listener: (event: MessageEvent) => void): void;
-  addEventListener(type: "install" | "activate", listener: (event: Event & { waitUntil(until: Promise<unknown>): void }) => void): void;
-  addEventListener(type: "fetch", listener: (event: Event & { readonly request: Request; respondWith(response: Promise<Response>): void }) => void): void;
+  addEventListener(
+    type: "install" | "activate",
+    listener: (event: Event & { waitUntil(until: Promise<unknown>): void }) => void,
+  ): void;
+  addEventListener(
+    type: "fetch",
+    listener: (
+      event: Event & { readonly request: Request; respondWith(response: Promise<Response>): void },
+    ) => void,
+  ): void;
 }
 const scope = self as unknown as Scope;
 const base = new URL(scope.registration.scope);
@@ -39,7 +47,9 @@ const STAMPED = /^[\w-]+\.([0-9a-f]{10})\.\w+$/;
 async function install(): Promise<void> {
   const cache = await caches.open(cacheName);
   try {
-    await Promise.all(SHELL.map(async (name) => cache.put(new URL(name, base), await fetched(name))));
+    await Promise.all(
+      SHELL.map(async (name) => cache.put(new URL(name, base), await fetched(name))),
+    );
   } catch (error) {
     await caches.delete(cacheName);
     throw error;
@@ -52,7 +62,8 @@ async function install(): Promise<void> {
 async function fetched(name: string): Promise<Response> {
   const response = await fetch(new Request(new URL(name, base), { cache: "no-cache" }));
   const bytes = await response.arrayBuffer();
-  if (!response.ok || !(await isOwn(name, bytes))) throw new Error(`${name}: not the file of this version (status ${response.status})`);
+  if (!response.ok || !(await isOwn(name, bytes)))
+    throw new Error(`${name}: not the file of this version (status ${response.status})`);
   // Made anew: a browser takes no response that was redirected, as hosts do that drop `.html`, for a page.
   const { status, headers } = response;
   return new Response(bytes, { status, headers });
@@ -73,12 +84,17 @@ async function digest(bytes: ArrayBuffer): Promise<string> {
 
 async function replacesSubstituting(): Promise<boolean> {
   const others = (await caches.keys()).filter((name) => name !== cacheName);
-  return others.some((name) => name.startsWith(SUBSTITUTING)) && !others.some((name) => name.startsWith(FILES));
+  return (
+    others.some((name) => name.startsWith(SUBSTITUTING)) &&
+    !others.some((name) => name.startsWith(FILES))
+  );
 }
 
 /** Removes the caches of older versions but the last: tabs that are open with that one still load parts of it. */
 async function activate(): Promise<void> {
-  const others = (await caches.keys()).filter((name) => name !== cacheName && (name.startsWith(FILES) || name.startsWith(SUBSTITUTING)));
+  const others = (await caches.keys()).filter(
+    (name) => name !== cacheName && (name.startsWith(FILES) || name.startsWith(SUBSTITUTING)),
+  );
   for (const name of others.slice(0, -1)) await caches.delete(name);
   await scope.clients.claim();
 }
@@ -102,7 +118,11 @@ class Foreign extends Error {
 }
 
 function problem(status: number, error: string, message: string): Answer {
-  return { status, headers: [["content-type", "application/json"]], body: JSON.stringify({ error, message, code: status, errors: [] }) };
+  return {
+    status,
+    headers: [["content-type", "application/json"]],
+    body: JSON.stringify({ error, message, code: status, errors: [] }),
+  };
 }
 
 /**
@@ -112,15 +132,27 @@ function problem(status: number, error: string, message: string): Answer {
 async function answered(request: Request): Promise<Response> {
   let answer: Answer;
   try {
-    if (request.mode === "navigate" && !["GET", "HEAD"].includes(request.method)) throw new Foreign("a form may not change the data of this browser: send the request by `fetch` from a page of this address");
+    if (request.mode === "navigate" && !["GET", "HEAD"].includes(request.method))
+      throw new Foreign(
+        "a form may not change the data of this browser: send the request by `fetch` from a page of this address",
+      );
     const repository = await local();
-    answer = await repository.handle({ method: request.method, url: request.url, headers: Object.fromEntries(request.headers), body: await request.text() });
+    answer = await repository.handle({
+      method: request.method,
+      url: request.url,
+      headers: Object.fromEntries(request.headers),
+      body: await request.text(),
+    });
   } catch (error) {
     if (error instanceof Foreign) answer = problem(403, "Forbidden", error.message);
     else if (error instanceof NotKept) answer = problem(507, "Insufficient Storage", error.message);
     else {
       opened = undefined;
-      answer = problem(500, "Internal Server Error", "internal error: the request was not carried out");
+      answer = problem(
+        500,
+        "Internal Server Error",
+        "internal error: the request was not carried out",
+      );
     }
   }
   const response = responseOf(answer, request.method);
@@ -142,7 +174,11 @@ function fileOf({ method, url }: Request): string | null {
 async function fromCache(path: string, request: Request): Promise<Response> {
   const url = new URL(path, base);
   const own = await (await caches.open(cacheName)).match(url);
-  return own ?? (STAMPED.test(path.slice(base.pathname.length)) ? await caches.match(url) : undefined) ?? fetch(request);
+  return (
+    own ??
+    (STAMPED.test(path.slice(base.pathname.length)) ? await caches.match(url) : undefined) ??
+    fetch(request)
+  );
 }
 
 scope.addEventListener("install", (event) => event.waitUntil(install()));

@@ -22,12 +22,27 @@ export class TemplateView {
   readonly #host: TemplateHost;
   readonly #templates = h("select", { id: "template" });
   readonly #language = h("select", { id: "template-language" });
-  readonly #search = h("input", { id: "template-search", type: "search", placeholder: "Systolic, diagnosis, at0004 …", autocomplete: "off" });
+  readonly #search = h("input", {
+    id: "template-search",
+    type: "search",
+    placeholder: "Systolic, diagnosis, at0004 …",
+    autocomplete: "off",
+  });
   readonly #tree = h("div", { id: "template-tree", class: "nodes" });
   readonly #form = h("div", { id: "template-form" });
   readonly #patient = h("select", { id: "form-patient" });
-  readonly #composer = h("input", { id: "form-composer", value: "Playground", autocomplete: "off" });
-  readonly #territory = h("input", { id: "form-territory", value: new Intl.Locale(navigator.language).region ?? "GB", size: 3, maxlength: 2, autocomplete: "off" });
+  readonly #composer = h("input", {
+    id: "form-composer",
+    value: "Playground",
+    autocomplete: "off",
+  });
+  readonly #territory = h("input", {
+    id: "form-territory",
+    value: new Intl.Locale(navigator.language).region ?? "GB",
+    size: 3,
+    maxlength: 2,
+    autocomplete: "off",
+  });
   readonly #outcome = h("div", { id: "form-outcome", class: "told", "aria-live": "polite" });
   readonly #panes: Record<string, HTMLElement>;
   #described: TemplateDescription | undefined;
@@ -51,13 +66,37 @@ export class TemplateView {
   }
 
   #drawHead(): HTMLElement {
-    const choice = h("div", { class: "segmented", role: "radiogroup", "aria-label": "Show the template as" }, h("button", { role: "radio", id: "template-tree-tab", type: "button", "aria-checked": "true" }, "Tree"), h("button", { role: "radio", id: "template-form-tab", type: "button", "aria-checked": "false", tabindex: -1 }, "Form"));
+    const choice = h(
+      "div",
+      { class: "segmented", role: "radiogroup", "aria-label": "Show the template as" },
+      h(
+        "button",
+        { role: "radio", id: "template-tree-tab", type: "button", "aria-checked": "true" },
+        "Tree",
+      ),
+      h(
+        "button",
+        {
+          role: "radio",
+          id: "template-form-tab",
+          type: "button",
+          "aria-checked": "false",
+          tabindex: -1,
+        },
+        "Form",
+      ),
+    );
     rove(choice, (button) => this.#show(button.id === "template-form-tab" ? "form" : "tree"));
     return h(
       "div",
       { class: "card template-head" },
       h("p", { class: "field" }, h("label", { for: "template" }, "Template"), this.#templates),
-      h("p", { class: "field" }, h("label", { for: "template-language" }, "Language"), this.#language),
+      h(
+        "p",
+        { class: "field" },
+        h("label", { for: "template-language" }, "Language"),
+        this.#language,
+      ),
       choice,
     );
   }
@@ -67,7 +106,11 @@ export class TemplateView {
       "section",
       { class: "card template-pane", "aria-label": "Nodes of the template" },
       h("p", { class: "field" }, h("label", { for: "template-search" }, "Find"), this.#search),
-      h("p", { class: "quiet" }, "“Query” asks for a node in every document of this template. A path can also be dragged into the query."),
+      h(
+        "p",
+        { class: "quiet" },
+        "“Query” asks for a node in every document of this template. A path can also be dragged into the query.",
+      ),
       this.#tree,
     );
   }
@@ -80,11 +123,30 @@ export class TemplateView {
         "div",
         { class: "fields" },
         h("p", { class: "field" }, h("label", { for: "form-patient" }, "Patient"), this.#patient),
-        h("p", { class: "field" }, h("label", { for: "form-composer" }, "Composer"), this.#composer),
-        h("p", { class: "field" }, h("label", { for: "form-territory" }, "Territory"), this.#territory),
+        h(
+          "p",
+          { class: "field" },
+          h("label", { for: "form-composer" }, "Composer"),
+          this.#composer,
+        ),
+        h(
+          "p",
+          { class: "field" },
+          h("label", { for: "form-territory" }, "Territory"),
+          this.#territory,
+        ),
       ),
       this.#form,
-      h("div", { class: "actions" }, h("button", { id: "form-save", class: "primary" }, "Save the document"), h("button", { id: "form-flat", type: "button", onclick: () => this.#showFlat() }, "Show as FLAT")),
+      h(
+        "div",
+        { class: "actions" },
+        h("button", { id: "form-save", class: "primary" }, "Save the document"),
+        h(
+          "button",
+          { id: "form-flat", type: "button", onclick: () => this.#showFlat() },
+          "Show as FLAT",
+        ),
+      ),
       this.#outcome,
     );
     form.addEventListener("submit", (event) => {
@@ -106,8 +168,14 @@ export class TemplateView {
   /** Shows what the repository at this place holds now. */
   async load(where: string, templates: string[], patients: Patient[]): Promise<void> {
     const [before, patient] = [this.#templates.value, this.#patient.value];
-    this.#templates.replaceChildren(...templates.map((id) => h("option", { value: id, selected: id === before }, id)));
-    this.#patient.replaceChildren(...patients.map(({ ehr, label: name }) => h("option", { value: ehr, selected: ehr === patient }, name)));
+    this.#templates.replaceChildren(
+      ...templates.map((id) => h("option", { value: id, selected: id === before }, id)),
+    );
+    this.#patient.replaceChildren(
+      ...patients.map(({ ehr, label: name }) =>
+        h("option", { value: ehr, selected: ehr === patient }, name),
+      ),
+    );
     if (this.#shown === this.#templates.value && this.#where === where) return;
     this.#where = where;
     await this.#open("");
@@ -121,13 +189,24 @@ export class TemplateView {
     this.#described = undefined;
     this.#entered = undefined;
     this.#outcome.replaceChildren();
-    if (!template) return this.#say("No templates here", "Add an operational template (.opt) in the Data view, or make sample patients there.");
+    if (!template)
+      return this.#say(
+        "No templates here",
+        "Add an operational template (.opt) in the Data view, or make sample patients there.",
+      );
     const described = await this.#engine.call("describe", { template, language });
     if (opening !== this.#opens) return;
-    if (!described) return this.#say("This template cannot be shown", "It is not among those that were fetched from the server.");
+    if (!described)
+      return this.#say(
+        "This template cannot be shown",
+        "It is not among those that were fetched from the server.",
+      );
     this.#shown = template;
     this.#described = described;
-    if (!language) this.#language.replaceChildren(...described.languages.map((one) => h("option", { value: one }, languageName(one))));
+    if (!language)
+      this.#language.replaceChildren(
+        ...described.languages.map((one) => h("option", { value: one }, languageName(one))),
+      );
     this.#drawTree();
     await this.#drawForm(template, opening);
   }
@@ -142,7 +221,13 @@ export class TemplateView {
       this.#form.replaceChildren(this.#entered.element);
     } catch (error) {
       if (opening !== this.#opens) return;
-      this.#form.replaceChildren(h("p", { class: "bad" }, `There is no form for this template: ${error instanceof Error ? error.message : String(error)}`));
+      this.#form.replaceChildren(
+        h(
+          "p",
+          { class: "bad" },
+          `There is no form for this template: ${error instanceof Error ? error.message : String(error)}`,
+        ),
+      );
     }
   }
 
@@ -166,7 +251,16 @@ export class TemplateView {
       const node = merged(whole);
       const place = above ? `${above} › ${name(node)}` : name(node);
       const text = `${name(node)} ${node.id ?? ""} ${node.description ?? ""}`.toLowerCase();
-      if (found.length < FOUND && text.includes(wanted)) found.push(h("div", { class: "branch node-found" }, h("small", {}, above), this.#line(node), this.#ask(node)));
+      if (found.length < FOUND && text.includes(wanted))
+        found.push(
+          h(
+            "div",
+            { class: "branch node-found" },
+            h("small", {}, above),
+            this.#line(node),
+            this.#ask(node),
+          ),
+        );
       for (const child of node.children ?? []) look(child, place);
     };
     look(tree, "");
@@ -180,7 +274,8 @@ export class TemplateView {
     const children = h("div", { class: "t-children" });
     const details = h("details", {}, h("summary", {}, this.#line(node)), children);
     const fill = () => {
-      if (!children.hasChildNodes()) children.append(...below.map((child) => this.#branch(child, open && below.length === 1)));
+      if (!children.hasChildNodes())
+        children.append(...below.map((child) => this.#branch(child, open && below.length === 1)));
     };
     details.addEventListener("toggle", fill);
     if (open) {
@@ -196,13 +291,21 @@ export class TemplateView {
     const ask = () => {
       if (this.#described) this.#host.ask(query(this.#shown, this.#described.tree, node));
     };
-    return h("button", { type: "button", class: "link ask", "aria-label": `Query ${name(node)}`, onclick: ask }, "Query");
+    return h(
+      "button",
+      { type: "button", class: "link ask", "aria-label": `Query ${name(node)}`, onclick: ask },
+      "Query",
+    );
   }
 
   #line(node: TemplateNode): HTMLElement {
     const line = h(
       "span",
-      { class: "node", draggable: "true", title: [node.description, `c${asked(node)}`].filter(Boolean).join("\n") },
+      {
+        class: "node",
+        draggable: "true",
+        title: [node.description, `c${asked(node)}`].filter(Boolean).join("\n"),
+      },
       h("strong", {}, name(node)),
       " ",
       h("span", { class: "t-type" }, holds(node)),
@@ -217,28 +320,46 @@ export class TemplateView {
   }
 
   #flat(): Record<string, string | number | boolean> {
-    const context = { "ctx/language": this.#language.value, "ctx/territory": this.#territory.value, "ctx/composer_name": this.#composer.value };
+    const context = {
+      "ctx/language": this.#language.value,
+      "ctx/territory": this.#territory.value,
+      "ctx/composer_name": this.#composer.value,
+    };
     return { ...context, ...this.#entered?.flat() };
   }
 
   #showFlat(): void {
-    this.#outcome.replaceChildren(h("pre", { tabindex: 0 }, h("code", {}, JSON.stringify(this.#flat(), null, 2))));
+    this.#outcome.replaceChildren(
+      h("pre", { tabindex: 0 }, h("code", {}, JSON.stringify(this.#flat(), null, 2))),
+    );
   }
 
   async #save(): Promise<void> {
     if (!this.#entered) return;
     this.#entered.tell([]);
     try {
-      const sent = { ehr: this.#patient.value, template: this.#shown, text: JSON.stringify(this.#flat()) };
+      const sent = {
+        ehr: this.#patient.value,
+        template: this.#shown,
+        text: JSON.stringify(this.#flat()),
+      };
       const uid = await this.#host.change("Saving", () => this.#engine.call("addFlat", sent));
       this.#outcome.replaceChildren(h("p", { class: "good" }, `Saved as ${uid}`));
     } catch (error) {
       const keys = error instanceof EngineError ? error.keys : [];
       const elsewhere = this.#entered?.tell(keys) ?? keys;
-      const lines = keys.length === 0 ? (error instanceof Error ? error.message : String(error)).split("\n") : elsewhere.map(({ key, message }) => `${key}: ${message}`);
+      const lines =
+        keys.length === 0
+          ? (error instanceof Error ? error.message : String(error)).split("\n")
+          : elsewhere.map(({ key, message }) => `${key}: ${message}`);
       const marked = keys.length - elsewhere.length;
-      const first = marked > 0 ? `Not saved: ${marked === 1 ? "one field has" : `${marked} fields have`} a problem` : "Not saved";
-      this.#outcome.replaceChildren(...[first, ...lines].map((line) => h("p", { class: "bad" }, line)));
+      const first =
+        marked > 0
+          ? `Not saved: ${marked === 1 ? "one field has" : `${marked} fields have`} a problem`
+          : "Not saved";
+      this.#outcome.replaceChildren(
+        ...[first, ...lines].map((line) => h("p", { class: "bad" }, line)),
+      );
     }
   }
 }

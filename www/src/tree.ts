@@ -13,12 +13,21 @@ function hint(value: Json): string {
   if (Array.isArray(value)) return `${value.length} ${value.length === 1 ? "item" : "items"}`;
   if (value === null || typeof value !== "object" || value instanceof NumberText) return "";
   const name = value["name"];
-  const title = name && typeof name === "object" && !Array.isArray(name) && !(name instanceof NumberText) ? name["value"] : undefined;
+  const title =
+    name && typeof name === "object" && !Array.isArray(name) && !(name instanceof NumberText)
+      ? name["value"]
+      : undefined;
   return typeof title === "string" ? title : "";
 }
 
 function type(value: Json): string {
-  if (value === null || typeof value !== "object" || Array.isArray(value) || value instanceof NumberText) return "";
+  if (
+    value === null ||
+    typeof value !== "object" ||
+    Array.isArray(value) ||
+    value instanceof NumberText
+  )
+    return "";
   const name = value["_type"];
   return typeof name === "string" ? name : "";
 }
@@ -34,12 +43,25 @@ function branch(name: string, value: Json, open: boolean): HTMLElement {
   const details = h(
     "details",
     {},
-    h("summary", {}, h("span", { class: "t-name" }, name), " ", h("span", { class: "t-type" }, type(value)), " ", h("span", { class: "t-hint" }, hint(value))),
+    h(
+      "summary",
+      {},
+      h("span", { class: "t-name" }, name),
+      " ",
+      h("span", { class: "t-type" }, type(value)),
+      " ",
+      h("span", { class: "t-hint" }, hint(value)),
+    ),
     children,
   );
   // A composition has thousands of nodes: children are made when their branch opens.
   const fill = () => {
-    if (!children.hasChildNodes()) children.append(...entries.map(([member, item]) => branch(member, item, entries.length === 1 || small(item))));
+    if (!children.hasChildNodes())
+      children.append(
+        ...entries.map(([member, item]) =>
+          branch(member, item, entries.length === 1 || small(item)),
+        ),
+      );
   };
   details.addEventListener("toggle", fill);
   if (open) {
@@ -52,7 +74,10 @@ function branch(name: string, value: Json, open: boolean): HTMLElement {
 function small(value: Json): boolean {
   if (value === null || typeof value !== "object" || value instanceof NumberText) return false;
   const items = Object.values(value);
-  return items.length <= 3 && items.every((item) => item === null || typeof item !== "object" || item instanceof NumberText);
+  return (
+    items.length <= 3 &&
+    items.every((item) => item === null || typeof item !== "object" || item instanceof NumberText)
+  );
 }
 
 /** The tree of a value; `open` shows its first level. */

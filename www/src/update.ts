@@ -5,7 +5,8 @@ import { h } from "./dom";
 export function offerUpdates(registration: ServiceWorkerRegistration, notice: HTMLElement): void {
   const offer = () => {
     // Without a controller this is the first version, which takes over by itself.
-    if (registration.waiting && navigator.serviceWorker.controller) draw(registration.waiting, notice);
+    if (registration.waiting && navigator.serviceWorker.controller)
+      draw(registration.waiting, notice);
   };
   const watch = () => registration.installing?.addEventListener("statechange", offer);
   registration.addEventListener("updatefound", watch);
@@ -16,13 +17,25 @@ export function offerUpdates(registration: ServiceWorkerRegistration, notice: HT
 
 function draw(waiting: ServiceWorker, notice: HTMLElement): void {
   const take = () => {
-    navigator.serviceWorker.addEventListener("controllerchange", () => location.reload(), { once: true });
+    navigator.serviceWorker.addEventListener("controllerchange", () => location.reload(), {
+      once: true,
+    });
     waiting.postMessage("take-over");
   };
   notice.hidden = false;
   notice.classList.add("news");
   notice.replaceChildren(
-    h("p", {}, h("strong", {}, "A new version is ready. "), "Your data and the query in the editor stay."),
-    h("p", { class: "actions" }, h("button", { id: "update", type: "button", class: "primary", onclick: take }, "Reload"), h("button", { type: "button", onclick: () => (notice.hidden = true) }, "Later")),
+    h(
+      "p",
+      {},
+      h("strong", {}, "A new version is ready. "),
+      "Your data and the query in the editor stay.",
+    ),
+    h(
+      "p",
+      { class: "actions" },
+      h("button", { id: "update", type: "button", class: "primary", onclick: take }, "Reload"),
+      h("button", { type: "button", onclick: () => (notice.hidden = true) }, "Later"),
+    ),
   );
 }

@@ -50,10 +50,19 @@ export interface WebTemplate {
 
 /** The name of a node in a language, else in the template's own, else its id. */
 export function label(node: WebNode, language: string): string {
-  return node.localizedNames?.[language] ?? node.localizedName ?? node.name ?? node.id.replaceAll("_", " ");
+  return (
+    node.localizedNames?.[language] ??
+    node.localizedName ??
+    node.name ??
+    node.id.replaceAll("_", " ")
+  );
 }
 
 /** What a node means, in a language, else in any. */
 export function meaning(node: WebNode, language: string): string {
-  return node.localizedDescriptions?.[language] ?? Object.values(node.localizedDescriptions ?? {})[0] ?? "";
+  return (
+    node.localizedDescriptions?.[language] ??
+    Object.values(node.localizedDescriptions ?? {})[0] ??
+    ""
+  );
 }

@@ -12,10 +12,18 @@ export class Work {
   readonly #bar = h("progress", { max: 1, "aria-label": "Progress" });
   readonly #words = h("span", { class: "work-words", role: "status" });
   readonly #cancel = h("button", { type: "button" }, "Cancel");
-  readonly element = h("div", { class: "work-bar", hidden: true }, this.#bar, this.#words, this.#cancel);
+  readonly element = h(
+    "div",
+    { class: "work-bar", hidden: true },
+    this.#bar,
+    this.#words,
+    this.#cancel,
+  );
 
   /** Runs something that can be followed and ended. */
-  async run<T>(what: (tell: (progress: Progress) => void, signal: AbortSignal) => Promise<T>): Promise<T> {
+  async run<T>(
+    what: (tell: (progress: Progress) => void, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
     const ending = new AbortController();
     this.#cancel.onclick = () => ending.abort();
     this.#bar.removeAttribute("value");

@@ -1,16 +1,42 @@
 // The dedicated worker: owns the module and the data, so that the page never waits.
-import { describeGuide, diagnose, documentQuery, format, printGuide, runGuideOn, testGuide, tryGuide } from "aqlite-wasm";
+import {
+  describeGuide,
+  diagnose,
+  documentQuery,
+  format,
+  printGuide,
+  runGuideOn,
+  testGuide,
+  tryGuide,
+} from "aqlite-wasm";
 import type { DescribedGuide, TestedGuide } from "./guide-text";
 import { indexResult } from "./json";
 import { Local, refusedLines, type Watch } from "./local";
 import { refusal, Refusal, Remote } from "./remote";
-import type { Calls, Cancel, Completions, TemplateDescription, Diagnostic, Explained, Failure, Hover, Patient, Reply, Request, Result } from "./protocol";
+import type {
+  Calls,
+  Cancel,
+  Completions,
+  TemplateDescription,
+  Diagnostic,
+  Explained,
+  Failure,
+  Hover,
+  Patient,
+  Reply,
+  Request,
+  Result,
+} from "./protocol";
 
 declare const WASM_URL: string;
 declare const SAMPLES_URL: string;
 
 const base = new URL("./", location.href);
-const opened = Local.open({ base, wasm: fetch(new URL(WASM_URL, base)), samples: () => fetch(new URL(SAMPLES_URL, base)) }, watch(0), () => postMessage({ id: 0, changed: true } satisfies Reply));
+const opened = Local.open(
+  { base, wasm: fetch(new URL(WASM_URL, base)), samples: () => fetch(new URL(SAMPLES_URL, base)) },
+  watch(0),
+  () => postMessage({ id: 0, changed: true } satisfies Reply),
+);
 
 /** The server that is asked instead of the data here. */
 let remote: Remote | null = null;
@@ -31,14 +57,38 @@ function watch(id: number): Watch {
   };
 }
 
-type Handlers = { [K in keyof Calls]: (argument: Calls[K]["takes"], local: Local, watch: Watch) => Promise<Calls[K]["gives"]> | Calls[K]["gives"] };
+type Handlers = {
+  [K in keyof Calls]: (
+    argument: Calls[K]["takes"],
+    local: Local,
+    watch: Watch,
+  ) => Promise<Calls[K]["gives"]> | Calls[K]["gives"];
+};
 
-const PATIENTS = "SELECT e/ehr_id/value AS ehr, e/ehr_status/subject/external_ref/id/value AS subject FROM EHR e ORDER BY subject, ehr LIMIT 500";
+const PATIENTS =
+  "SELECT e/ehr_id/value AS ehr, e/ehr_status/subject/external_ref/id/value AS subject FROM EHR e ORDER BY subject, ehr LIMIT 500";
 
 /** Calls about the data of this browser. While a server is chosen they fail, so that nobody changes the one and means the other. */
-const OF_THIS_BROWSER: ReadonlySet<keyof Calls> = new Set(["generate", "startOver", "bringBack", "undo", "createSet", "openSet", "renameSet", "removeSet", "restoreSet", "export"]);
+const OF_THIS_BROWSER: ReadonlySet<keyof Calls> = new Set([
+  "generate",
+  "startOver",
+  "bringBack",
+  "undo",
+  "createSet",
+  "openSet",
+  "renameSet",
+  "removeSet",
+  "restoreSet",
+  "export",
+]);
 
-async function rest(local: Local, method: string, path: string, body = "", headers: Record<string, string> = {}): Promise<string> {
+async function rest(
+  local: Local,
+  method: string,
+  path: string,
+  body = "",
+  headers: Record<string, string> = {},
+): Promise<string> {
   if (remote) return remote.rest(method, path, body, headers);
   const answer = await local.handle({ method, url: local.address(path), headers, body });
   if (answer.status < 300) return answer.body;
@@ -57,11 +107,17 @@ interface Answered {
 }
 
 function same(of: string, expected: string | undefined): void {
-  if (expected !== undefined && expected !== of) throw new Error("the data are not those of this result any more: run the query again");
+  if (expected !== undefined && expected !== of)
+    throw new Error("the data are not those of this result any more: run the query again");
 }
 
 /** Asks a query. With `expected` it fails on other data than those. */
-async function ask(local: Local, q: string, parameters: Record<string, unknown>, expected?: string): Promise<Answered> {
+async function ask(
+  local: Local,
+  q: string,
+  parameters: Record<string, unknown>,
+  expected?: string,
+): Promise<Answered> {
   const server = remote;
   if (server) {
     same(server.of, expected);
@@ -77,12 +133,15 @@ async function ask(local: Local, q: string, parameters: Record<string, unknown>,
 
 function explained(local: Local, { q, parameters }: Calls["explain"]["takes"]): Promise<string> {
   if (remote) return remote.explain(q, parameters);
-  return local.current(() => local.repository.explain(q, JSON.stringify(parameters), new Date().toISOString()));
+  return local.current(() =>
+    local.repository.explain(q, JSON.stringify(parameters), new Date().toISOString()),
+  );
 }
 
 /** The first column of a query that stands in a document. */
 function firstPath(q: string): number {
-  for (let column = 0; column < 50; column += 1) if (documentQuery(q, column) !== undefined) return column;
+  for (let column = 0; column < 50; column += 1)
+    if (documentQuery(q, column) !== undefined) return column;
   return 0;
 }
 
@@ -97,14 +156,20 @@ interface Destination {
 function destination(name: string, text: string): Destination {
   const start = text.trimStart();
   if (start.startsWith("<")) {
-    if (/<template[\s>]/.test(start.slice(0, 4000))) return { of: "definition", path: "template?type=opt14", type: "application/xml" };
+    if (/<template[\s>]/.test(start.slice(0, 4000)))
+      return { of: "definition", path: "template?type=opt14", type: "application/xml" };
     return { of: "ehr", path: "composition", type: "application/xml" };
   }
   const json = start.startsWith("{");
-  if (/\.gdl2?(\.json)?$/i.test(name)) return { of: "definition", path: "gdl", type: json ? "application/json" : "text/plain" };
-  if (json && /"_type"\s*:\s*"COMPOSITION"/.test(start.slice(0, 2000))) return { of: "ehr", path: "composition", type: "application/json" };
-  if (json && /"definition"\s*:/.test(start) && /"rules"\s*:/.test(start)) return { of: "definition", path: "gdl", type: "application/json" };
-  throw new Error("expected a template (.opt), a composition (canonical JSON or XML), a guide (.gdl, .gdl2.json) or an export (.ndjson)");
+  if (/\.gdl2?(\.json)?$/i.test(name))
+    return { of: "definition", path: "gdl", type: json ? "application/json" : "text/plain" };
+  if (json && /"_type"\s*:\s*"COMPOSITION"/.test(start.slice(0, 2000)))
+    return { of: "ehr", path: "composition", type: "application/json" };
+  if (json && /"definition"\s*:/.test(start) && /"rules"\s*:/.test(start))
+    return { of: "definition", path: "gdl", type: "application/json" };
+  throw new Error(
+    "expected a template (.opt), a composition (canonical JSON or XML), a guide (.gdl, .gdl2.json) or an export (.ndjson)",
+  );
 }
 
 const handlers: Handlers = {
@@ -117,10 +182,15 @@ const handlers: Handlers = {
   },
   contents: (_, local) => (remote ? remote.contents() : local.contents()),
   templates: async (_, local) => {
-    const listed = JSON.parse(await rest(local, "GET", "definition/template")) as { template_id: string }[];
+    const listed = JSON.parse(await rest(local, "GET", "definition/template")) as {
+      template_id: string;
+    }[];
     return listed.map(({ template_id }) => template_id);
   },
-  describe: ({ template, language }, local) => JSON.parse((remote?.labels ?? local.repository).describe(template, language)) as TemplateDescription | null,
+  describe: ({ template, language }, local) =>
+    JSON.parse(
+      (remote?.labels ?? local.repository).describe(template, language),
+    ) as TemplateDescription | null,
   document: async ({ q, parameters, of, row, column }, local) => {
     const asked = documentQuery(q, column, row);
     if (asked === undefined) return null;
@@ -135,15 +205,29 @@ const handlers: Handlers = {
     const { text } = await ask(local, asked, parameters, of);
     const { cells, columns } = indexResult(text);
     const documents = new Set<string>();
-    for (let at = 2 * (columns.length - 1); at < cells.length; at += 2 * columns.length) documents.add(text.slice(cells[at], cells[at + 1]));
+    for (let at = 2 * (columns.length - 1); at < cells.length; at += 2 * columns.length)
+      documents.add(text.slice(cells[at], cells[at + 1]));
     documents.delete("null");
-    const lines = [...documents].map((document) => (format === "JSON" ? document : (labels ?? local.repository).simplified(document, format)));
+    const lines = [...documents].map((document) =>
+      format === "JSON" ? document : (labels ?? local.repository).simplified(document, format),
+    );
     return { text: lines.map((line) => `${line}\n`).join(""), count: lines.length };
   },
-  webTemplate: (id, local) => rest(local, "GET", `definition/template/${encodeURIComponent(id)}/webtemplate`),
+  webTemplate: (id, local) =>
+    rest(local, "GET", `definition/template/${encodeURIComponent(id)}/webtemplate`),
   addFlat: async ({ ehr, template, text }, local) => {
-    const headers = { "content-type": "application/openehr.wt.flat+json", accept: "application/json", prefer: "return=identifier" };
-    const answer = await rest(local, "POST", `ehr/${ehr}/composition?templateId=${encodeURIComponent(template)}`, text, headers);
+    const headers = {
+      "content-type": "application/openehr.wt.flat+json",
+      accept: "application/json",
+      prefer: "return=identifier",
+    };
+    const answer = await rest(
+      local,
+      "POST",
+      `ehr/${ehr}/composition?templateId=${encodeURIComponent(template)}`,
+      text,
+      headers,
+    );
     return (JSON.parse(answer) as { uid: string }).uid;
   },
   query: async ({ q, parameters }, local) => {
@@ -153,33 +237,49 @@ const handlers: Handlers = {
   explain: async (asked, local) => {
     const start = performance.now();
     const text = await explained(local, asked);
-    return { ...(JSON.parse(text) as Omit<Explained, "milliseconds">), milliseconds: performance.now() - start };
+    return {
+      ...(JSON.parse(text) as Omit<Explained, "milliseconds">),
+      milliseconds: performance.now() - start,
+    };
   },
   diagnose: ({ q }) => JSON.parse(diagnose(q)) as Diagnostic[],
-  complete: ({ q, offset }, local) => JSON.parse((remote?.labels ?? local.repository).complete(q, offset)) as Completions,
-  hover: ({ q, offset }, local) => JSON.parse((remote?.labels ?? local.repository).hover(q, offset)) as Hover | null,
+  complete: ({ q, offset }, local) =>
+    JSON.parse((remote?.labels ?? local.repository).complete(q, offset)) as Completions,
+  hover: ({ q, offset }, local) =>
+    JSON.parse((remote?.labels ?? local.repository).hover(q, offset)) as Hover | null,
   format: ({ q }) => format(q),
   guides: async (_, local) => {
-    const listed = JSON.parse(await rest(local, "GET", "definition/gdl")) as { guide_id: string; concept?: string | null }[];
+    const listed = JSON.parse(await rest(local, "GET", "definition/gdl")) as {
+      guide_id: string;
+      concept?: string | null;
+    }[];
     return listed.map(({ guide_id, concept }) => ({ id: guide_id, title: concept ?? guide_id }));
   },
   guideText: (id, local) => rest(local, "GET", `definition/gdl/${encodeURIComponent(id)}`),
-  describeGuide: ({ text, language }) => JSON.parse(describeGuide(text, language, new Date().toISOString())) as DescribedGuide,
+  describeGuide: ({ text, language }) =>
+    JSON.parse(describeGuide(text, language, new Date().toISOString())) as DescribedGuide,
   printGuide: ({ text, syntax }) => printGuide(text, syntax),
   tryGuide: ({ text, inputs, language }) => {
     const start = performance.now();
     const answer = tryGuide(text, JSON.stringify(inputs), language, new Date().toISOString());
     return { text: answer, milliseconds: performance.now() - start };
   },
-  testGuide: ({ text, fixture }) => JSON.parse(testGuide(text, fixture, new Date().toISOString())) as TestedGuide,
+  testGuide: ({ text, fixture }) =>
+    JSON.parse(testGuide(text, fixture, new Date().toISOString())) as TestedGuide,
   patients: async (_, local) => {
-    const found = JSON.parse((await ask(local, PATIENTS, {})).text) as { rows: [string, string | null][] };
+    const found = JSON.parse((await ask(local, PATIENTS, {})).text) as {
+      rows: [string, string | null][];
+    };
     return found.rows.map(([ehr, subject]) => ({ ehr, label: subject ?? ehr }) satisfies Patient);
   },
   runGuide: async ({ guide, ehr, language }, local) => {
     const start = performance.now();
     const asked = new URLSearchParams({ trace: "true", ...(language ? { language } : {}) });
-    const text = await rest(local, "GET", `gdl/query/${encodeURIComponent(ehr)}/${encodeURIComponent(guide)}?${asked}`);
+    const text = await rest(
+      local,
+      "GET",
+      `gdl/query/${encodeURIComponent(ehr)}/${encodeURIComponent(guide)}?${asked}`,
+    );
     return { text, milliseconds: performance.now() - start };
   },
   runGuideText: async ({ text, ehr, language }, local) => {
@@ -193,17 +293,28 @@ const handlers: Handlers = {
       from = answer.of;
       answers[id] = answer.text;
     }
-    return { text: runGuideOn(text, JSON.stringify(answers), language, now), milliseconds: performance.now() - start };
+    return {
+      text: runGuideOn(text, JSON.stringify(answers), language, now),
+      milliseconds: performance.now() - start,
+    };
   },
   generate: (samples, local, watch) => local.generate(samples, watch),
   add: async ({ name, text, ehr }, local) => {
     const { of, path, type } = destination(name, text);
     if (of === "ehr" && !ehr) return false;
-    await rest(local, "POST", of === "ehr" ? `ehr/${ehr}/${path}` : `${of}/${path}`, text, { "content-type": type, prefer: "return=minimal" });
+    await rest(local, "POST", of === "ehr" ? `ehr/${ehr}/${path}` : `${of}/${path}`, text, {
+      "content-type": type,
+      prefer: "return=minimal",
+    });
     return true;
   },
   newEhr: async (_, local) => {
-    const made = JSON.parse(await rest(local, "POST", "ehr", "", { prefer: "return=representation", accept: "application/json" })) as { ehr_id: { value: string } };
+    const made = JSON.parse(
+      await rest(local, "POST", "ehr", "", {
+        prefer: "return=representation",
+        accept: "application/json",
+      }),
+    ) as { ehr_id: { value: string } };
     return made.ehr_id.value;
   },
   startOver: (_, local) => local.startOver(),
@@ -225,27 +336,50 @@ const handlers: Handlers = {
     return null;
   },
   export: (_, local, watch) => local.export(watch),
-  import: async (text, local) => (remote ? refusedLines(await remote.rest("POST", "admin/import", text, { "content-type": "application/x-ndjson" })) : local.import(text)),
+  import: async (text, local) =>
+    remote
+      ? refusedLines(
+          await remote.rest("POST", "admin/import", text, {
+            "content-type": "application/x-ndjson",
+          }),
+        )
+      : local.import(text),
 };
 
 /** After these the instance cannot be trusted: its memory is as the failure left it. */
 function fatal(error: unknown): boolean {
-  return error instanceof WebAssembly.RuntimeError || error instanceof RangeError || (error instanceof Error && error.name === "Panic");
+  return (
+    error instanceof WebAssembly.RuntimeError ||
+    error instanceof RangeError ||
+    (error instanceof Error && error.name === "Panic")
+  );
 }
 
 function failure(error: unknown): Failure {
   const diagnostics = (error as { diagnostics?: Diagnostic[] } | null)?.diagnostics ?? [];
-  return { message: error instanceof Error ? error.message : String(error), keys: error instanceof Refusal ? error.keys : [], diagnostics, fatal: fatal(error) };
+  return {
+    message: error instanceof Error ? error.message : String(error),
+    keys: error instanceof Refusal ? error.keys : [],
+    diagnostics,
+    fatal: fatal(error),
+  };
 }
 
 /** These change where questions are answered: what comes after them waits for them. */
-const TURNING: ReadonlySet<keyof Calls> = new Set(["connect", "createSet", "openSet", "startOver", "bringBack"]);
+const TURNING: ReadonlySet<keyof Calls> = new Set([
+  "connect",
+  "createSet",
+  "openSet",
+  "startOver",
+  "bringBack",
+]);
 let turned: Promise<unknown> = opened;
 
 /** Carries out a call when it is its turn. */
 async function carryOut({ id, call, argument }: Request): Promise<unknown> {
   await turned;
-  if (remote && OF_THIS_BROWSER.has(call)) throw new Error("a server is chosen: choose “This browser” to work with the data here");
+  if (remote && OF_THIS_BROWSER.has(call))
+    throw new Error("a server is chosen: choose “This browser” to work with the data here");
   const handler = handlers[call] as (argument: unknown, local: Local, watch: Watch) => unknown;
   return handler(argument, await opened, watch(id));
 }

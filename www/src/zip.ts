@@ -10,7 +10,10 @@ export function unzip(bytes: Uint8Array): Record<string, Uint8Array> {
   return unzipSync(bytes, {
     filter: ({ name, originalSize }) => {
       total += originalSize;
-      if (total > LARGEST) throw new Error("the archive holds more than 512 MB: unpack it, and add its files in parts");
+      if (total > LARGEST)
+        throw new Error(
+          "the archive holds more than 512 MB: unpack it, and add its files in parts",
+        );
       return !name.endsWith("/");
     },
   });

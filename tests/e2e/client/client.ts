@@ -22,19 +22,36 @@ function json<T>(data: T): Exclude<T, string | undefined> {
 }
 
 /** Creates an EHR, commits a composition, and asks for it, page by page. */
-export async function round(base: string, template: string, composition: components["schemas"]["COMPOSITION"], q: string): Promise<Round> {
+export async function round(
+  base: string,
+  template: string,
+  composition: components["schemas"]["COMPOSITION"],
+  q: string,
+): Promise<Round> {
   const client = createClient<paths>({ baseUrl: base });
-  const uploaded = await client.POST("/definition/template/adl1.4", { body: template, bodySerializer: (text) => text, headers: { "Content-Type": "application/xml" } });
+  const uploaded = await client.POST("/definition/template/adl1.4", {
+    body: template,
+    bodySerializer: (text) => text,
+    headers: { "Content-Type": "application/xml" },
+  });
   if (uploaded.error) throw new Error(uploaded.error.message);
-  const created = await client.POST("/ehr", { params: { header: { Prefer: "return=representation" } }, headers: { "Content-Type": "application/json" } });
+  const created = await client.POST("/ehr", {
+    params: { header: { Prefer: "return=representation" } },
+    headers: { "Content-Type": "application/json" },
+  });
   const made = json(created.data);
   if (!("ehr_id" in made)) throw new Error("no representation was given");
   const ehr = given(made.ehr_id.value, "ehr_id");
-  await client.POST("/ehr/{ehr_id}/composition", { params: { path: { ehr_id: ehr } }, body: composition });
+  await client.POST("/ehr/{ehr_id}/composition", {
+    params: { path: { ehr_id: ehr } },
+    body: composition,
+  });
   const rows: unknown[][] = [];
   let snapshot: string | undefined;
   for (;;) {
-    const { data, error } = await client.POST("/query/aql", { body: { q, offset: rows.length, fetch: 1, snapshot } });
+    const { data, error } = await client.POST("/query/aql", {
+      body: { q, offset: rows.length, fetch: 1, snapshot },
+    });
     if (error) throw new Error(error.message);
     const page = json(data);
     if (page.rows.length === 0) break;
@@ -42,7 +59,12 @@ export async function round(base: string, template: string, composition: compone
     snapshot = page.meta._snapshot;
   }
   const wrong = await client.POST("/query/aql", { body: { q: "SELECT" } });
-  return { ehr, stored: rows.map(([uid]) => String(uid)), kilograms: rows[0]?.[1], problem: wrong.error?.errors?.[0]?.value };
+  return {
+    ehr,
+    stored: rows.map(([uid]) => String(uid)),
+    kilograms: rows[0]?.[1],
+    problem: wrong.error?.errors?.[0]?.value,
+  };
 }
 
 /** What the types refuse. */
