@@ -4,6 +4,7 @@ mod suggest;
 
 pub use suggest::{near, nearest};
 
+use std::cell::OnceCell;
 use std::fmt::Write;
 
 /// A range of bytes in a source text.
@@ -137,13 +138,18 @@ impl Finding {
 pub struct LineIndex<'a> {
     source: &'a str,
     starts: Vec<usize>,
+    /// UTF-16 units before every [`STRIDE`]th byte, counted when an offset is first asked for.
+    units: OnceCell<Vec<usize>>,
 }
+
+/// Bytes between two offsets whose UTF-16 units are remembered: a lookup reads at most as many.
+const STRIDE: usize = 256;
 
 impl<'a> LineIndex<'a> {
     /// Indexes the lines of a text.
     pub fn new(source: &'a str) -> LineIndex<'a> {
         let starts = std::iter::once(0).chain(source.match_indices('\n').map(|(i, _)| i + 1)).collect();
-        LineIndex { source, starts }
+        LineIndex { source, starts, units: OnceCell::new() }
     }
 
     /// Line and column (both from 1, the column in characters) of a byte offset.
@@ -155,9 +161,25 @@ impl<'a> LineIndex<'a> {
     }
 
     /// The offset in UTF-16 units that JavaScript uses for a byte offset.
+    ///
+    /// The first call reads the text once. Every call reads at most [`STRIDE`] bytes: an explanation asks for each token.
     pub fn utf16(&self, offset: usize) -> usize {
-        self.source.get(..offset.min(self.source.len())).map_or(0, |t| t.encode_utf16().count())
+        let bytes = self.source.as_bytes();
+        let offset = offset.min(bytes.len());
+        let units = self.units.get_or_init(|| {
+            let strides = bytes.chunks(STRIDE).scan(0, |sum, stride| Some(std::mem::replace(sum, *sum + utf16_units(stride))));
+            strides.collect()
+        });
+        let stride = offset / STRIDE;
+        // At the end of a text whose length is a multiple of the stride, the last stride is read whole.
+        let stride = stride.min(units.len().saturating_sub(1));
+        units.get(stride).copied().unwrap_or_default() + bytes.get(stride * STRIDE..offset).map_or(0, utf16_units)
     }
+}
+
+/// UTF-16 units of the characters that begin in these bytes of a text: two for a character of four bytes, one for any other.
+fn utf16_units(bytes: &[u8]) -> usize {
+    bytes.iter().map(|byte| usize::from(byte & 0xc0 != 0x80) + usize::from(*byte >= 0xf0)).sum()
 }
 
 /// How many lines end in a text.
@@ -175,5 +197,18 @@ mod tests {
         let index = LineIndex::new("a\nä😀b");
         assert_eq!(index.line_column(8), (2, 3));
         assert_eq!(index.utf16(8), 5);
+    }
+
+    #[test]
+    fn utf16_offsets_of_long_texts_are_those_of_counting() {
+        for source in ["", "aä€😀\n", "x"] {
+            let source = source.repeat(64 * STRIDE / source.len().max(1));
+            let index = LineIndex::new(&source);
+            let offsets = (0..=source.len()).filter(|offset| source.is_char_boundary(*offset));
+            for offset in offsets.step_by(7).chain([source.len(), source.len() + 9]) {
+                let prefix = source.get(..offset.min(source.len())).unwrap();
+                assert_eq!(index.utf16(offset), prefix.encode_utf16().count(), "{offset}");
+            }
+        }
     }
 }
