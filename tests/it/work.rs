@@ -180,3 +180,28 @@ fn distinct_stops_when_the_window_is_full() {
     assert_eq!(first.rows, Ok(vec!["[0]".into(), "[1]".into()]));
     assert!(first.work < 3_000_000, "{} units", first.work);
 }
+
+#[test]
+fn costly_rows_are_tested_and_folded_in_small_pieces() {
+    let documents: String = (0..40)
+        .map(|i| {
+            let elements: String = (0..40).map(|j| format!("          ELEMENT[at{:04}] x{i}-{j} = {j} mm\n", j + 10)).collect();
+            let head = "  OBSERVATION[openEHR-EHR-OBSERVATION.a.v1] o\n    HISTORY[at0001] h\n      POINT_EVENT[at0002] e = 2020-01-01T00:00Z\n";
+            format!("EHR e{i}\nCOMPOSITION[openEHR-EHR-COMPOSITION.x.v1] c{i}\n{head}        ITEM_TREE[at0003] t\n{elements}")
+        })
+        .collect();
+    let batch = Repository::read(&documents).expect("it is written right").batch();
+    let from = "FROM EHR e CONTAINS COMPOSITION c CONTAINS OBSERVATION o";
+    let item = "o/data/events/data/items";
+    let tests: Vec<String> = (0..200).map(|i| format!("{item}/name/value > 'z{i}' OR {item}/value/magnitude = {}", i + 1_000)).collect();
+    let columns: Vec<String> = (0..200).map(|_| format!("COUNT(DISTINCT {item}/name/value)")).collect();
+    for query in [
+        format!("SELECT COUNT(*) {from} WHERE {}", tests.join(" OR ")),
+        format!("SELECT {} {from}", columns.join(", ")),
+        format!("SELECT COUNT(*) {from} WHERE {item}/name/value LIKE '*{}'", "?*".repeat(300)),
+    ] {
+        let pieces = count(&query, &batch, Budget { piece: 100_000, ..Budget::default() });
+        assert!(pieces.longest_piece < 700_000, "a piece of {} units of {}: {:.80}", pieces.longest_piece, pieces.work, query);
+        assert_eq!(pieces.rows, count(&query, &batch, Budget { plain: true, ..Budget::default() }).rows, "{query:.80}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::query::{
-    ClassExpr, CompareOp, Condition, Contains, Expr, IdentifiedPath, Literal, Predicate, PredicateValue, Query, Source, Step, Versions,
+    ClassExpr, ColumnValue, CompareOp, Condition, Contains, Expr, IdentifiedPath, Literal, Predicate, PredicateValue, Query, Source, Step, Versions,
 };
 use super::trie::{ExistsPlan, Trie};
 use crate::answer::scan::{ArchetypeGroup, Scan};
@@ -29,6 +29,8 @@ pub struct Plan {
     /// Archetypes match by equality only.
     pub(super) exact: bool,
     pub(super) regexes: Vec<(String, Pattern)>,
+    /// True where one row may cost so much that rows are tested before any of them is given to the output: see [`is_costly`].
+    pub(super) costly: bool,
     pub(super) facts: Facts,
     scan: Scan,
 }
@@ -99,7 +101,31 @@ pub fn plan(query: Query, ehr: Option<&str>, exact: bool) -> Result<Plan, Vec<Di
     scan.all_versions |= derived;
     // A row without columns could not be counted.
     let width = width.max(1);
-    Ok(Plan { query, tries, exists, width, single, exact, regexes, facts: Facts::default(), scan })
+    let costly = is_costly(&query);
+    Ok(Plan { query, tries, exists, width, single, exact, regexes, costly, facts: Facts::default(), scan })
+}
+
+/// Conditions above which a query is costly, and columns that are more than paths.
+const MANY: usize = 16;
+
+/// True for a query whose rows cost much more than what is read of them: with LIKE, functions, or many conditions or aggregates.
+fn is_costly(query: &Query) -> bool {
+    fn tests(condition: &Condition) -> usize {
+        match condition {
+            Condition::And(terms) | Condition::Or(terms) => terms.iter().map(tests).sum(),
+            Condition::Not(inner) => tests(inner),
+            Condition::Like(..) | Condition::Compare(Expr::Call(..), ..) | Condition::Compare(_, _, Expr::Call(..)) => MANY + 1,
+            _ => 1,
+        }
+    }
+    fn parts(expr: &Expr) -> usize {
+        if let Expr::Call(_, arguments) = expr { 1 + arguments.iter().map(parts).sum::<usize>() } else { 0 }
+    }
+    let columns = query.select.iter().map(|column| match &column.value {
+        ColumnValue::Aggregate(_) => 1,
+        ColumnValue::Expr(expr) => parts(expr),
+    });
+    columns.sum::<usize>() > MANY || query.condition.as_ref().map_or(0, tests) > MANY
 }
 
 /// True for classes of the demographic model, which no document of an EHR contains (RM, Demographic Information Model).

@@ -215,7 +215,34 @@ pub enum Condition {
 
 /// A LIKE pattern: `*` any run, `?` one character.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LikePattern(pub Vec<LikeItem>);
+pub struct LikePattern {
+    items: Vec<LikeItem>,
+    least: usize,
+}
+
+impl LikePattern {
+    /// A pattern of these items.
+    pub fn new(items: Vec<LikeItem>) -> LikePattern {
+        let bytes = |item: &LikeItem| match item {
+            LikeItem::Text(text) => text.len(),
+            LikeItem::One => 1,
+            LikeItem::Any => 0,
+        };
+        let least = items.iter().map(bytes).sum();
+        LikePattern { items, least }
+    }
+
+    /// The items, from left to right.
+    pub fn items(&self) -> &[LikeItem] {
+        &self.items
+    }
+
+    /// The bytes that a matching text has at least. A shorter text is not compared: searching it for a long part of the pattern would
+    /// cost the length of that part.
+    pub fn least(&self) -> usize {
+        self.least
+    }
+}
 
 /// A piece of a LIKE pattern.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::aql::parse;
-use crate::aql::query::{LikeItem, LikePattern, Literal, Predicate, Source, Versions};
+use crate::aql::query::{LikeItem, Literal, Predicate, Source, Versions};
 use crate::aql::terminology::{TerminologyAnswer, TerminologyCall, TerminologyError, terminology_calls};
 
 fn checked(text: &str, parameters: &[(&str, Parameter)]) -> Result<Query, Vec<Diagnostic>> {
@@ -69,7 +69,7 @@ fn versions_are_latest_unless_brackets_say_otherwise() {
 #[test]
 fn like_patterns_are_compiled() {
     let any = |text: &str| match ok(text).condition {
-        Some(Condition::Like(_, LikePattern(items))) => items,
+        Some(Condition::Like(_, pattern)) => pattern.items().to_vec(),
         other => panic!("{other:?}"),
     };
     assert_eq!(any(r"SELECT c FROM COMPOSITION c WHERE c/name/value LIKE 'a\\*b*?'"), [LikeItem::Text("a*b".into()), LikeItem::Any, LikeItem::One]);

@@ -107,7 +107,7 @@ impl ShortForm<'_> {
     fn pattern(&self) -> LikePattern {
         let start = LikeItem::Text(format!("{}::", self.object));
         let end = self.number.map(|n| LikeItem::Text(format!("::{n}")));
-        LikePattern([start, LikeItem::Any].into_iter().chain(end).collect())
+        LikePattern::new([start, LikeItem::Any].into_iter().chain(end).collect())
     }
 
     fn regex(&self) -> String {

@@ -246,7 +246,7 @@ fn pattern(text: &str) -> Result<LikePattern, String> {
     if !run.is_empty() {
         items.push(LikeItem::Text(run));
     }
-    Ok(LikePattern(items))
+    Ok(LikePattern::new(items))
 }
 
 fn arity(signature: &Signature) -> String {

@@ -422,7 +422,7 @@ impl<'a> World<'a> {
             Condition::Compare(left, op, right) => compare(&self.value(left, row), *op, &self.value(right, row)),
             Condition::Like(expr, pattern) => {
                 let text: Vec<char> = self.value(expr, row).text()?.chars().collect();
-                Some(value::is_like(&text, &pattern.0))
+                Some(value::is_like(&text, pattern.items()))
             }
             Condition::Matches(expr, members) => {
                 let value = self.value(expr, row);

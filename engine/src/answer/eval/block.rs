@@ -1,10 +1,10 @@
 //! Blocks: rows of one row template, tested, folded and shown column by column.
 
-use super::QueryError;
 use super::anchors::Conjunct;
 use super::condition::Judge;
 use super::node::Node;
 use super::picked::{Numbers, Picked};
+use super::templates::Broken;
 use crate::answer::facts::{Cells, Filled};
 use crate::answer::query::CompareOp;
 use crate::document::{Column, Fragment, ItemKind, Lane, Table};
@@ -65,8 +65,8 @@ impl<'b> Block<'b> {
         conjunct: &Conjunct<'p>,
         judge: Judge<'p, 'b>,
         scratch: &mut [Node],
-        go_on: &mut dyn FnMut() -> Result<(), QueryError>,
-    ) -> Result<(), QueryError> {
+        go_on: &mut dyn FnMut() -> Result<(), Broken>,
+    ) -> Result<(), Broken> {
         if let Some((path, op, limit)) = conjunct.number
             && let Some(numbers) = self.numbers(path)
         {

@@ -4,7 +4,7 @@ use super::function;
 use super::node::{Node, View};
 use super::predicate::Tester;
 use super::value::{Value, compare, member};
-use super::work::{BYTE, STEP, Work};
+use super::work::{BYTE, STEP, TEST, Work};
 use crate::answer::plan::Plan;
 use crate::answer::query::{Condition, Expr, LikeItem, LikePattern};
 
@@ -27,6 +27,9 @@ impl<'p: 'b, 'b> Judge<'p, 'b> {
 
     /// The truth of a condition; `None` is unknown. `exists` counts the EXISTS conditions passed so far.
     pub fn truth(self, condition: &'p Condition, row: &[Node], exists: &mut usize) -> Option<bool> {
+        if !matches!(condition, Condition::And(_) | Condition::Or(_) | Condition::Not(_)) {
+            self.view.count(TEST);
+        }
         match condition {
             Condition::And(terms) => self.all(terms, row, exists, false),
             Condition::Or(terms) => self.all(terms, row, exists, true),
@@ -84,11 +87,14 @@ impl<'p: 'b, 'b> Judge<'p, 'b> {
 /// Matches a whole text against a LIKE pattern, with one point to return to: never exponential. A text that follows `*` is searched for,
 /// so that a pattern without `?` costs about the length of the text; the rest is counted, and given up when it takes too much.
 pub(super) fn is_like(text: &str, pattern: &LikePattern, work: Option<&Work>) -> bool {
+    if text.len() < pattern.least() {
+        return false;
+    }
     let (mut rest, mut at) = (text, 0);
     let mut back: Option<(&str, usize)> = None;
     let mut units = 0;
     loop {
-        let step = match pattern.0.get(at) {
+        let step = match pattern.items().get(at) {
             Some(LikeItem::Any) => {
                 back = Some((rest, at + 1));
                 Some(rest)
@@ -104,7 +110,7 @@ pub(super) fn is_like(text: &str, pattern: &LikePattern, work: Option<&Work>) ->
         match (step, back) {
             (Some(tail), _) => (rest, at) = (tail, at + 1),
             (None, Some((from, next))) => {
-                let next_start = match pattern.0.get(next) {
+                let next_start = match pattern.items().get(next) {
                     Some(LikeItem::Text(piece)) => after_first(from).and_then(|from| from.find(piece.as_str()).and_then(|at| from.get(at..))),
                     // Behind the last `*` everything matches.
                     None => Some(""),
@@ -137,10 +143,10 @@ mod tests {
     #[test]
     fn like_matches_whole_texts() {
         let text = |t: &str| LikeItem::Text(t.to_owned());
-        let pattern = LikePattern(vec![text("2019-0"), LikeItem::One, text("-"), LikeItem::Any, text("Z")]);
+        let pattern = LikePattern::new(vec![text("2019-0"), LikeItem::One, text("-"), LikeItem::Any, text("Z")]);
         assert!(is_like("2019-05-01T10:00:00Z", &pattern, None));
         assert!(!is_like("2019-05-01T10:00:00", &pattern, None));
-        assert!(is_like("", &LikePattern(vec![LikeItem::Any]), None));
-        assert!(is_like("aXbXc", &LikePattern(vec![text("a"), LikeItem::Any, text("X"), LikeItem::One]), None));
+        assert!(is_like("", &LikePattern::new(vec![LikeItem::Any]), None));
+        assert!(is_like("aXbXc", &LikePattern::new(vec![text("a"), LikeItem::Any, text("X"), LikeItem::One]), None));
     }
 }

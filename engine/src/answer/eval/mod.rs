@@ -322,7 +322,8 @@ impl<'p> Run<'p> {
         let first_only = self.output.missing(plan).is_some();
         let before = self.output.end();
         self.output.may_go_back(first_only);
-        let by_template = ByTemplate { plan, anchors: &anchors, batch, now, budget, stopped, slice: slice.clone(), work: &work };
+        let by_template =
+            ByTemplate { plan, anchors: &anchors, batch, now, budget, stopped, slice: slice.clone(), work: &work, begun_at: work.spent() };
         let outcome = by_template.run(&mut self.output);
         self.output.may_go_back(false);
         let is_whole = plan.scan().ehr().is_some();

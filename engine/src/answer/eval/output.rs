@@ -7,6 +7,7 @@ use super::found::Found;
 use super::node::{Node, View};
 use super::tally::{Tally, order_at};
 use super::value::Value;
+use super::work::ROW;
 use super::{Budget, QueryError};
 use crate::answer::plan::Plan;
 use crate::answer::query::{ColumnValue, Expr, Literal, OrderBy, OrderKey, Query, Window};
@@ -369,6 +370,7 @@ impl Output {
     pub fn fold_row<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, row: &[Node], place: (u32, u64)) {
         let order = order_at(self.taken, place);
         let query = &judge.plan.query;
+        judge.view.count(ROW * query.select.len() as u64);
         for (column, tally) in query.select.iter().zip(self.only_sums(query)) {
             if let ColumnValue::Aggregate(aggregate) = &column.value {
                 tally.add(aggregate, judge.view, row, order);
@@ -406,6 +408,7 @@ impl Output {
         } else if let Some(group) = self.groups.get_mut(number).filter(|_| is_first) {
             (group.cells, group.keys, group.order) = (cells, keys, order);
         }
+        judge.view.count(ROW * query.select.len() as u64);
         let Some(group) = self.groups.get_mut(number) else { return };
         for (column, tally) in query.select.iter().zip(&mut group.sums) {
             if let ColumnValue::Aggregate(aggregate) = &column.value {

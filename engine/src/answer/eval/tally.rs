@@ -5,6 +5,7 @@ use super::node::{Node, View};
 use super::output::{Order, SortKey, cell_of, compare_keys, identity, sort_key};
 use super::sum::Sum;
 use super::value::Value;
+use super::work::ROW;
 use crate::answer::query::Aggregate;
 use crate::answer::result::Cell;
 use crate::document::Number;
@@ -65,7 +66,10 @@ impl Tally {
                     first.into_iter().for_each(|i| self.add_at(aggregate, view, block, i, start, scratch));
                 }
             }
-            _ => (0..rows).for_each(|i| self.add_at(aggregate, view, block, i, start, scratch)),
+            _ => {
+                view.count(ROW * rows as u64);
+                (0..rows).for_each(|i| self.add_at(aggregate, view, block, i, start, scratch));
+            }
         }
     }
 

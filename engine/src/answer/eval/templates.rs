@@ -52,6 +52,8 @@ pub(super) struct ByTemplate<'p, 'b> {
     /// Of a population the documents with these numbers.
     pub slice: Range<u32>,
     pub work: &'b Work,
+    /// The units that were spent before.
+    pub begun_at: u64,
 }
 
 /// Why an evaluation by templates was given up.
@@ -115,6 +117,8 @@ struct Search<'s, 'p, 'b> {
     without: Vec<(u32, Rc<Case>, Vec<u32>)>,
     /// The passing rows of fragments that were walked.
     walked: Hits,
+    /// Of a costly query: what passed, not given to the sink yet.
+    tested: Vec<Block<'b>>,
     /// The tables with parts elsewhere.
     wholes: Vec<(u32, Rc<Case>)>,
     /// Their parts, together by the step that these are instances of.
@@ -218,6 +222,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             ready: Vec::new(),
             without: Vec::new(),
             walked: Hits::new(self.plan.width),
+            tested: Vec::new(),
             wholes: Vec::new(),
             steps: Vec::new(),
         };
@@ -237,6 +242,12 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         let most = self.work.piece().max(UNITS_OF_DOCUMENT.saturating_mul(self.slice.len() as u64));
         self.work.check()?;
         if units > most { Err(Broken::Heavy) } else { Ok(()) }
+    }
+
+    /// Whether a costly query spends no more in this slice than a piece of work may take, with `units` that are still to be spent.
+    fn bear_costs(&self, units: u64) -> Result<(), Broken> {
+        let spent = self.work.spent().saturating_sub(self.begun_at).saturating_add(units);
+        if self.plan.costly && spent > self.work.piece().saturating_mul(2) { Err(Broken::Heavy) } else { Ok(()) }
     }
 
     /// Finds what may pass of a population; the parts of runs apart from what has them, where nobody needs to ask which is whose.
@@ -296,7 +307,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     }
 
     /// Gives what passes of all that was found.
-    fn give_found(&self, search: &mut Search<'_, 'p, 'b>, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
+    fn give_found(&self, search: &mut Search<'_, 'p, 'b>, sink: &mut Sink<'_, 'b>) -> Result<(), Broken> {
         for Ready { number, case, rows, over } in std::mem::take(&mut search.ready) {
             self.give_pieces(search, &case, (number, rows, over), sink)?;
         }
@@ -305,8 +316,12 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             let (cells, rows) = (Rc::clone(&over.without), Picked::These(rows));
             self.give(search, Block { table, number, cells, rows, order: 0, over: Over::Nothing }, sink)?;
         }
-        self.give_walked(search, sink)?;
-        self.give_parts(search, sink)
+        self.give_parts(search, sink)?;
+        let tested = std::mem::take(&mut search.tested);
+        let rows = tested.iter().map(|block| block.rows.len()).sum::<usize>() + search.walked.rows.len();
+        self.bear_costs((rows as u64).saturating_mul(ROW).saturating_mul(self.plan.query.select.len() as u64))?;
+        tested.iter().try_for_each(|block| self.pass(search, block, sink))?;
+        Ok(self.give_walked(search, sink)?)
     }
 
     /// Gives what passes of rows that all give the same, so many at a time.
@@ -316,7 +331,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         case: &Case,
         (number, rows, over): (u32, Picked<'b>, Over),
         sink: &mut Sink<'_, 'b>,
-    ) -> Result<(), QueryError> {
+    ) -> Result<(), Broken> {
         let templates = case.rows().unwrap_or_default();
         if rows.len() <= PIECE {
             return self.give_each(search, templates, (number, rows, over), sink);
@@ -331,7 +346,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         templates: &[Cells],
         (number, rows, over): (u32, Picked<'b>, Over),
         sink: &mut Sink<'_, 'b>,
-    ) -> Result<(), QueryError> {
+    ) -> Result<(), Broken> {
         let (Some(table), Some((last, others))) = (self.batch.table(number), templates.split_last()) else { return Ok(()) };
         for (order, cells) in (0..).zip(others) {
             self.give(search, Block { table, number, cells: Rc::clone(cells), rows: rows.clone(), order, over: over.clone() }, sink)?;
@@ -361,7 +376,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         (without, walked)
     }
 
-    fn give_parts(&self, search: &mut Search<'_, 'p, 'b>, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
+    fn give_parts(&self, search: &mut Search<'_, 'p, 'b>, sink: &mut Sink<'_, 'b>) -> Result<(), Broken> {
         if search.steps.is_empty() {
             return Ok(());
         }
@@ -375,17 +390,25 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         Ok(())
     }
 
-    /// Gives what passes of a block; later, where only the first rows are wanted.
-    fn give(&self, search: &mut Search<'_, 'p, 'b>, mut block: Block<'b>, sink: &mut Sink<'_, 'b>) -> Result<(), QueryError> {
+    /// Gives what passes of a block; later, where only the first rows are wanted, or where the query is costly.
+    fn give(&self, search: &mut Search<'_, 'p, 'b>, mut block: Block<'b>, sink: &mut Sink<'_, 'b>) -> Result<(), Broken> {
         self.go_on(&mut search.done, block.rows.len())?;
         // Once for a block: each column that is tested or shown is read once for each row.
         self.work.add(block.rows.len() as u64 * (1 + search.conjuncts.len() + self.plan.query.select.len()) as u64);
         let Search { conjuncts, scratch, done, .. } = &mut *search;
         for conjunct in *conjuncts {
-            block.retain(conjunct, self.judge(), scratch, &mut || self.go_on(done, 0))?;
+            block.retain(conjunct, self.judge(), scratch, &mut || {
+                self.bear_costs(0)?;
+                Ok(self.go_on(done, 0)?)
+            })?;
         }
         let block = if let Some(first) = &mut search.first { first.hold(block) } else { Some(block) };
-        block.map_or(Ok(()), |block| self.pass(search, &block, sink))
+        match block {
+            Some(block) if self.plan.costly => search.tested.push(block),
+            Some(block) => self.pass(search, &block, sink)?,
+            None => {}
+        }
+        Ok(())
     }
 
     /// Gives the rows of a block to a sink.

@@ -11,6 +11,9 @@ use std::ops::ControlFlow;
 /// Units of one candidate of a class expression, or one node that a path reaches.
 pub(super) const STEP: u64 = 32;
 
+/// Units of one condition of WHERE for one row.
+pub(super) const TEST: u64 = 16;
+
 /// Units of one row that is made of nodes, tested or shown.
 pub(super) const ROW: u64 = 64;
 
