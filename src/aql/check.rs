@@ -5,6 +5,7 @@
 //! cannot answer (0501 nobody asked, 0502 refused, 0503 an answer of the wrong kind, 0504 not stored as such, 0505 a service
 //! that fails, 0506 one that takes too long).
 
+mod fold;
 mod from;
 mod path;
 mod uid;
@@ -19,6 +20,16 @@ use crate::order::{self, ByText};
 
 /// The most values that a list behind MATCHES may have, beside those of value sets.
 pub const MAX_MEMBERS: usize = 50_000;
+
+/// The most columns of SELECT.
+pub const MAX_COLUMNS: usize = 1_000;
+
+/// The most conditions of a query: comparisons, LIKE, MATCHES and EXISTS of WHERE, and the predicates in brackets. The values behind one
+/// MATCHES are not counted.
+pub const MAX_CONDITIONS: usize = 1_000;
+
+/// The most characters of a pattern behind LIKE.
+pub const MAX_PATTERN: usize = 10_000;
 
 /// What a parameter is bound to.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,6 +77,7 @@ pub fn examine(ast: &ast::Query, parameters: &Parameters, options: &CheckOptions
         variables: Vec::new(),
         doubtful: Vec::new(),
         paths: Vec::new(),
+        conditions: 0,
         unbound: Vec::new(),
         diagnostics: Vec::new(),
     };
@@ -75,7 +87,10 @@ pub fn examine(ast: &ast::Query, parameters: &Parameters, options: &CheckOptions
     order::sort_by_key(&mut diagnostics, |d| d.span.start);
     let wrong = diagnostics.iter().any(|d| d.severity == Severity::Error);
     let mut query = query.filter(|_| !wrong);
-    query.iter_mut().for_each(uid::widen);
+    if let Some(query) = &mut query {
+        uid::widen(query);
+        fold::join_equalities(query);
+    }
     (query, diagnostics)
 }
 
@@ -88,18 +103,22 @@ struct Checker<'a> {
     /// Variables whose class is unknown: told once, their paths are not looked at.
     doubtful: Vec<usize>,
     paths: Vec<IdentifiedPath>,
+    /// Conditions and predicates that were looked at.
+    conditions: usize,
     unbound: Vec<(String, Span)>,
     diagnostics: Vec<Diagnostic>,
 }
 
 impl<'a> Checker<'a> {
     fn query(&mut self, ast: &'a ast::Query) -> Option<Query> {
+        self.check_columns(ast)?;
         let from = self.source(&ast.from);
         let select: Vec<Option<Column>> = ast.select.columns.iter().enumerate().map(|(i, c)| self.column(i, c)).collect();
         let select: Option<Vec<Column>> = select.into_iter().collect();
         let condition = ast.condition.as_ref().map(|c| self.condition(c));
         let grouped = ast.select.columns.iter().any(|c| matches!(c.value, ast::ColumnValue::Aggregate(_)));
         let order: Vec<Option<OrderKey>> = ast.order.iter().map(|k| self.order_key(k, select.as_deref(), grouped)).collect();
+        let order = order.into_iter().collect::<Option<Vec<OrderKey>>>().map(distinct_keys);
         let window = self.window(ast);
         Some(Query {
             from: from?,
@@ -109,11 +128,28 @@ impl<'a> Checker<'a> {
                 Some(condition) => Some(condition?),
                 None => None,
             },
-            order: order.into_iter().collect::<Option<Vec<OrderKey>>>()?,
+            order: order?,
             window: window?,
             variables: std::mem::take(&mut self.variables),
             paths: std::mem::take(&mut self.paths),
         })
+    }
+
+    /// Refuses a query of too many columns before any of them is read.
+    fn check_columns(&mut self, ast: &ast::Query) -> Option<()> {
+        let Some(column) = ast.select.columns.get(MAX_COLUMNS) else { return Some(()) };
+        let message = format!("the query has {} columns, more than {MAX_COLUMNS}", ast.select.columns.len());
+        self.error("AQL0003", column.at.0, message, "select whole objects, or ask in several queries")
+    }
+
+    /// Counts a condition or predicate; `None` where the query has too many, which is told once.
+    fn count_condition(&mut self, span: Span) -> Option<()> {
+        self.conditions += 1;
+        if self.conditions == MAX_CONDITIONS + 1 {
+            let message = format!("the query has more than {MAX_CONDITIONS} conditions");
+            let _ = self.error::<()>("AQL0003", span, message, "compare a path with many values by `path matches {…}`, or ask in several queries");
+        }
+        (self.conditions <= MAX_CONDITIONS).then_some(())
     }
 
     fn error<T>(&mut self, code: &'static str, span: Span, message: impl Into<String>, help: impl Into<String>) -> Option<T> {
@@ -163,6 +199,10 @@ impl<'a> Checker<'a> {
     }
 
     fn condition(&mut self, condition: &ast::Condition) -> Option<Condition> {
+        if !matches!(condition, ast::Condition::And(_) | ast::Condition::Or(_) | ast::Condition::Not(_)) {
+            let start = super::print::condition_start(condition);
+            self.count_condition(Span::new(start, start))?;
+        }
         Some(match condition {
             ast::Condition::And(all) => Condition::And(self.conditions(all)?),
             ast::Condition::Or(any) => Condition::Or(self.conditions(any)?),
@@ -303,6 +343,17 @@ impl<'a> Checker<'a> {
         let help = if bound.is_empty() { "the request binds no parameters".to_owned() } else { format!("the request binds {}", bound.join(", ")) };
         let _ = self.error::<()>("AQL0301", span, message, help);
     }
+}
+
+/// The keys without those that stand before: rows that are equal by a key are equal by it again.
+fn distinct_keys(keys: Vec<OrderKey>) -> Vec<OrderKey> {
+    let mut distinct: Vec<OrderKey> = Vec::new();
+    for key in keys {
+        if distinct.iter().all(|before| before.key != key.key) {
+            distinct.push(key);
+        }
+    }
+    distinct
 }
 
 /// The item with this name: in this spelling, or the only one in any spelling of case (aql 3.13).

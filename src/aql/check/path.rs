@@ -135,12 +135,17 @@ impl Checker<'_> {
                 let any: Vec<Option<Predicate>> = any.iter().map(|p| self.predicate(p, classes)).collect();
                 Some(vec![Predicate::Or(any.into_iter().collect::<Option<Vec<_>>>()?)])
             }
-            ast::Predicate::Node(node) => self.node(node, classes),
+            ast::Predicate::Node(node) => {
+                self.count_condition(node.at.0)?;
+                self.node(node, classes)
+            }
             ast::Predicate::Compare(compare) => {
+                self.count_condition(compare.at.0)?;
                 let (path, value) = (self.steps(&compare.path, classes), self.predicate_value(&compare.value, classes));
                 Some(vec![Predicate::Compare(path?.0, compare.op, value?)])
             }
             ast::Predicate::Regex(regex) => {
+                self.count_condition(regex.regex.span())?;
                 let (path, _) = self.steps(&regex.path, classes)?;
                 Some(vec![Predicate::Regex(path, regex_body(&regex.regex.text).replace("\\/", "/"))])
             }

@@ -139,6 +139,51 @@ fn terminologies_answer_or_are_told_absent() {
 }
 
 #[test]
+fn queries_have_limits_of_columns_conditions_and_patterns() {
+    let columns = |n: usize| format!("SELECT {} FROM EHR e", vec!["e/ehr_id/value"; n].join(", "));
+    assert_eq!(ok(&columns(MAX_COLUMNS)).select.len(), MAX_COLUMNS);
+    assert_eq!(codes(&columns(MAX_COLUMNS + 1)), ["AQL0003"]);
+    let conditions = |n: usize| {
+        let all: Vec<String> = (0..n).map(|i| format!("c/name/value != 'x{i}'")).collect();
+        format!("SELECT c FROM COMPOSITION c WHERE {}", all.join(" AND "))
+    };
+    assert!(ok(&conditions(MAX_CONDITIONS)).condition.is_some());
+    assert_eq!(codes(&conditions(MAX_CONDITIONS + 1)), ["AQL0003"]);
+    let predicates = |n: usize| {
+        let all: Vec<String> = (0..n).map(|i| format!("name/value = 'x{i}'")).collect();
+        format!("SELECT c FROM COMPOSITION c[{}] WHERE EXISTS c/uid", all.join(" or "))
+    };
+    assert!(ok(&predicates(MAX_CONDITIONS - 1)).condition.is_some());
+    assert_eq!(codes(&predicates(MAX_CONDITIONS)), ["AQL0003"]);
+    let pattern = |n: usize| format!("SELECT c FROM COMPOSITION c WHERE c/name/value LIKE '*{}'", "é".repeat(n - 1));
+    assert!(ok(&pattern(MAX_PATTERN)).condition.is_some());
+    assert_eq!(codes(&pattern(MAX_PATTERN + 1)), ["AQL0403"]);
+}
+
+#[test]
+fn equalities_with_one_path_become_one_list() {
+    let condition = |text: &str| ok(&format!("SELECT c FROM COMPOSITION c WHERE {text}")).condition.unwrap();
+    let members = |condition: &Condition| match condition {
+        Condition::Matches(Expr::Path(_), members) => members.literals().len(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(members(&condition("c/name/value = 'a' OR c/name/value = 'b' OR c/name/value = NULL")), 3);
+    let Condition::Or(all) = condition("c/name/value = 'a' OR EXISTS c/uid OR c/name/value = 'b' OR c/name/value != 'd'") else { panic!() };
+    assert_eq!((members(&all[0]), all.len()), (2, 3));
+    let uid = "8849182c-82ad-4088-a07f-48ead4180515";
+    let kept = condition(&format!("c/uid/value = '{uid}::a::1' OR c/uid/value = '{uid}::a::2'"));
+    assert!(matches!(kept, Condition::Or(all) if all.len() == 2), "uids are compared one by one");
+    let Condition::And(all) = condition("c/name/value = 'a' AND (c/name/value = 'b' OR c/name/value = 'c')") else { panic!() };
+    assert_eq!(members(&all[1]), 2);
+}
+
+#[test]
+fn a_key_of_order_by_counts_once() {
+    let query = ok("SELECT c/name/value AS n FROM COMPOSITION c ORDER BY n, n DESC, c/uid/value, n");
+    assert_eq!(query.order.len(), 2);
+}
+
+#[test]
 fn wide_containments_do_not_nest_deep() {
     let many: Vec<String> = (0..190).map(|i| format!("OBSERVATION o{i}x")).collect();
     let query = ok(&format!("SELECT COUNT(*) FROM EHR e CONTAINS ({})", many.join(" OR ")));

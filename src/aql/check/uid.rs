@@ -70,7 +70,7 @@ fn widen_predicate(predicate: &mut Predicate) {
     }
 }
 
-fn is_uid(query: &Query, path: usize) -> bool {
+pub(super) fn is_uid(query: &Query, path: usize) -> bool {
     query.paths.get(path).is_some_and(|path| {
         let class = query.variables.get(path.variable).map_or(Cls::ANY, |v| v.class);
         class.is_a(Cls::LOCATABLE) && ends_in_uid(&path.steps)

@@ -1,6 +1,6 @@
 //! Values: literals, parameters, functions, patterns, value sets.
 
-use super::{Checker, MAX_MEMBERS, Parameter, did_you_mean};
+use super::{Checker, MAX_MEMBERS, MAX_PATTERN, Parameter, did_you_mean};
 use crate::aql::ast;
 use crate::aql::query::{Expr, LikeItem, LikePattern, Literal};
 use crate::aql::signature::{SIGNATURES, Signature, signature};
@@ -87,6 +87,10 @@ impl Checker<'_> {
         };
         if text.contains('%') && !text.contains(['*', '?']) {
             self.warn("AQL0602", span, "`%` is no wildcard", "in AQL `*` is any run of characters, `?` one character");
+        }
+        if text.chars().nth(MAX_PATTERN).is_some() {
+            let message = format!("the LIKE pattern has more than {MAX_PATTERN} characters");
+            return self.error("AQL0403", span, message, "shorten it, or compare with whole texts by `=` or `matches`");
         }
         match pattern(&text) {
             Ok(pattern) => Some(Some(pattern)),
