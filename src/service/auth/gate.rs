@@ -2,6 +2,7 @@
 
 use super::super::Request;
 use super::caller::{Caller, Denied};
+use super::passwords::Passwords;
 use super::scope::of_text;
 use super::token::{Algorithm, Token, keys_of};
 use super::users::Users;
@@ -69,9 +70,10 @@ pub struct Gate {
     pub users: Option<Users>,
 }
 
-/// The keys of the issuers, as last fetched. Requests that need the same keys share one fetch.
+/// What recognises callers between requests: the keys of the issuers, as last fetched, and passwords that were right. Requests that need
+/// the same keys share one fetch.
 #[derive(Default)]
-pub struct KeyRing(RefCell<BTreeMap<String, Fetched>>);
+pub struct KeyRing(RefCell<BTreeMap<String, Fetched>>, Passwords);
 
 #[derive(Clone, Default)]
 struct Fetched {
@@ -128,7 +130,10 @@ impl Gate {
             }
         }
         match &self.users {
-            Some(users) if scheme(request, "Basic").is_some() => users.recognise(scheme(request, "Basic").unwrap_or_default(), host).await,
+            Some(users) if scheme(request, "Basic").is_some() => {
+                let address = request.header("CF-Connecting-IP").unwrap_or_default();
+                users.recognise(scheme(request, "Basic").unwrap_or_default(), &ring.1, host, (address, now)).await
+            }
             _ => Err(Denied::nobody(self.challenge())),
         }
     }
@@ -190,6 +195,11 @@ fn words(claim: &Value) -> Vec<String> {
 }
 
 impl KeyRing {
+    #[cfg(test)]
+    pub(super) fn passwords(&self) -> &Passwords {
+        &self.1
+    }
+
     fn change(&self, url: &str, change: impl FnOnce(&mut Fetched)) {
         change(self.0.borrow_mut().entry(url.to_owned()).or_default());
     }

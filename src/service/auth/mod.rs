@@ -2,7 +2,7 @@
 //!
 //! | step | file |
 //! |---|---|
-//! | credentials of a request → caller | `gate`; `token` for JSON Web Tokens, `users` for passwords |
+//! | credentials of a request → caller | `gate`; `token` for JSON Web Tokens, `users` for passwords, `passwords` for what verifying them may cost |
 //! | what must hold before anything is read | `admit` |
 //! | what is needed for an operation; scopes and roles, which grant it | `scope` |
 //! | who did what, when, to which EHR | `log`; requests of strangers, counted: `refusals` |
@@ -15,6 +15,7 @@ mod admit;
 mod caller;
 mod gate;
 mod log;
+mod passwords;
 mod refusals;
 mod scope;
 mod token;

@@ -4,6 +4,7 @@
 
 use super::caller::{Caller, Denied};
 use super::gate::Keys;
+use super::passwords::{Passwords, same};
 use super::scope::ROLES;
 use super::token::base64url;
 
@@ -38,25 +39,46 @@ impl Users {
         if users.is_empty() { Err(String::from("it names no user")) } else { Ok(Users(users)) }
     }
 
-    /// Recognises a user by `name:password` in base64. It takes as long for a name that is not listed.
-    pub(super) async fn recognise<K: Keys>(&self, credentials: &str, host: &K) -> Result<Caller, Denied> {
+    /// Recognises a user by `name:password` in base64. It takes as long for a name that is not listed. Failures count for the name
+    /// and the address that the request came from.
+    pub(super) async fn recognise<K: Keys>(&self, credentials: &str, passwords: &Passwords, host: &K, from: (&str, i64)) -> Result<Caller, Denied> {
         let refused = || Denied::password(CHALLENGE);
         let plain = credentials.trim_end_matches('=').replace('+', "-").replace('/', "_");
         let text = base64url(&plain).and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(refused)?;
         let (name, password) = text.split_once(':').ok_or_else(refused)?;
         let listed = self.0.iter().find(|user| user.name == name);
         let measure = listed.or(self.0.first()).ok_or_else(refused)?;
-        let derived = host.derive(password, &measure.salt, measure.iterations).await.ok_or_else(refused)?;
-        match listed {
-            Some(user) if same(&derived, &user.hash) => {
-                Ok(Caller::with_roles(&user.name, "", &user.roles.iter().map(String::as_str).collect::<Vec<_>>()))
+        let quick = host.derive(password, &measure.salt, 1).await.ok_or_else(refused)?;
+        let known = |user: &&User| passwords.is_verified(&user.name, &quick);
+        if let Some(user) = listed.filter(known) {
+            return Ok(user.caller());
+        }
+        let (address, now) = from;
+        let caller = format!("{address} {name}");
+        let _turn = passwords.turn(&caller, host, now).await?;
+        // Another request of the user may have signed in meanwhile.
+        if let Some(user) = listed.filter(known) {
+            return Ok(user.caller());
+        }
+        let derived = host.derive(password, &measure.salt, measure.iterations).await;
+        match listed.filter(|user| derived.is_some_and(|derived| same(&derived, &user.hash))) {
+            Some(user) => {
+                passwords.remember(&user.name, quick);
+                Ok(user.caller())
             }
-            _ => Err(refused()),
+            None => {
+                passwords.failed(&caller, now);
+                Err(refused())
+            }
         }
     }
 }
 
 impl User {
+    fn caller(&self) -> Caller {
+        Caller::with_roles(&self.name, "", &self.roles.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
     fn parse(line: &str) -> Option<User> {
         let parts: Vec<&str> = line.split(':').collect();
         let [name, iterations, salt, hash, roles] = parts.as_slice() else { return None };
@@ -68,19 +90,18 @@ impl User {
     }
 }
 
-/// Compares in a time that does not depend on where they differ.
-fn same(left: &[u8], right: &[u8]) -> bool {
-    left.len() == right.len() && left.iter().zip(right).fold(0, |found, (l, r)| found | (l ^ r)) == 0
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::service::auth::Algorithm;
     use crate::store::ready::block_on;
+    use std::cell::RefCell;
 
-    /// Derives the password itself, filled up.
-    struct Fake;
+    /// Derives the password itself, filled up, and remembers with how many iterations.
+    #[derive(Default)]
+    pub struct Fake {
+        pub iterations: RefCell<Vec<u32>>,
+    }
 
     impl Keys for Fake {
         async fn fetch(&self, _: &str) -> Result<String, String> {
@@ -93,14 +114,18 @@ mod tests {
             false
         }
 
-        async fn derive(&self, password: &str, _: &[u8], _: u32) -> Option<Vec<u8>> {
+        async fn derive(&self, password: &str, _: &[u8], iterations: u32) -> Option<Vec<u8>> {
+            self.iterations.borrow_mut().push(iterations);
+            if iterations == 1 {
+                return Some(password.bytes().rev().map(|byte| byte ^ 0x55).collect());
+            }
             Some(password.bytes().chain(std::iter::repeat(0)).take(32).collect())
         }
     }
 
-    const SALT: &str = "AAAAAAAAAAAAAAAAAAAAAA";
+    pub const SALT: &str = "AAAAAAAAAAAAAAAAAAAAAA";
     /// `secret`, filled up.
-    const HASH: &str = "c2VjcmV0AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+    pub const HASH: &str = "c2VjcmV0AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
     #[test]
     fn users_need_a_name_a_salted_hash_and_known_roles() {
@@ -118,7 +143,10 @@ mod tests {
     #[test]
     fn a_password_must_be_the_right_one() {
         let users = Users::parse(&format!("ann:50000:{SALT}:{HASH}:read")).unwrap();
-        let ask = |credentials: &str| block_on(users.recognise(credentials, &Fake)).unwrap().is_ok();
+        let ask = |credentials: &str| {
+            let (passwords, host) = (Passwords::default(), Fake::default());
+            block_on(users.recognise(credentials, &passwords, &host, ("", 0))).unwrap().is_ok()
+        };
         assert!(ask("YW5uOnNlY3JldA=="), "ann:secret");
         for wrong in ["YW5uOnNlY3JlVA==", "Ym9iOnNlY3JldA==", "YW5u", "%%%", ""] {
             assert!(!ask(wrong), "{wrong}");
