@@ -2,9 +2,9 @@
 
 use super::pattern::Pattern;
 use super::tree::{Attribute, Constraint, Node, Template};
-use crate::order;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::tree::NodeRef;
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 /// How an object relates to a constraint.
@@ -29,68 +29,158 @@ pub(super) fn of(object: NodeRef<'_>, node: &Node) -> Fit {
     }
 }
 
-/// The index of the constraint for a member of a list, given how many each has got already.
-///
-/// Where several constraints share an id and one of them names its objects, the name decides for all of them: one without
-/// a name of its own goes by its term. Where none does, the name is only preferred. Among equals the one that still lacks
-/// objects comes first. Where only one has the id, nothing else is asked.
-pub(super) fn choose(object: NodeRef<'_>, attribute: &Attribute, template: &Template, counts: &[usize]) -> Option<usize> {
-    let all = attribute.children.iter().enumerate().map(|(index, node)| Candidate { index, node, fit: of(object, node) });
-    let mut fits = all.filter(|c| c.fit != Fit::No);
-    let (first, second) = (fits.next()?, fits.next());
-    if second.is_none() {
-        return (first.fit == Fit::Yes || !first.is_slot()).then_some(first.index);
+/// The constraints below one attribute, found by the ids of objects: comparing each member of a list with each constraint would take the
+/// product of their numbers.
+pub(super) struct Siblings<'t> {
+    attribute: &'t Attribute,
+    template: &'t Template,
+    /// The numbers of the constraints that mean one node code, or one archetype.
+    by_code: HashMap<&'t str, Vec<usize>>,
+    by_archetype: HashMap<&'t str, Vec<usize>>,
+    /// Those of slots, and of constraints without an id, which are looked at for each object.
+    open: Vec<usize>,
+    /// The steps of the expressions of slots: each character of an archetype id may be compared with each.
+    steps: usize,
+    /// The names of the constraints, each read when it first has a rival.
+    names: Vec<OnceCell<Names<'t>>>,
+}
+
+/// The runtime names that a constraint allows.
+struct Names<'t> {
+    listed: Vec<&'t str>,
+    codes: Vec<&'t str>,
+    /// The texts of its term in each language, where it lists neither names nor codes.
+    terms: Vec<&'t str>,
+}
+
+impl<'t> Names<'t> {
+    fn of(node: &'t Node, template: &'t Template) -> Names<'t> {
+        let (listed, codes) = (node.names(), node.name_codes());
+        let is_named = !listed.is_empty() || !codes.is_empty();
+        let terms = template.languages.iter().filter(|_| !is_named).filter_map(|l| template.term(node, l, &node.node_id));
+        Names { terms: terms.map(|term| term.text.as_str()).collect(), listed, codes }
     }
-    let (slots, nodes): (Vec<Candidate<'_>>, Vec<Candidate<'_>>) = [first].into_iter().chain(second).chain(fits).partition(Candidate::is_slot);
-    let slot = slots.iter().find(|c| c.fit == Fit::Yes).map(|c| c.index);
-    let name_decides = nodes.len() > 1 && nodes.iter().any(|c| is_named(c.node));
-    let full = object.text_along(&[Attr::NAME, Attr::VALUE]).unwrap_or_default();
-    let count = |c: &Candidate<'_>| counts.get(c.index).map_or(0, |n| u32::try_from(*n).unwrap_or(u32::MAX));
-    let mut own: Vec<(Rank, &Candidate<'_>)> = Vec::new();
-    for candidate in &nodes {
-        let is_named_so = has_name(object, candidate.node, template);
-        if is_named_so || !name_decides {
-            let lacks_some = count(candidate) < candidate.node.occurrences.lower;
-            own.push(((!candidate.node.names().contains(&full), !is_named_so, !lacks_some), candidate));
+
+    fn is_named(&self) -> bool {
+        !self.listed.is_empty() || !self.codes.is_empty()
+    }
+
+    /// True when the runtime name is one that the constraint allows, or else the text of its term in any language.
+    fn allow(&self, name: &Name<'_>) -> bool {
+        if self.is_named() {
+            return self.listed.iter().any(|n| *n == name.full || *n == name.plain) || name.code.is_some_and(|c| self.codes.contains(&c));
         }
+        self.terms.contains(&name.plain)
     }
-    order::sort_by_key(&mut own, |(rank, _)| *rank);
-    let has_room = |c: &&Candidate<'_>| c.node.occurrences.upper.is_none_or(|upper| count(c) < upper);
-    let fitting = || own.iter().map(|(_, c)| *c).filter(|c| c.fit == Fit::Yes);
-    let best = fitting().find(has_room).or_else(|| fitting().next()).map(|c| c.index);
-    best.or(slot).or_else(|| own.first().map(|(_, c)| c.index))
+
+    fn len(&self) -> usize {
+        self.listed.len() + self.codes.len() + self.terms.len()
+    }
+}
+
+/// The runtime name of an object.
+struct Name<'a> {
+    full: &'a str,
+    /// Without the number of a further object of its kind.
+    plain: &'a str,
+    code: Option<&'a str>,
+}
+
+impl<'a> Name<'a> {
+    fn of(object: NodeRef<'a>) -> Name<'a> {
+        let full = object.text_along(&[Attr::NAME, Attr::VALUE]).unwrap_or_default();
+        Name { full, plain: plain_name(full), code: object.text_along(&[Attr::NAME, Attr::DEFINING_CODE, Attr::CODE_STRING]) }
+    }
+}
+
+impl<'t> Siblings<'t> {
+    /// Indexes the constraints of an attribute. Costs one pass over them.
+    pub fn of(attribute: &'t Attribute, template: &'t Template) -> Siblings<'t> {
+        let names = attribute.children.iter().map(|_| OnceCell::new()).collect();
+        let (by_code, by_archetype, open) = (HashMap::new(), HashMap::new(), Vec::new());
+        let mut siblings = Siblings { attribute, template, by_code, by_archetype, open, steps: 0, names };
+        for (index, node) in attribute.children.iter().enumerate() {
+            match (&node.constraint, &node.archetype_id) {
+                (Constraint::Slot { includes, excludes }, _) => {
+                    siblings.steps += includes.iter().chain(excludes).map(Pattern::steps).sum::<usize>();
+                    siblings.open.push(index);
+                }
+                (_, Some(root)) => siblings.by_archetype.entry(root).or_default().push(index),
+                (_, None) if node.node_id.is_empty() => siblings.open.push(index),
+                (_, None) => siblings.by_code.entry(&node.node_id).or_default().push(index),
+            }
+        }
+        siblings
+    }
+
+    /// The numbers of the constraints that may mean an object, in order.
+    pub fn candidates(&self, object: NodeRef<'_>) -> Vec<usize> {
+        if !object.class().is_a(Cls::LOCATABLE) {
+            return (0..self.attribute.children.len()).collect();
+        }
+        let id = object.text_at(Attr::ARCHETYPE_NODE_ID).unwrap_or_default();
+        let archetype = object.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE]).filter(|archetype| *archetype != id);
+        let lists = [self.by_code.get(id), self.by_archetype.get(id), archetype.and_then(|id| self.by_archetype.get(id)), Some(&self.open)];
+        let mut found: Vec<usize> = lists.into_iter().flatten().flatten().copied().collect();
+        found.sort_unstable();
+        found
+    }
+
+    /// How many comparisons it takes to choose among candidates.
+    pub fn cost(&self, object: NodeRef<'_>, candidates: &[usize]) -> usize {
+        let id = object.text_at(Attr::ARCHETYPE_NODE_ID).map_or(0, str::len);
+        let archetype = object.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE]).map_or(0, str::len);
+        let slots = self.steps.saturating_mul(id.max(archetype)) / 4;
+        let names = if candidates.len() < 2 { 0 } else { candidates.iter().map(|index| self.names(*index).map_or(0, Names::len)).sum() };
+        slots.saturating_add(names).saturating_add(4 * candidates.len()).saturating_add(4)
+    }
+
+    fn names(&self, index: usize) -> Option<&Names<'t>> {
+        let node = self.attribute.children.get(index)?;
+        Some(self.names.get(index)?.get_or_init(|| Names::of(node, self.template)))
+    }
+
+    /// The index of the constraint for a member of a list among its candidates, given how many members each has got already.
+    ///
+    /// Where several constraints share an id and one of them names its objects, the name decides for all of them: one without
+    /// a name of its own goes by its term. Where none does, the name is only preferred. Among equals the one that still lacks
+    /// objects comes first. Where only one has the id, nothing else is asked.
+    pub fn choose(&self, object: NodeRef<'_>, candidates: &[usize], counts: &[usize]) -> Option<usize> {
+        let candidate = |index: &usize| {
+            let node = self.attribute.children.get(*index)?;
+            Some(Candidate { index: *index, node, fit: of(object, node) })
+        };
+        let mut fits = candidates.iter().filter_map(candidate).filter(|c| c.fit != Fit::No);
+        let (first, second) = (fits.next()?, fits.next());
+        if second.is_none() {
+            return (first.fit == Fit::Yes || !first.is_slot()).then_some(first.index);
+        }
+        let (slots, nodes): (Vec<Candidate<'_>>, Vec<Candidate<'_>>) = [first].into_iter().chain(second).chain(fits).partition(Candidate::is_slot);
+        let slot = slots.iter().find(|c| c.fit == Fit::Yes).map(|c| c.index);
+        let named = |c: &Candidate<'_>| self.names(c.index).is_some_and(Names::is_named);
+        let name_decides = nodes.len() > 1 && nodes.iter().any(named);
+        let name = Name::of(object);
+        let count = |c: &Candidate<'_>| counts.get(c.index).map_or(0, |n| u32::try_from(*n).unwrap_or(u32::MAX));
+        let mut own: Vec<(Rank, &Candidate<'_>)> = Vec::new();
+        for candidate in &nodes {
+            let Some(names) = self.names(candidate.index) else { continue };
+            let is_named_so = names.allow(&name);
+            if is_named_so || !name_decides {
+                let lacks_some = count(candidate) < candidate.node.occurrences.lower;
+                own.push(((!names.listed.contains(&name.full), !is_named_so, !lacks_some), candidate));
+            }
+        }
+        let has_room = |c: &Candidate<'_>| c.node.occurrences.upper.is_none_or(|upper| count(c) < upper);
+        // Of equals the first: `min_by_key` returns that.
+        let best_of =
+            |wanted: &dyn Fn(&Candidate<'_>) -> bool| own.iter().filter(|(_, c)| wanted(c)).min_by_key(|(rank, _)| *rank).map(|(_, c)| c.index);
+        let fitting = |c: &Candidate<'_>| c.fit == Fit::Yes;
+        best_of(&|c| fitting(c) && has_room(c)).or_else(|| best_of(&fitting)).or(slot).or_else(|| best_of(&|_| true))
+    }
 }
 
 /// What makes one constraint come before another: another full name, another name, enough objects already.
 type Rank = (bool, bool, bool);
-
-/// How many comparisons it takes to choose a constraint for a member of a list.
-pub(super) struct Costs {
-    /// Each constraint is looked at.
-    every: usize,
-    /// Steps of the expressions of slots: each character of the archetype id may be compared with each.
-    steps: usize,
-}
-
-impl Costs {
-    pub fn of(attribute: &Attribute, template: &Template) -> Costs {
-        let mut sharing: HashMap<&str, usize> = HashMap::new();
-        attribute.children.iter().for_each(|child| *sharing.entry(child.id()).or_default() += 1);
-        // Those that share an id are told apart by their names, in every language.
-        let rivals = sharing.into_values().max().unwrap_or_default().saturating_sub(1);
-        let slots = attribute.children.iter().map(|child| match &child.constraint {
-            Constraint::Slot { includes, excludes } => includes.iter().chain(excludes).map(Pattern::steps).sum(),
-            _ => 0,
-        });
-        Costs { every: attribute.children.len() + rivals.saturating_mul(8 + template.languages.len()), steps: slots.sum() }
-    }
-
-    pub fn of_member(&self, object: NodeRef<'_>) -> usize {
-        let id = object.text_at(Attr::ARCHETYPE_NODE_ID).map_or(0, str::len);
-        let archetype = object.text_along(&[Attr::ARCHETYPE_DETAILS, Attr::ARCHETYPE_ID, Attr::VALUE]).map_or(0, str::len);
-        self.every.saturating_add(self.steps.saturating_mul(id.max(archetype)) / 4)
-    }
-}
 
 struct Candidate<'t> {
     index: usize,
@@ -102,22 +192,6 @@ impl Candidate<'_> {
     fn is_slot(&self) -> bool {
         matches!(self.node.constraint, Constraint::Slot { .. })
     }
-}
-
-fn is_named(node: &Node) -> bool {
-    !node.names().is_empty() || !node.name_codes().is_empty()
-}
-
-/// True when the runtime name is one that the constraint allows, or else the text of its term in any language.
-fn has_name(object: NodeRef<'_>, node: &Node, template: &Template) -> bool {
-    let (names, codes) = (node.names(), node.name_codes());
-    let full = object.text_along(&[Attr::NAME, Attr::VALUE]).unwrap_or_default();
-    let name = plain_name(full);
-    let code = object.text_along(&[Attr::NAME, Attr::DEFINING_CODE, Attr::CODE_STRING]);
-    if is_named(node) {
-        return names.iter().any(|n| *n == full || *n == name) || code.is_some_and(|c| codes.contains(&c));
-    }
-    template.languages.iter().filter_map(|l| template.term(node, l, &node.node_id)).any(|term| term.text == name)
 }
 
 /// A name without the ` #2` by which a further one of its kind is told apart.
@@ -184,7 +258,9 @@ mod tests {
             let text =
                 format!(r#"{{"_type":"SECTION","archetype_node_id":"openEHR-EHR-SECTION.topic.v1","name":{{"_type":"DV_TEXT","value":"{name}"}}}}"#);
             let tree = json::read(&text, Cls::SECTION).unwrap();
-            assert_eq!(choose(tree.root().unwrap(), attribute, &template, &[0, 0, 0]), expected, "{name}");
+            let siblings = Siblings::of(attribute, &template);
+            let candidates = siblings.candidates(tree.root().unwrap());
+            assert_eq!(siblings.choose(tree.root().unwrap(), &candidates, &[0, 0, 0]), expected, "{name}");
         }
     }
 
@@ -199,7 +275,9 @@ mod tests {
         let text = r#"{"_type":"SECTION","archetype_node_id":"openEHR-EHR-SECTION.topic.v1","name":{"_type":"DV_TEXT","value":"Topic"}}"#;
         let tree = json::read(text, Cls::SECTION).unwrap();
         let attribute = template.definition.attribute("content").unwrap();
-        let chosen = |counts: &[usize]| choose(tree.root().unwrap(), attribute, &template, counts);
+        let siblings = Siblings::of(attribute, &template);
+        let candidates = siblings.candidates(tree.root().unwrap());
+        let chosen = |counts: &[usize]| siblings.choose(tree.root().unwrap(), &candidates, counts);
         assert_eq!((chosen(&[0, 0]), chosen(&[0, 1]), chosen(&[1, 1])), (Some(1), Some(0), Some(0)));
     }
 }

@@ -9,6 +9,7 @@ use super::pattern::Pattern;
 use super::tree::{Constraint, Multiplicity, Node, Template};
 use super::xml::Xml;
 use crate::diag::Diagnostic;
+use std::collections::HashMap;
 
 /// The greatest lower bound of occurrences, cardinality or existence.
 pub const COUNT: u32 = 1_000;
@@ -16,6 +17,8 @@ pub const COUNT: u32 = 1_000;
 pub const NODES: usize = 50_000;
 /// The most alternatives below one attribute.
 pub const ALTERNATIVES: usize = 1_000;
+/// The most alternatives below one attribute that have the same id: names alone tell their objects apart.
+pub const RIVALS: usize = 200;
 /// The most members of one list: codes, texts, numbers, units, ordinals, rules of a slot.
 pub const LIST: usize = 10_000;
 /// The most terms, those of an archetype counted once for each use.
@@ -99,9 +102,13 @@ impl Gauge {
         }
     }
 
-    /// Checks the number of alternatives below an attribute.
-    pub fn alternatives(&mut self, xml: Xml<'_>, found: usize) {
-        self.most(xml, found, ALTERNATIVES, "alternatives below one attribute");
+    /// Checks the number of alternatives below an attribute, and of those that share an id.
+    pub fn alternatives(&mut self, xml: Xml<'_>, children: &[Node]) {
+        self.most(xml, children.len(), ALTERNATIVES, "alternatives below one attribute");
+        let mut sharing: HashMap<&str, usize> = HashMap::new();
+        children.iter().for_each(|child| *sharing.entry(child.id()).or_default() += 1);
+        let rivals = sharing.into_iter().filter(|(id, _)| !id.is_empty()).map(|(_, rivals)| rivals).max();
+        self.most(xml, rivals.unwrap_or_default(), RIVALS, "alternatives below one attribute with the same id");
     }
 
     /// Checks the number of members of a list.

@@ -201,7 +201,7 @@ impl Reader {
         }
         let length = self.gauge.enter(&["/", &name]);
         let attribute = self.attribute_here(xml, name, root);
-        self.gauge.alternatives(xml, attribute.children.len());
+        self.gauge.alternatives(xml, &attribute.children);
         self.gauge.leave(length);
         attribute
     }

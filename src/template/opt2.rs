@@ -279,7 +279,7 @@ impl<'d> Reader<'d> {
             children: xml.all("children").map(|c| self.node(c, root)).collect(),
             name,
         };
-        self.gauge.alternatives(xml, attribute.children.len());
+        self.gauge.alternatives(xml, &attribute.children);
         self.gauge.leave(length);
         attribute
     }

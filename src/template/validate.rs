@@ -3,7 +3,7 @@
 //! Whether the document is sound by the Reference Model itself is another pass (`rm::validate`). Attributes that the
 //! template does not mention are open; where it mentions one, only the objects that it lists may stand there.
 
-use super::fit::{self, Fit};
+use super::fit::{self, Fit, Siblings};
 use super::leaf;
 use super::tree::{Attribute, Constraint, Multiplicity, Node, Template};
 use crate::diag::{Finding, Severity};
@@ -12,6 +12,7 @@ use crate::rm::id::is_archetype_id;
 use crate::rm::tree::{Kind, NodeRef};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
 
 /// Every way in which a document departs from a template; warnings do not make it unacceptable.
 ///
@@ -92,7 +93,7 @@ pub(super) enum Step<'a> {
 }
 
 /// The comparisons that the check of one document may take.
-const MAX_WORK: usize = 20_000_000;
+const MAX_WORK: usize = 10_000_000;
 
 /// The bytes of the findings of one document. Warnings beyond them are left out, an error beyond them ends the check.
 const MAX_FOUND: usize = 5_000_000;
@@ -107,6 +108,8 @@ pub(super) struct Check<'a> {
     /// The constraints that were gone through, the outermost first.
     around: Vec<&'a Node>,
     findings: Vec<Finding>,
+    /// The indexes of the attributes that were met, by where they stand in the template.
+    siblings: HashMap<*const Attribute, Rc<Siblings<'a>>>,
     /// The comparisons that are left.
     work: usize,
     /// The bytes of the findings.
@@ -119,7 +122,13 @@ impl<'a> Check<'a> {
     /// The beginning of a walk; terms are told in this language.
     pub(super) fn new(template: &'a Template, language: &'a str) -> Check<'a> {
         let (path, around, findings) = (Vec::new(), Vec::new(), Vec::new());
-        Check { template, language, is_draft: false, path, around, findings, work: MAX_WORK, found: 0, ended: None }
+        Check { template, language, is_draft: false, path, around, findings, siblings: HashMap::new(), work: MAX_WORK, found: 0, ended: None }
+    }
+
+    /// The index of the constraints of an attribute: made once for all objects that have the attribute.
+    fn siblings(&mut self, attribute: &'a Attribute) -> Rc<Siblings<'a>> {
+        let known = self.siblings.entry(std::ptr::from_ref(attribute)).or_insert_with(|| Rc::new(Siblings::of(attribute, self.template)));
+        Rc::clone(known)
     }
 
     /// True when nothing was found yet.
@@ -244,13 +253,17 @@ impl<'a> Check<'a> {
         if attribute.children.is_empty() {
             return self.cardinality(values, attribute, is_present);
         }
+        if !self.spend(attribute.children.len()) {
+            return;
+        }
         let mut counts = vec![0_usize; attribute.children.len()];
-        let costs = fit::Costs::of(attribute, self.template);
+        let siblings = self.siblings(attribute);
         for (i, value) in values.iter().enumerate() {
-            if !self.spend(costs.of_member(*value)) {
+            let candidates = siblings.candidates(*value);
+            if !self.spend(siblings.cost(*value, &candidates)) {
                 return;
             }
-            self.at(Step::Index(i), |check| match fit::choose(*value, attribute, check.template, &counts) {
+            self.at(Step::Index(i), |check| match siblings.choose(*value, &candidates, &counts) {
                 Some(index) => {
                     counts.iter_mut().skip(index).take(1).for_each(|count| *count += 1);
                     check.chosen(*value, attribute.children.get(index));
@@ -299,7 +312,8 @@ impl<'a> Check<'a> {
 
     /// A single value: one of the alternatives must hold; else the one that is nearest is reported.
     fn single(&mut self, value: NodeRef<'a>, attribute: &'a Attribute) {
-        if !self.spend(fit::Costs::of(attribute, self.template).of_member(value)) {
+        let siblings = self.siblings(attribute);
+        if !self.spend(siblings.cost(value, &siblings.candidates(value)).saturating_add(attribute.children.len())) {
             return;
         }
         let is_forbidden = |node: &Node| node.occurrences.upper == Some(0);

@@ -279,8 +279,11 @@ fn limits_are_exact() {
     let accepted = |definition: &str| Template::parse(&template(definition, "")).is_ok_and(|t| t.excesses().is_empty());
     assert!(accepted(&attribute("items", &element(&format!("{}..*", limits::COUNT)))));
     assert!(!accepted(&attribute("items", &element(&format!("{}..*", limits::COUNT + 1)))));
-    assert!(accepted(&attribute("items", &element("0..1").repeat(limits::ALTERNATIVES))));
-    assert!(!accepted(&attribute("items", &element("0..1").repeat(limits::ALTERNATIVES + 1))));
+    let distinct = |n: usize| (0..n).map(|i| object("ELEMENT", &format!("at{i:05}"), "0..1", "")).collect::<String>();
+    assert!(accepted(&attribute("items", &distinct(limits::ALTERNATIVES))));
+    assert!(!accepted(&attribute("items", &distinct(limits::ALTERNATIVES + 1))));
+    assert!(accepted(&attribute("items", &element("0..1").repeat(limits::RIVALS))));
+    assert!(!accepted(&attribute("items", &element("0..1").repeat(limits::RIVALS + 1))));
     let told = Template::parse(&template(&attribute("items", &element("2000000000..*")), "")).unwrap();
     let [excess, ..] = told.excesses() else { panic!("an excess") };
     assert_eq!(
