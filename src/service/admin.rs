@@ -55,6 +55,9 @@ pub struct Loaded {
     pub data: Tree,
 }
 
+/// Lines that are loaded between two pauses.
+const PAUSE: usize = 20;
+
 impl<R: Repository> Service<R> {
     /// POST /admin/load
     pub(super) async fn admin_load(&self, call: &Call<'_>) -> Result<Response, Failure> {
@@ -88,6 +91,9 @@ impl<R: Repository> Service<R> {
         let (mut pending, mut found, mut loaded): (Option<ChangeSet>, Vec<Value>, usize) = (None, Vec::new(), 0);
         for record in records {
             loaded += 1;
+            if loaded.is_multiple_of(PAUSE) {
+                call.pause().await;
+            }
             let at_line = |f: Failure| f.within(&format!("line {loaded}"));
             let (next, findings) = self.load_record(call, record.map_err(at_line)?).await.map_err(at_line)?;
             let room = FINDINGS.saturating_sub(found.len());

@@ -46,9 +46,12 @@ pub enum Work {
 /// True for requests whose work is heavy.
 #[must_use]
 pub fn is_heavy(request: &Request) -> bool {
-    use Operation::{AdminLoad, Bulk, CdsCall, Export, GuideRun, GuideRunOn, Import, QueryAdHoc, QueryStored, TemplateExample};
+    use Operation::{AdminLoad, Bulk, CdsCall, Export, GuideRun, GuideRunOn, Import, QueryAdHoc, QueryExplain, QueryStored, TemplateExample};
     let Ok(Matched::Operation(found)) = find(request) else { return false };
-    matches!(found.route.operation, QueryAdHoc | QueryStored | GuideRun | GuideRunOn | CdsCall | Bulk | Import | Export | AdminLoad | TemplateExample)
+    matches!(
+        found.route.operation,
+        QueryAdHoc | QueryExplain | QueryStored | GuideRun | GuideRunOn | CdsCall | Bulk | Import | Export | AdminLoad | TemplateExample
+    )
 }
 
 /// The places of a host.
@@ -221,6 +224,7 @@ mod tests {
     fn which_requests_are_heavy() {
         for (method, path, heavy) in [
             ("POST", "/v1/query/aql", true),
+            ("POST", "/v1/query/aql/explain", true),
             ("GET", "/rest/openehr/v1/query/a::b/1.0.0", true),
             ("POST", "/v1/ehr/bulk", true),
             ("GET", "/v1/admin/export", true),

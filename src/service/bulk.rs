@@ -40,9 +40,14 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::rc::Rc;
 
-/// Most change sets of a transaction, and most bytes of their lines.
-const TOGETHER: usize = 1_000;
+/// Most change sets of a transaction, and most bytes of their lines. Where the database shares its thread with requests, as in workerd,
+/// others wait for a transaction.
+const TOGETHER: usize = 250;
 const BYTES: usize = 4_000_000;
+
+/// Bytes of lines that are read between two pauses, and what a line counts beside its bytes.
+const PAUSE: usize = 100_000;
+const LINE: usize = 400;
 
 /// Blank lines of a body, or of a piece of a long one, that are passed over whatever else it has.
 const BLANK: usize = 100;
@@ -108,6 +113,8 @@ pub(crate) struct Lines<'a> {
     commits: Vec<Commit>,
     sent: Vec<Sending<'a>>,
     bytes: usize,
+    /// Bytes of lines since the last pause.
+    unpaused: usize,
     out: String,
     /// What is known of templates from before is taken for granted.
     trusting: bool,
@@ -124,6 +131,15 @@ impl<'a> Lines<'a> {
     /// The bytes of the answers so far.
     pub fn len(&self) -> usize {
         self.out.len()
+    }
+
+    /// Lets others work after some lines; `text` is the line that was read.
+    pub async fn pause(&mut self, call: &Call<'_>, text: &str) {
+        self.unpaused += LINE + text.len();
+        if self.unpaused >= PAUSE {
+            self.unpaused = 0;
+            call.pause().await;
+        }
     }
 
     /// Adds the answer to a line: an object as JSON, to which place and status come.
@@ -189,12 +205,14 @@ impl<R: Repository> Service<R> {
         let mut load = Load { lines: Lines { trusting: true, ..Lines::default() }, ..Load::default() };
         for (number, text) in numbered(call)? {
             self.add_sent(call, &mut load, number, text).await;
+            load.lines.pause(call, text).await;
         }
         self.flush(&mut load.lines).await;
         self.doubt(call, &mut load).await;
         let again = std::mem::take(&mut load.lines.again);
         for (number, text) in numbered(call)?.filter(|(number, _)| again.contains(number)) {
             self.add_sent(call, &mut load, number, text).await;
+            load.lines.pause(call, text).await;
         }
         self.flush(&mut load.lines).await;
         Ok(Response::new(200).with_body(NDJSON, load.lines.out))

@@ -10,7 +10,7 @@ use super::http::Response;
 use super::negotiate::choose;
 use super::parameters::Asked;
 use super::time::iso;
-use crate::aql::{self, Explanation, Parameters, Part, Plan, QueryOptions, Run, Terminology, Touched, TouchedShape};
+use crate::aql::{self, Budget, Explanation, Parameters, Part, Plan, QueryOptions, Run, Terminology, Touched, TouchedShape};
 use crate::diag::{LineIndex, Severity, Span};
 use crate::document::Batch;
 use crate::store::repository::{BatchSink, Pause, Repository, StoreError};
@@ -63,10 +63,15 @@ impl<R: Repository> Service<R> {
     }
 
     async fn explained_run(&self, plan: &Plan, host: &Host<'_>) -> Result<Value, StoreError> {
-        let run = Run::new(plan, host.now, self.budget(), host.stopped);
+        // The rows are counted and not shown: they need no more than a part of the memory that queries share.
+        let budget = self.budget();
+        let run = Run::new(plan, host.now, Budget { bytes: budget.bytes / 4, ..budget }, host.stopped);
         let mut sink = Explained { plan, touched: Touched::default(), run, is_new: true, pause: host.pause };
         self.repository.scan(plan.scan(), &mut sink).await?;
-        let Explained { touched, run, .. } = sink;
+        let Explained { touched, mut run, .. } = sink;
+        while run.close() == Progress::Paused {
+            (host.pause)().await;
+        }
         let work = run.work();
         let outcome = run.finish();
         Ok(json!({

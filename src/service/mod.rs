@@ -76,6 +76,7 @@ mod parameters;
 mod pieces;
 mod population;
 mod query;
+mod query_memory;
 mod replayed;
 mod resolve;
 mod root;
@@ -115,6 +116,7 @@ use call::{Arrived, Call};
 use error::Failure;
 use library::Library;
 use negotiate::Coding;
+use query_memory::QueryMemory;
 use route::{Matched, Operation};
 
 /// The time and the identifiers that a request needs: the host's, so that the core stays pure.
@@ -272,6 +274,7 @@ pub struct Service<R> {
     library: Library,
     terminology: Option<Box<dyn TerminologyServer>>,
     refusals: Refusals,
+    query_memory: QueryMemory,
     /// The caller of a service that is open.
     everyone: Caller,
 }
@@ -280,7 +283,8 @@ impl<R: Repository> Service<R> {
     /// A service over a repository.
     pub fn new(repository: R, config: Config) -> Service<R> {
         let (library, refusals) = (Library::default(), Refusals::default());
-        Service { repository, config, shapes: Shapes::new(), library, terminology: None, refusals, everyone: Caller::everyone() }
+        let query_memory = QueryMemory::default();
+        Service { repository, config, shapes: Shapes::new(), library, terminology: None, refusals, query_memory, everyone: Caller::everyone() }
     }
 
     /// The same repository and caches under another configuration.

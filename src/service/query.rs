@@ -9,6 +9,7 @@ use super::ids::{VersionUid, is_uuid, is_version};
 use super::negotiate::{ResultFormat, Return, none_match, wanted_result};
 use super::page_state::PageState;
 use super::parameters::Asked;
+use super::query_memory::Share;
 use super::root::generator;
 use super::stored_query::{detail, qualified_name};
 use super::time::iso;
@@ -36,6 +37,8 @@ pub(crate) struct Answer {
     state: PageState,
     /// The EHR that it was narrowed to, where it was seen.
     of_ehr: Option<String>,
+    /// The memory of the page, until it is written.
+    share: Share,
 }
 
 /// Whose data the service's own queries are asked about.
@@ -119,15 +122,15 @@ impl<R: Repository> Service<R> {
         let (media_type, body) = match format {
             ResultFormat::Json => {
                 let head = self.result_head(call, asked, q, stored, &answer);
-                ("application/json", self.written(call, &answer.result, Layout::Json, head).await? + "}")
+                ("application/json", self.written(call, &answer, Layout::Json, head).await? + "}")
             }
             ResultFormat::Csv(options) => {
                 let layout = Layout::Csv(options, answer.result.csv_columns());
-                ("text/csv; charset=utf-8; header=present", self.written(call, &answer.result, layout, String::new()).await?)
+                ("text/csv; charset=utf-8; header=present", self.written(call, &answer, layout, String::new()).await?)
             }
             ResultFormat::Ndjson => ("application/x-ndjson", {
                 let layout = Layout::Ndjson(answer.result.column_names());
-                self.written(call, &answer.result, layout, String::new()).await?
+                self.written(call, &answer, layout, String::new()).await?
             }),
         };
         let response = Response::new(200).with_body(media_type, body).with_header("ETag", format!("\"{etag}\""));
@@ -263,15 +266,23 @@ impl<R: Repository> Service<R> {
         let time = state.map_or(call.now, |state| state.now);
         let now = iso(time);
         let stopped = self.deadline(call);
-        let mut sink = OneQuery { call, run: Run::new(&plan, &now, self.budget(), &stopped), ehr: plan.scan().ehr(), seen: false };
+        let run = Run::new(&plan, &now, self.budget(), &stopped);
+        let mut sink = OneQuery { call, run, ehr: plan.scan().ehr(), seen: false, share: self.query_memory.share(), crowded: None };
         let scan = Scan { snapshot: state.map(|state| state.snapshot), ..plan.scan().clone() };
         let snapshot = self.repository.scan(&scan, &mut sink).await.map_err(Failure::of_store)?;
         let of_ehr = sink.ehr.filter(|_| sink.seen).map(str::to_owned);
-        let mut result = sink.run.finish().map_err(|error| self.given_up(&error))?;
+        let OneQuery { mut run, share, crowded, .. } = sink;
+        if let Some(failure) = crowded {
+            return Err(failure);
+        }
+        while run.close() == Progress::Paused {
+            call.pause().await;
+        }
+        let mut result = run.finish().map_err(|error| self.given_up(&error))?;
         let page = default_page.and_then(|rows| usize::try_from(rows).ok()).unwrap_or(usize::MAX);
         let more = result.len() > page;
         result.truncate(page);
-        Ok(Answer { result, more, state: PageState { snapshot, now: time }, of_ehr })
+        Ok(Answer { result, more, state: PageState { snapshot, now: time }, of_ehr, share })
     }
 
     /// Changes whenever the answer may: with the data, the query, its parameters, the page and the mount.
@@ -284,8 +295,9 @@ impl<R: Repository> Service<R> {
     ///
     /// # Errors
     /// As soon as the text is larger than a result may be.
-    async fn written(&self, call: &Call<'_>, result: &ResultSet, layout: Layout, head: String) -> Result<String, Failure> {
+    async fn written(&self, call: &Call<'_>, answer: &Answer, layout: Layout, head: String) -> Result<String, Failure> {
         let (mut out, mut rows, limit) = (head, 0, self.config.limits.result);
+        let (result, held) = (&answer.result, answer.result.bytes());
         layout.begin(&mut out);
         while rows < result.len() {
             let start = out.len();
@@ -299,6 +311,7 @@ impl<R: Repository> Service<R> {
                 let foretold = (out.len() as u64).saturating_mul(result.len() as u64) / rows.max(1) as u64;
                 let room = usize::try_from(foretold).unwrap_or(limit).min(limit).saturating_sub(out.len());
                 out.reserve_exact(room.saturating_add(2 * PIECE).min(limit));
+                answer.share.hold(held.saturating_add(out.capacity()), call.clock())?;
                 call.pause().await;
             }
         }
@@ -363,12 +376,17 @@ struct OneQuery<'r, 'c, 'a> {
     ehr: Option<&'r str>,
     /// Whether that EHR was in a batch.
     seen: bool,
+    share: Share,
+    /// Why it was given up: other queries hold too much memory beside it.
+    crowded: Option<Failure>,
 }
 
 impl BatchSink for OneQuery<'_, '_, '_> {
     fn take(&mut self, batch: &Batch) -> Progress {
         self.seen |= self.ehr.is_some_and(|ehr| batch.ehr_number(ehr).is_some());
-        self.run.advance(batch)
+        let progress = self.run.advance(batch);
+        self.crowded = self.share.hold(self.run.bytes(), self.call.clock()).err();
+        if self.crowded.is_some() { Progress::Enough } else { progress }
     }
 
     fn pause(&self) -> Pause {

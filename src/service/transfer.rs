@@ -101,6 +101,7 @@ impl<R: Repository> Service<R> {
         };
         let mut lines = Lines::default();
         for (number, text) in numbered(call)? {
+            lines.pause(call, text).await;
             let mut line = self.import_line(call, text, keeps_findings).await;
             if let Ok(Some(Imported::Contribution(ready))) = &line
                 && let Err(failure) = self.check_classes_kept(&mut lines, &ready.commit).await

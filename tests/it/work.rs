@@ -205,3 +205,48 @@ fn costly_rows_are_tested_and_folded_in_small_pieces() {
         assert_eq!(pieces.rows, count(&query, &batch, Budget { plain: true, ..Budget::default() }).rows, "{query:.80}");
     }
 }
+
+#[test]
+fn many_rows_are_put_in_order_in_pieces() {
+    let batch = elements(150);
+    let from = "FROM EHR e CONTAINS (ELEMENT a AND ELEMENT b)";
+    let (a, b) = ("a/value/magnitude", "b/value/magnitude");
+    let pairs = || (0..150).flat_map(|a| (0..150).map(move |b| (a, b)));
+    let written = |rows: Vec<(i32, i32)>| rows.into_iter().map(|(a, b)| format!("[{a}, {b}]")).collect::<Vec<_>>();
+    for (query, sorted) in [
+        (format!("SELECT {a}, {b} {from} ORDER BY {b} DESC, {a}"), {
+            let mut all: Vec<(i32, i32)> = pairs().collect();
+            all.sort_by_key(|(a, b)| (-b, *a));
+            all
+        }),
+        (format!("SELECT {a}, {b}, COUNT(*) {from} ORDER BY {b}, {a} DESC"), {
+            let mut all: Vec<(i32, i32)> = pairs().collect();
+            all.sort_by_key(|(a, b)| (*b, -a));
+            all
+        }),
+        (format!("SELECT DISTINCT {a}, {b} {from} ORDER BY {a}"), pairs().collect()),
+    ] {
+        let plan = prepare(&query, &Parameters::new(), &QueryOptions::default()).expect("it is a query");
+        let go_on = || false;
+        let mut run = Run::new(&plan, NOW, Budget::default(), &go_on);
+        run.push(&batch);
+        let mut pieces = 0;
+        while run.close() == Progress::Paused {
+            pieces += 1;
+        }
+        assert!(pieces > 2, "{pieces} pieces: {query}");
+        let found = run.finish().expect("it is within its budget");
+        let found: Vec<String> = found
+            .rows()
+            .map(|row| {
+                let cells = row.iter().take(2).map(|cell| {
+                    let mut out = String::new();
+                    cell.write_json(&mut out);
+                    out
+                });
+                format!("[{}]", cells.collect::<Vec<_>>().join(", "))
+            })
+            .collect();
+        assert!(found == written(sorted), "{query}");
+    }
+}

@@ -124,6 +124,11 @@ impl ResultSet {
         self.rows.iter().map(|row| Row { held: self.sheet.row(*row), sheet: &self.sheet })
     }
 
+    /// Bytes held, about.
+    pub fn bytes(&self) -> usize {
+        self.sheet.bytes() + self.rows.len() * size_of::<u32>()
+    }
+
     /// Keeps the first rows only.
     pub fn truncate(&mut self, rows: usize) {
         self.rows.truncate(rows);

@@ -74,6 +74,11 @@ impl Drop for Turn<'_> {
 }
 
 impl Passwords {
+    /// True for a user who has signed in.
+    pub fn knows(&self, user: &str) -> bool {
+        self.0.borrow().verified.contains_key(user)
+    }
+
     /// True where `quick`, a password derived with one iteration, is what the user last signed in with.
     pub fn is_verified(&self, user: &str, quick: &[u8]) -> bool {
         self.0.borrow().verified.get(user).is_some_and(|known| same(known, quick))

@@ -48,22 +48,26 @@ impl Users {
         let (name, password) = text.split_once(':').ok_or_else(refused)?;
         let listed = self.0.iter().find(|user| user.name == name);
         let measure = listed.or(self.0.first()).ok_or_else(refused)?;
-        let quick = host.derive(password, &measure.salt, 1).await.ok_or_else(refused)?;
-        let known = |user: &&User| passwords.is_verified(&user.name, &quick);
-        if let Some(user) = listed.filter(known) {
-            return Ok(user.caller());
+        if passwords.knows(name)
+            && let Some(caller) = Self::known(listed, password, passwords, host).await
+        {
+            return Ok(caller);
         }
         let (address, now) = from;
         let caller = format!("{address} {name}");
         let _turn = passwords.turn(&caller, host, now).await?;
         // Another request of the user may have signed in meanwhile.
-        if let Some(user) = listed.filter(known) {
-            return Ok(user.caller());
+        if passwords.knows(name)
+            && let Some(caller) = Self::known(listed, password, passwords, host).await
+        {
+            return Ok(caller);
         }
         let derived = host.derive(password, &measure.salt, measure.iterations).await;
         match listed.filter(|user| derived.is_some_and(|derived| same(&derived, &user.hash))) {
             Some(user) => {
-                passwords.remember(&user.name, quick);
+                if let Some(quick) = host.derive(password, &user.salt, 1).await {
+                    passwords.remember(&user.name, quick);
+                }
                 Ok(user.caller())
             }
             None => {
@@ -71,6 +75,15 @@ impl Users {
                 Err(refused())
             }
         }
+    }
+}
+
+impl Users {
+    /// The user, where the password is the one that the user last signed in with.
+    async fn known<K: Keys>(listed: Option<&User>, password: &str, passwords: &Passwords, host: &K) -> Option<Caller> {
+        let user = listed?;
+        let quick = host.derive(password, &user.salt, 1).await?;
+        passwords.is_verified(&user.name, &quick).then(|| user.caller())
     }
 }
 

@@ -6,6 +6,7 @@
 mod anchors;
 mod bind;
 mod block;
+mod close;
 mod condition;
 mod distinct;
 mod expand;
@@ -257,6 +258,25 @@ impl<'p> Run<'p> {
     /// Units of work that were spent so far.
     pub fn work(&self) -> u64 {
         self.work.spent()
+    }
+
+    /// Bytes of rows, groups and what decides their order, about.
+    pub fn bytes(&self) -> usize {
+        self.output.bytes()
+    }
+
+    /// Does a piece of what is left when there are no more batches: groups become rows, rows are sorted. To be called until it is not
+    /// [`Progress::Paused`], with pauses between; [`Run::finish`] does the rest at once.
+    pub fn close(&mut self) -> Progress {
+        if self.failure.is_none() {
+            match self.output.close(self.plan, &self.budget) {
+                Ok(true) if (self.stopped)() => self.failure = Some(QueryError::Stopped),
+                Ok(true) => return Progress::Paused,
+                Ok(false) => {}
+                Err(failure) => self.failure = Some(failure),
+            }
+        }
+        Progress::Enough
     }
 
     /// The result set.

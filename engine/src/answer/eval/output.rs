@@ -1,6 +1,7 @@
 //! After WHERE: groups and aggregates, order, distinct, window.
 
 use super::block::{Block, rank_of};
+use super::close::Closing;
 use super::condition::Judge;
 use super::distinct::Distinct;
 use super::found::Found;
@@ -22,7 +23,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 /// A row on its way out.
-struct OutRow {
+pub(super) struct OutRow {
     /// Which row of the sheet it is; [`UNMADE`] while its cells still point into the batch.
     cells: u32,
     /// Which of the kept nodes the cells are made of: counted in rows.
@@ -54,7 +55,7 @@ pub(super) enum SortKey {
 }
 
 /// A group of a query with aggregates.
-struct Group {
+pub(super) struct Group {
     cells: Vec<Cell<String>>,
     keys: Vec<SortKey>,
     order: Order,
@@ -91,6 +92,8 @@ pub(super) struct Output {
     /// Bytes of groups and of what their aggregates have seen, about.
     grouped_bytes: usize,
     taken: u64,
+    /// How far the end of the run has come.
+    pub closing: Closing,
 }
 
 impl Output {
@@ -113,6 +116,7 @@ impl Output {
             held: false,
             grouped_bytes: 0,
             taken: 0,
+            closing: Closing::default(),
         }
     }
 
@@ -334,7 +338,7 @@ impl Output {
     }
 
     /// Sorts the rows: by ORDER BY (NULL last for ASC, first for DESC), then in default order.
-    fn sort(&mut self, query: &Query) {
+    pub fn sort(&mut self, query: &Query) {
         if std::mem::replace(&mut self.sorted, true) {
             return;
         }
@@ -342,9 +346,8 @@ impl Output {
         if query.order.first().is_some_and(|key| key.descending) {
             self.rows.reverse();
         }
-        let keys = |row: &OutRow| nth(&self.keys, row.keys, query.order.len());
-        let all = |a: &OutRow, b: &OutRow| compare_rows(keys(a), keys(b), &query.order).then(a.order.cmp(&b.order));
-        self.rows.sort_unstable_by(|a, b| a.lead.cmp(&b.lead).then_with(|| all(a, b)));
+        let keys = &self.keys;
+        self.rows.sort_unstable_by(|a, b| compare_out(keys, query, a, b));
     }
 
     /// True for a query whose one group takes rows in any order: aggregates only.
@@ -419,58 +422,92 @@ impl Output {
         }
     }
 
-    /// Orders, removes duplicates, cuts the window.
+    /// Orders, removes duplicates, cuts the window: what [`Output::close`] has not done yet, at once.
     ///
     /// # Errors
     /// When what tells rows apart is too large.
     pub fn finish(mut self, plan: &Plan, budget: &Budget) -> Result<ResultSet, QueryError> {
-        let query = &plan.query;
-        self.remove_duplicates(plan);
-        if self.grouped {
-            self.close_groups(query);
-        }
-        self.sort(query);
-        let mut rows = self.ready;
-        rows.extend(self.rows.iter().map(|row| row.cells));
-        if query.distinct && self.different == 0 {
-            let held = self.sheet.bytes() + self.key_bytes;
-            let mut too_large = false;
-            rows.retain(|row| {
-                too_large |= held + self.distinct.bytes() > budget.bytes;
-                !too_large && self.distinct.is_new(&self.sheet, *row)
-            });
-            if too_large {
-                return Err(QueryError::TooLarge(budget.bytes));
-            }
-        }
+        while self.close(plan, budget)? {}
+        let (query, mut rows) = (&plan.query, self.closing.rows);
         cut(&mut rows, query.window);
         let columns = query.select.iter().map(|c| ResultColumn { name: c.name.clone(), path: c.path.clone() }).collect();
         Ok(ResultSet::new(columns, self.sheet, rows))
     }
 
-    fn close_groups(&mut self, query: &Query) {
-        if self.groups.is_empty() && !has_keys(query) {
+    /// What rows sort by, one behind the other.
+    pub fn keys(&self) -> &[SortKey] {
+        &self.keys
+    }
+
+    /// True when the rows stand in their order.
+    pub fn is_sorted(&self) -> bool {
+        self.sorted
+    }
+
+    /// Takes the rows out, to be sorted. They come in commit order, mostly that of their times: a descending order begins at their end.
+    pub fn take_rows(&mut self, query: &Query) -> Vec<OutRow> {
+        if query.order.first().is_some_and(|key| key.descending) {
+            self.rows.reverse();
+        }
+        std::mem::take(&mut self.rows)
+    }
+
+    /// Puts the rows back in their order.
+    pub fn put_rows(&mut self, rows: Vec<OutRow>) {
+        (self.rows, self.sorted) = (rows, true);
+    }
+
+    /// The numbers of the rows of the sheet in their order; of sorted rows nothing else is needed.
+    pub fn rows_in_order(&mut self) -> Vec<u32> {
+        let mut rows = std::mem::take(&mut self.ready);
+        rows.extend(std::mem::take(&mut self.rows).iter().map(|row| row.cells));
+        rows
+    }
+
+    /// True where duplicates are removed at the end: those of a plain query were removed before.
+    pub fn removes_duplicates(&self, query: &Query) -> bool {
+        query.distinct && self.different == 0
+    }
+
+    /// True for a row of the sheet that differs from all before.
+    pub fn is_new(&mut self, row: u32) -> bool {
+        self.distinct.is_new(&self.sheet, row)
+    }
+
+    /// Takes the groups out; a query without keys has one, also without any row.
+    pub fn take_groups(&mut self, query: &Query) -> Vec<Group> {
+        if self.grouped && self.groups.is_empty() && !has_keys(query) {
             self.groups.push(empty_group(query));
         }
-        for mut group in std::mem::take(&mut self.groups) {
-            for ((column, tally), cell) in query.select.iter().zip(&mut group.sums).zip(&mut group.cells) {
-                if let ColumnValue::Aggregate(aggregate) = &column.value {
-                    *cell = tally.cell(aggregate);
-                }
-            }
-            for (order, key) in query.order.iter().zip(&mut group.keys) {
-                if let OrderBy::Column(column) = order.key
-                    && let (Some(ColumnValue::Aggregate(aggregate)), Some(tally)) =
-                        (query.select.get(column).map(|c| &c.value), group.sums.get_mut(column))
-                {
-                    *key = tally.key(aggregate);
-                }
-            }
-            let held: Vec<Held> = group.cells.iter().map(|cell| self.sheet.hold(cell)).collect();
-            let number = self.sheet.push(held.into_iter());
-            self.push(query, (number, 0), group.keys.into_iter(), group.order);
-        }
+        std::mem::take(&mut self.groups)
     }
+
+    /// Makes a row of a group.
+    pub fn close_group(&mut self, query: &Query, mut group: Group) {
+        for ((column, tally), cell) in query.select.iter().zip(&mut group.sums).zip(&mut group.cells) {
+            if let ColumnValue::Aggregate(aggregate) = &column.value {
+                *cell = tally.cell(aggregate);
+            }
+        }
+        for (order, key) in query.order.iter().zip(&mut group.keys) {
+            if let OrderBy::Column(column) = order.key
+                && let (Some(ColumnValue::Aggregate(aggregate)), Some(tally)) =
+                    (query.select.get(column).map(|c| &c.value), group.sums.get_mut(column))
+            {
+                *key = tally.key(aggregate);
+            }
+        }
+        let held: Vec<Held> = group.cells.iter().map(|cell| self.sheet.hold(cell)).collect();
+        let number = self.sheet.push(held.into_iter());
+        self.push(query, (number, 0), group.keys.into_iter(), group.order);
+    }
+}
+
+/// The order of two rows: by ORDER BY, then in default order.
+pub(super) fn compare_out(keys: &[SortKey], query: &Query, a: &OutRow, b: &OutRow) -> Ordering {
+    let of = |row: &OutRow| nth(keys, row.keys, query.order.len());
+    let all = || compare_rows(of(a), of(b), &query.order).then(a.order.cmp(&b.order));
+    a.lead.cmp(&b.lead).then_with(all)
 }
 
 /// True for a column by which rows are grouped, beside aggregates: no literal.

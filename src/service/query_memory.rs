@@ -1,0 +1,94 @@
+//! The memory of the queries that run, counted together.
+//!
+//! Each query has a budget of bytes of its own. Queries that run at a time share one of the same size: where they hold more together, the
+//! one that grows is given up with 429, so that a worker of 128 MB is not ended with all of its requests. A query that runs alone may
+//! have all of it.
+
+use super::error::Failure;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+/// Bytes that rows and results of all running queries take at most, about. Growing lists take up to twice as much for a moment.
+const TOGETHER: usize = 67_108_864;
+
+/// Microseconds after which a query that was not heard of counts as lost: a host may forget a request without dropping its work.
+const LEASE: i64 = 120_000_000;
+
+/// What the running queries of a service hold.
+#[derive(Clone, Default)]
+pub(super) struct QueryMemory(Rc<RefCell<Held>>);
+
+#[derive(Default)]
+struct Held {
+    next: u64,
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    number: u64,
+    bytes: usize,
+    seen: i64,
+}
+
+/// What one query holds; given back when it is dropped.
+pub(super) struct Share {
+    memory: QueryMemory,
+    number: u64,
+}
+
+impl QueryMemory {
+    /// The share of a query that begins.
+    pub fn share(&self) -> Share {
+        let mut held = self.0.borrow_mut();
+        held.next += 1;
+        Share { memory: self.clone(), number: held.next }
+    }
+}
+
+impl Share {
+    /// Says how many bytes the query holds at a time (microseconds since 1970).
+    ///
+    /// # Errors
+    /// 429 when that is too much beside what other queries hold.
+    pub fn hold(&self, bytes: usize, now: i64) -> Result<(), Failure> {
+        let mut held = self.memory.0.borrow_mut();
+        held.entries.retain(|entry| entry.number != self.number && now.saturating_sub(entry.seen) < LEASE);
+        let others: usize = held.entries.iter().map(|entry| entry.bytes).sum();
+        if others > 0 && others.saturating_add(bytes) > TOGETHER {
+            let message = "the queries that run take too much memory together: try again later, or narrow the query by WHERE, an EHR or LIMIT";
+            return Err(Failure::new(429, message).header("Retry-After", "10"));
+        }
+        if bytes > 0 {
+            held.entries.push(Entry { number: self.number, bytes, seen: now });
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.memory.0.borrow_mut().entries.retain(|entry| entry.number != self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_share_memory_and_one_alone_may_have_all() {
+        let memory = QueryMemory::default();
+        let (first, second) = (memory.share(), memory.share());
+        assert!(first.hold(2 * TOGETHER, 0).is_ok(), "its own budget bounds a query that runs alone");
+        assert_eq!(second.hold(1, 1).map_err(|failure| failure.status), Err(429));
+        assert!(first.hold(TOGETHER / 2, 2).is_ok());
+        assert!(second.hold(TOGETHER / 2, 3).is_ok());
+        assert_eq!(first.hold(TOGETHER / 2 + 1, 4).map_err(|failure| failure.status), Err(429));
+        drop(second);
+        assert!(first.hold(TOGETHER, 5).is_ok());
+        std::mem::forget(first);
+        let third = memory.share();
+        assert_eq!(third.hold(1, 6).map_err(|failure| failure.status), Err(429));
+        assert!(third.hold(1, LEASE + 6).is_ok(), "what was lost is given back");
+    }
+}
