@@ -55,7 +55,7 @@ impl<R: Repository> Service<R> {
     ) -> Result<Value, StoreError> {
         let options = QueryOptions { ehr, exact_archetypes: self.config.exact_archetypes, terminology: Some(terminology) };
         let (told, plan) = aql::explain(q, parameters, &options);
-        let mut out = rungs(q, &told);
+        let mut out = rungs(q, &told, host).await;
         if let Some(plan) = plan {
             out.insert(String::from("run"), self.explained_run(&plan, host).await?);
         }
@@ -124,6 +124,10 @@ impl BatchSink for Explained<'_, '_> {
     }
 }
 
+/// Bytes of a text above which its explanation is made with pauses, and tokens between two of them.
+const LONG: usize = 10_000;
+const TOKENS: usize = 10_000;
+
 fn shape(shape: &TouchedShape) -> Value {
     json!({
         "name": shape.name,
@@ -134,7 +138,9 @@ fn shape(shape: &TouchedShape) -> Value {
     })
 }
 
-fn rungs(q: &str, told: &Explanation) -> Map<String, Value> {
+/// What each step made of the text, with pauses between: a long text has many tokens and parts.
+async fn rungs(q: &str, told: &Explanation, host: &Host<'_>) -> Map<String, Value> {
+    let is_long = q.len() > LONG;
     let index = LineIndex::new(q);
     let place = |span: Span| (index.utf16(span.start), index.utf16(span.end));
     let token = |(kind, span): &(&str, Span)| {
@@ -147,8 +153,18 @@ fn rungs(q: &str, told: &Explanation) -> Map<String, Value> {
         json!({ "from": from, "to": to, "severity": severity, "code": d.code, "message": d.message, "help": d.help })
     };
     let mut out = Map::new();
-    out.insert(String::from("tokens"), told.tokens.iter().map(token).collect());
+    let mut tokens = Vec::with_capacity(told.tokens.len());
+    for some in told.tokens.chunks(TOKENS) {
+        tokens.extend(some.iter().map(token));
+        if is_long {
+            (host.pause)().await;
+        }
+    }
+    out.insert(String::from("tokens"), Value::Array(tokens));
     for (name, rung) in [("syntax", &told.syntax), ("query", &told.query), ("plan", &told.plan)] {
+        if is_long {
+            (host.pause)().await;
+        }
         out.insert(name.to_owned(), rung.as_ref().map_or(Value::Null, |rung| part(rung, &index)));
     }
     out.insert(String::from("diagnostics"), told.diagnostics.iter().map(diagnostic).collect());
