@@ -42,7 +42,7 @@ use std::rc::Rc;
 
 /// Most change sets of a transaction, and most bytes of their lines. Where the database shares its thread with requests, as in workerd,
 /// others wait for a transaction.
-const TOGETHER: usize = 250;
+const TOGETHER: usize = 100;
 const BYTES: usize = 4_000_000;
 
 /// Bytes of lines that are read between two pauses, and what a line counts beside its bytes.
@@ -277,6 +277,8 @@ impl<R: Repository> Service<R> {
             return;
         }
         lines.bytes = 0;
+        // Others wait for a transaction as for any other work.
+        lines.unpaused = PAUSE;
         let outcomes = self.repository.commit_all(std::mem::take(&mut lines.commits)).await;
         for (sent, outcome) in std::mem::take(&mut lines.sent).into_iter().zip(outcomes) {
             match outcome {

@@ -1,15 +1,15 @@
 //! The memory of the queries that run, counted together.
 //!
-//! Each query has a budget of bytes of its own. Queries that run at a time share one of the same size: where they hold more together, the
-//! one that grows is given up with 429, so that a worker of 128 MB is not ended with all of its requests. A query that runs alone may
-//! have all of it.
+//! Each query has a budget of bytes of its own. Queries that run at a time share another: where they hold more together, the one that
+//! grows is given up with 429, so that a worker of 128 MB is not ended with all of its requests. A query that runs alone has its own
+//! budget only.
 
 use super::error::Failure;
 use std::cell::RefCell;
 use std::rc::Rc;
 
 /// Bytes that rows and results of all running queries take at most, about. Growing lists take up to twice as much for a moment.
-const TOGETHER: usize = 67_108_864;
+const TOGETHER: usize = 50_331_648;
 
 /// Microseconds after which a query that was not heard of counts as lost: a host may forget a request without dropping its work.
 const LEASE: i64 = 120_000_000;
