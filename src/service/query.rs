@@ -297,7 +297,7 @@ impl<R: Repository> Service<R> {
     /// As soon as the text is larger than a result may be.
     async fn written(&self, call: &Call<'_>, answer: &Answer, layout: Layout, head: String) -> Result<String, Failure> {
         let (mut out, mut rows, limit) = (head, 0, self.config.limits.result);
-        let (result, held) = (&answer.result, answer.result.bytes());
+        let (result, held) = (&answer.result, answer.result.footprint());
         layout.begin(&mut out);
         while rows < result.len() {
             let start = out.len();
@@ -385,7 +385,7 @@ impl BatchSink for OneQuery<'_, '_, '_> {
     fn take(&mut self, batch: &Batch) -> Progress {
         self.seen |= self.ehr.is_some_and(|ehr| batch.ehr_number(ehr).is_some());
         let progress = self.run.advance(batch);
-        self.crowded = self.share.hold(self.run.bytes(), self.call.clock()).err();
+        self.crowded = self.share.hold(self.run.footprint(), self.call.clock()).err();
         if self.crowded.is_some() { Progress::Enough } else { progress }
     }
 

@@ -8,8 +8,8 @@ use super::error::Failure;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Bytes that rows and results of all running queries take at most, about. Growing lists take up to twice as much for a moment.
-const TOGETHER: usize = 50_331_648;
+/// Bytes that rows and results of all running queries take at most, about. A list that grows takes half as much again for a moment.
+const TOGETHER: usize = 33_554_432;
 
 /// Microseconds after which a query that was not heard of counts as lost: a host may forget a request without dropping its work.
 const LEASE: i64 = 120_000_000;

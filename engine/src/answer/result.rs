@@ -124,9 +124,9 @@ impl ResultSet {
         self.rows.iter().map(|row| Row { held: self.sheet.row(*row), sheet: &self.sheet })
     }
 
-    /// Bytes held, about.
-    pub fn bytes(&self) -> usize {
-        self.sheet.bytes() + self.rows.len() * size_of::<u32>()
+    /// Bytes that it takes of the memory of the host, about.
+    pub fn footprint(&self) -> usize {
+        self.sheet.footprint() + self.rows.capacity() * size_of::<u32>()
     }
 
     /// Keeps the first rows only.
@@ -223,6 +223,11 @@ impl Sheet {
     /// How many rows there are.
     pub fn len(&self) -> usize {
         self.cells.len().checked_div(self.width).unwrap_or(0)
+    }
+
+    /// Bytes that it has room for, about.
+    pub fn footprint(&self) -> usize {
+        self.cells.capacity() * size_of::<Held>() + self.own.size()
     }
 
     /// Bytes held, about; the words of the batch are its own.

@@ -260,9 +260,9 @@ impl<'p> Run<'p> {
         self.work.spent()
     }
 
-    /// Bytes of rows, groups and what decides their order, about.
-    pub fn bytes(&self) -> usize {
-        self.output.bytes()
+    /// Bytes that rows, groups and what decides their order take of the memory of the host, about: lists grow ahead of what they hold.
+    pub fn footprint(&self) -> usize {
+        self.output.footprint()
     }
 
     /// Does a piece of what is left when there are no more batches: groups become rows, rows are sorted. To be called until it is not

@@ -205,6 +205,14 @@ impl Output {
         self.sheet.bytes() + rows + made_of + self.key_bytes + self.grouped_bytes + self.distinct.bytes()
     }
 
+    /// Bytes that lists have room for, about: what the run takes of the memory of its host. A growing list has room for up to twice as
+    /// much as it holds.
+    pub fn footprint(&self) -> usize {
+        let rows = self.ready.capacity() * size_of::<u32>() + self.rows.capacity() * size_of::<OutRow>();
+        let made_of = self.keys.capacity() * size_of::<SortKey>() + self.nodes.capacity() * size_of::<Node>();
+        self.sheet.footprint() + rows + made_of + self.key_bytes + self.grouped_bytes + self.distinct.bytes()
+    }
+
     /// Makes ready for the rows of a batch.
     pub fn turn_to(&mut self, view: View<'_>) {
         self.sheet.turn_to(view.batch.words());
