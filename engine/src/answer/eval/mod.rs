@@ -80,6 +80,9 @@ const WORK: u64 = 2_000_000_000;
 /// Units of work between two pauses: some milliseconds.
 const PIECE: u64 = 10_000_000;
 
+/// Documents of a costly query that are looked at together at most: where they are too many for a piece of work, that was spent in vain.
+const COSTLY: u32 = 1 << 13;
+
 /// Bytes that the rows of one variable in one document may take while they are multiplied.
 const BYTES_OF_VARIABLE: usize = 16 << 20;
 
@@ -301,7 +304,8 @@ impl<'p> Run<'p> {
         if self.output.missing(self.plan).is_some() && !is_narrow {
             return vec![Task::First(0)];
         }
-        let most = if is_narrow { all } else { self.budget.part }.max(1);
+        let part = if self.plan.costly { self.budget.part.min(COSTLY) } else { self.budget.part };
+        let most = if is_narrow { all } else { part }.max(1);
         let starts = (0..all).step_by(most as usize);
         starts.map(|start| Task::Templates(start..all.min(start.saturating_add(most)))).rev().collect()
     }
