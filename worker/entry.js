@@ -4,7 +4,7 @@ import * as aqlite from "aqlite-worker";
 const state = aqlite.__worker_init_state();
 
 /** Bytes that the memory of an instance may have more than at its start while nobody asks anything. */
-const SPARE = 64 * 1024 * 1024;
+const SPARE = 96 * 1024 * 1024;
 
 /** Requests that are being handled. */
 let open = 0;
