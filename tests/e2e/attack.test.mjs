@@ -18,8 +18,14 @@ async function populate(host) {
   for (let copy = 0; copy < COPIES; copy += 1) {
     const ids = new Map(data.compositions.map(({ ehr_id }) => [ehr_id, crypto.randomUUID()]));
     const lines = [...ids.values()].map((ehr_id) => ({ ehr_id, ehr_status: null }));
-    lines.push(...data.compositions.map(({ ehr_id, composition }) => ({ ehr_id: ids.get(ehr_id), composition })));
-    for (const outcome of await host.lines(`${V1}/ehr/bulk`, lines)) assert.equal(outcome.status, 201, JSON.stringify(outcome));
+    lines.push(
+      ...data.compositions.map(({ ehr_id, composition }) => ({
+        ehr_id: ids.get(ehr_id),
+        composition,
+      })),
+    );
+    for (const outcome of await host.lines(`${V1}/ehr/bulk`, lines))
+      assert.equal(outcome.status, 201, JSON.stringify(outcome));
   }
 }
 
@@ -43,9 +49,15 @@ describe("bombs", () => {
         throw failure ?? new Error("the attack stopped the server");
       }
       const givenBack = await host.givesBack();
-      context.diagnostic(`${Math.round(seen.milliseconds)} ms, neighbour ${Math.round(seen.worst)} ms with ${Math.round(seen.left * 100)} % of the processors, memory ${megabytes(seen.memory)}, given back after ${Math.round(givenBack)} ms, answers ${result?.map((answer) => answer.status).join(" ")}`);
+      context.diagnostic(
+        `${Math.round(seen.milliseconds)} ms, neighbour ${Math.round(seen.worst)} ms with ${Math.round(seen.left * 100)} % of the processors, memory ${megabytes(seen.memory)}, given back after ${Math.round(givenBack)} ms, answers ${result?.map((answer) => answer.status).join(" ")}`,
+      );
       if (failure) throw failure;
-      for (const answer of result) assert.ok(expected.includes(answer.status), `${answer.status} instead of ${expected.join(" or ")}: ${answer.text.slice(0, 300)}`);
+      for (const answer of result)
+        assert.ok(
+          expected.includes(answer.status),
+          `${answer.status} instead of ${expected.join(" or ")}: ${answer.text.slice(0, 300)}`,
+        );
       holds?.(result);
       assertCalm({ seen, givenBack });
     });

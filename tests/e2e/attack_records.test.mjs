@@ -10,39 +10,93 @@ import { Host, composition, newEhr, template, uidOf } from "./attack/host.mjs";
 
 const OTHER_TEMPLATE = "other.weight.v1";
 const text = (value) => ({ _type: "DV_TEXT", value });
-const folder = (name = "root") => ({ _type: "FOLDER", name: text(name), archetype_node_id: "openEHR-EHR-FOLDER.generic.v1" });
-const status = (more = {}) => ({ _type: "EHR_STATUS", archetype_node_id: "openEHR-EHR-EHR_STATUS.generic.v1", name: text("EHR Status"), subject: { _type: "PARTY_SELF" }, is_queryable: true, is_modifiable: true, ...more });
-const coded = (value, code) => ({ _type: "DV_CODED_TEXT", value, defining_code: { _type: "CODE_PHRASE", terminology_id: { _type: "TERMINOLOGY_ID", value: "openehr" }, code_string: code } });
-const audit = (code = "249") => ({ _type: "AUDIT_DETAILS", system_id: "client", committer: { _type: "PARTY_IDENTIFIED", name: "Dr. Ek" }, change_type: coded("-", code) });
-const member = (data, preceding) => ({ commit_audit: audit(preceding ? "251" : "249"), lifecycle_state: coded("complete", "532"), ...(preceding && { preceding_version_uid: { _type: "OBJECT_VERSION_ID", value: preceding } }), data });
+const folder = (name = "root") => ({
+  _type: "FOLDER",
+  name: text(name),
+  archetype_node_id: "openEHR-EHR-FOLDER.generic.v1",
+});
+const status = (more = {}) => ({
+  _type: "EHR_STATUS",
+  archetype_node_id: "openEHR-EHR-EHR_STATUS.generic.v1",
+  name: text("EHR Status"),
+  subject: { _type: "PARTY_SELF" },
+  is_queryable: true,
+  is_modifiable: true,
+  ...more,
+});
+const coded = (value, code) => ({
+  _type: "DV_CODED_TEXT",
+  value,
+  defining_code: {
+    _type: "CODE_PHRASE",
+    terminology_id: { _type: "TERMINOLOGY_ID", value: "openehr" },
+    code_string: code,
+  },
+});
+const audit = (code = "249") => ({
+  _type: "AUDIT_DETAILS",
+  system_id: "client",
+  committer: { _type: "PARTY_IDENTIFIED", name: "Dr. Ek" },
+  change_type: coded("-", code),
+});
+const member = (data, preceding) => ({
+  commit_audit: audit(preceding ? "251" : "249"),
+  lifecycle_state: coded("complete", "532"),
+  ...(preceding && { preceding_version_uid: { _type: "OBJECT_VERSION_ID", value: preceding } }),
+  data,
+});
 const contribution = (...versions) => ({ versions, audit: audit() });
 
 let host;
 
 before(async () => {
   host = await Host.start("records", { AUTH: "none", ADMIN: "true" });
-  for (const id of ["weight.en.v2", OTHER_TEMPLATE]) await host.expect(201, "POST", `${ITS}/definition/template/adl1.4`, { body: template(id), type: "application/xml" });
+  for (const id of ["weight.en.v2", OTHER_TEMPLATE])
+    await host.expect(201, "POST", `${ITS}/definition/template/adl1.4`, {
+      body: template(id),
+      type: "application/xml",
+    });
 });
 after(() => host?.stop());
 
 /** Creates a composition; returns its version uid. */
-const compose = async (ehrId, document = composition()) => uidOf(await host.expect(201, "POST", `${V1}/ehr/${ehrId}/composition`, { body: JSON.stringify(document) }));
-const statusUid = async (ehrId) => uidOf(await host.expect(200, "GET", `${V1}/ehr/${ehrId}/ehr_status`));
+const compose = async (ehrId, document = composition()) =>
+  uidOf(
+    await host.expect(201, "POST", `${V1}/ehr/${ehrId}/composition`, {
+      body: JSON.stringify(document),
+    }),
+  );
+const statusUid = async (ehrId) =>
+  uidOf(await host.expect(200, "GET", `${V1}/ehr/${ehrId}/ehr_status`));
 
 describe("kinds", () => {
   /** What may not follow a version, by title: a function of the EHR that returns the preceding uid and the data. */
   const twists = {
     "a FOLDER after a COMPOSITION": async (ehrId) => [await compose(ehrId), folder()],
-    "an EHR_STATUS after a COMPOSITION": async (ehrId) => [await compose(ehrId), status({ is_modifiable: false })],
+    "an EHR_STATUS after a COMPOSITION": async (ehrId) => [
+      await compose(ehrId),
+      status({ is_modifiable: false }),
+    ],
     "a COMPOSITION after an EHR_STATUS": async (ehrId) => [await statusUid(ehrId), composition()],
     "a FOLDER after an EHR_STATUS": async (ehrId) => [await statusUid(ehrId), folder()],
-    "a COMPOSITION of another template": async (ehrId) => [await compose(ehrId), composition(OTHER_TEMPLATE)],
-    "a COMPOSITION after one of another EHR": async () => [await compose(await newEhr(host)), composition()],
-    "an EHR_STATUS after one of another EHR": async () => [await statusUid(await newEhr(host)), status()],
+    "a COMPOSITION of another template": async (ehrId) => [
+      await compose(ehrId),
+      composition(OTHER_TEMPLATE),
+    ],
+    "a COMPOSITION after one of another EHR": async () => [
+      await compose(await newEhr(host)),
+      composition(),
+    ],
+    "an EHR_STATUS after one of another EHR": async () => [
+      await statusUid(await newEhr(host)),
+      status(),
+    ],
   };
   const ways = {
-    "a contribution": (ehrId, sent) => host.send("POST", `${V1}/ehr/${ehrId}/contribution`, { body: JSON.stringify(sent) }),
-    "a bulk line": async (ehrId, sent) => (await host.lines(`${V1}/ehr/bulk`, [{ ehr_id: ehrId, contribution: sent }]))[0],
+    "a contribution": (ehrId, sent) =>
+      host.send("POST", `${V1}/ehr/${ehrId}/contribution`, { body: JSON.stringify(sent) }),
+    "a bulk line": async (ehrId, sent) =>
+      (await host.lines(`${V1}/ehr/bulk`, [{ ehr_id: ehrId, contribution: sent }]))[0],
   };
   for (const [way, send] of Object.entries(ways)) {
     for (const [title, make] of Object.entries(twists)) {
@@ -50,14 +104,22 @@ describe("kinds", () => {
         const ehrId = await newEhr(host);
         const kept = await compose(ehrId);
         const [preceding, data] = await make(ehrId);
-        const exported = async () => (await host.expect(200, "GET", `${V1}/admin/export?ehr_id=${ehrId}`)).text;
+        const exported = async () =>
+          (await host.expect(200, "GET", `${V1}/admin/export?ehr_id=${ehrId}`)).text;
         const before = await exported();
         const answer = await send(ehrId, contribution(member(data, preceding)));
-        assert.ok([400, 404, 409, 412, 422].includes(answer.status), `${answer.status} ${answer.text ?? JSON.stringify(answer)}`);
+        assert.ok(
+          [400, 404, 409, 412, 422].includes(answer.status),
+          `${answer.status} ${answer.text ?? JSON.stringify(answer)}`,
+        );
         assert.equal(await exported(), before, "the refused contribution changed the EHR");
         await host.expect(200, "GET", `${V1}/ehr/${ehrId}/composition/${kept}`);
-        await host.expect(201, "POST", `${V1}/ehr/${ehrId}/directory`, { body: JSON.stringify(folder()) });
-        await host.expect(201, "POST", `${V1}/ehr/${ehrId}/composition`, { body: JSON.stringify(composition()) });
+        await host.expect(201, "POST", `${V1}/ehr/${ehrId}/directory`, {
+          body: JSON.stringify(folder()),
+        });
+        await host.expect(201, "POST", `${V1}/ehr/${ehrId}/composition`, {
+          body: JSON.stringify(composition()),
+        });
       });
     }
   }
@@ -68,16 +130,30 @@ describe("kinds", () => {
     const first = (await exportedRecords(ehrId)).at(-1);
     const second = successor(first);
     const forged = {
-      kind: successor(first, (version) => (version.data = { ...folder(), uid: version.data.uid }), "FOLDER"),
-      template: successor(first, (version) => (version.data.archetype_details.template_id.value = OTHER_TEMPLATE)),
+      kind: successor(
+        first,
+        (version) => (version.data = { ...folder(), uid: version.data.uid }),
+        "FOLDER",
+      ),
+      template: successor(
+        first,
+        (version) => (version.data.archetype_details.template_id.value = OTHER_TEMPLATE),
+      ),
       owner: { ...second, ehr_id: await newEhr(host) },
     };
     for (const [what, record] of Object.entries(forged)) {
       const [outcome] = await host.lines(`${V1}/admin/import`, [sealed(record)]);
-      assert.ok([400, 404, 409, 412, 422].includes(outcome.status), `${what}: ${JSON.stringify(outcome)}`);
+      assert.ok(
+        [400, 404, 409, 412, 422].includes(outcome.status),
+        `${what}: ${JSON.stringify(outcome)}`,
+      );
     }
     const [whole] = await host.lines(`${V1}/admin/import`, [sealed(second)]);
-    assert.equal(whole.status, 201, `the same record without a change is imported: ${JSON.stringify(whole)}`);
+    assert.equal(
+      whole.status,
+      201,
+      `the same record without a change is imported: ${JSON.stringify(whole)}`,
+    );
   });
 });
 
@@ -90,7 +166,11 @@ function sealed(record) {
 /** The records of an EHR as they are exported, without the one that ends the export. */
 async function exportedRecords(ehrId) {
   const answer = await host.expect(200, "GET", `${V1}/admin/export?ehr_id=${ehrId}`);
-  return answer.text.trim().split("\n").map((line) => JSON.parse(line).record).filter((record) => !record.end);
+  return answer.text
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line).record)
+    .filter((record) => !record.end);
 }
 
 /** A record of a next version, as another system could have exported it. */
@@ -105,28 +185,65 @@ function successor(record, change = () => {}, type = "COMPOSITION") {
   version.commit_audit.change_type = coded("modification", "251");
   next.contribution.uid.value = crypto.randomUUID();
   if (version.contribution) version.contribution.id.value = next.contribution.uid.value;
-  next.contribution.versions = [{ _type: "OBJECT_REF", namespace: "local", type, id: { _type: "OBJECT_VERSION_ID", value: uid } }];
+  next.contribution.versions = [
+    {
+      _type: "OBJECT_REF",
+      namespace: "local",
+      type,
+      id: { _type: "OBJECT_VERSION_ID", value: uid },
+    },
+  ];
   change(version);
   return next;
 }
 
 describe("repetitions", () => {
-  const line = (ehrId, uid, document = composition()) => ({ ehr_id: ehrId, contribution: { uid: { _type: "HIER_OBJECT_ID", value: uid }, ...contribution(member(document)) } });
-  const heavier = composition("weight.en.v2", (document) => (document.content[0].data.events[0].data.items[0].value.magnitude = 99));
+  const line = (ehrId, uid, document = composition()) => ({
+    ehr_id: ehrId,
+    contribution: {
+      uid: { _type: "HIER_OBJECT_ID", value: uid },
+      ...contribution(member(document)),
+    },
+  });
+  const heavier = composition(
+    "weight.en.v2",
+    (document) => (document.content[0].data.events[0].data.items[0].value.magnitude = 99),
+  );
 
   test("a uid that exists with other content is a conflict, in one load and in the next", async () => {
     const ehrId = await newEhr(host);
     const uid = crypto.randomUUID();
-    const outcomes = await host.lines(`${V1}/ehr/bulk`, [line(ehrId, uid), line(ehrId, uid, heavier)]);
-    assert.deepEqual(outcomes.map((outcome) => outcome.status), [201, 409], JSON.stringify(outcomes));
-    assert.deepEqual((await host.lines(`${V1}/ehr/bulk`, [line(ehrId, uid, heavier)])).map((outcome) => outcome.status), [409]);
-    assert.deepEqual((await host.lines(`${V1}/ehr/bulk`, [line(ehrId, uid)])).map((outcome) => outcome.status), [409], "a repetition without a key");
+    const outcomes = await host.lines(`${V1}/ehr/bulk`, [
+      line(ehrId, uid),
+      line(ehrId, uid, heavier),
+    ]);
+    assert.deepEqual(
+      outcomes.map((outcome) => outcome.status),
+      [201, 409],
+      JSON.stringify(outcomes),
+    );
+    assert.deepEqual(
+      (await host.lines(`${V1}/ehr/bulk`, [line(ehrId, uid, heavier)])).map(
+        (outcome) => outcome.status,
+      ),
+      [409],
+    );
+    assert.deepEqual(
+      (await host.lines(`${V1}/ehr/bulk`, [line(ehrId, uid)])).map((outcome) => outcome.status),
+      [409],
+      "a repetition without a key",
+    );
   });
 
   test("under an Idempotency-Key the identical load alone is a repetition", async () => {
     const ehrId = await newEhr(host);
     const headers = { "idempotency-key": crypto.randomUUID() };
-    const load = (document, uid) => host.lines(`${V1}/ehr/bulk`, [uid ? line(ehrId, uid, document) : { ehr_id: ehrId, composition: document }], { headers });
+    const load = (document, uid) =>
+      host.lines(
+        `${V1}/ehr/bulk`,
+        [uid ? line(ehrId, uid, document) : { ehr_id: ehrId, composition: document }],
+        { headers },
+      );
     const [first] = await load(composition());
     assert.equal(first.status, 201, JSON.stringify(first));
     const [again] = await load(composition());
@@ -143,48 +260,95 @@ describe("locks", () => {
   test("lines after the line that locks an EHR are refused", async () => {
     const ehrId = await newEhr(host);
     const line = { ehr_id: ehrId, composition: composition() };
-    const outcomes = await host.lines(`${V1}/ehr/bulk`, [line, { ehr_id: ehrId, contribution: contribution(await lock(ehrId)) }, line, line]);
-    assert.deepEqual(outcomes.map((outcome) => outcome.status), [201, 201, 409, 409], JSON.stringify(outcomes));
+    const outcomes = await host.lines(`${V1}/ehr/bulk`, [
+      line,
+      { ehr_id: ehrId, contribution: contribution(await lock(ehrId)) },
+      line,
+      line,
+    ]);
+    assert.deepEqual(
+      outcomes.map((outcome) => outcome.status),
+      [201, 201, 409, 409],
+      JSON.stringify(outcomes),
+    );
   });
 
   test("lines after an EHR that is created locked are refused", async () => {
     const ehrId = crypto.randomUUID();
     const line = { ehr_id: ehrId, composition: composition() };
-    const outcomes = await host.lines(`${V1}/ehr/bulk`, [{ ehr_id: ehrId, ehr_status: status({ is_modifiable: false }) }, line, { ehr_id: ehrId, contribution: contribution(member(composition())) }]);
-    assert.deepEqual(outcomes.map((outcome) => outcome.status), [201, 409, 409], JSON.stringify(outcomes));
+    const outcomes = await host.lines(`${V1}/ehr/bulk`, [
+      { ehr_id: ehrId, ehr_status: status({ is_modifiable: false }) },
+      line,
+      { ehr_id: ehrId, contribution: contribution(member(composition())) },
+    ]);
+    assert.deepEqual(
+      outcomes.map((outcome) => outcome.status),
+      [201, 409, 409],
+      JSON.stringify(outcomes),
+    );
   });
 
   test("a contribution that locks and writes is taken whole or refused whole", async () => {
     const ehrId = await newEhr(host);
-    const answer = await host.send("POST", `${V1}/ehr/${ehrId}/contribution`, { body: JSON.stringify(contribution(await lock(ehrId), member(composition()))) });
+    const answer = await host.send("POST", `${V1}/ehr/${ehrId}/contribution`, {
+      body: JSON.stringify(contribution(await lock(ehrId), member(composition()))),
+    });
     assert.ok([201, 409].includes(answer.status), answer.text);
-    const [{ status: later }] = await host.lines(`${V1}/ehr/bulk`, [{ ehr_id: ehrId, composition: composition() }]);
+    const [{ status: later }] = await host.lines(`${V1}/ehr/bulk`, [
+      { ehr_id: ehrId, composition: composition() },
+    ]);
     assert.equal(later, answer.status === 201 ? 409 : 201);
   });
 
   /** Every way to write into an EHR, by title; `made` are compositions that exist. */
   const writes = {
-    "create a COMPOSITION": (ehrId) => host.send("POST", `${V1}/ehr/${ehrId}/composition`, { body: JSON.stringify(composition()) }),
-    "update a COMPOSITION": (ehrId, made) => host.send("PUT", `${V1}/ehr/${ehrId}/composition/${made[0].split("::")[0]}`, { body: JSON.stringify(composition()), headers: { "if-match": `"${made[0]}"` } }),
-    "delete a COMPOSITION": (ehrId, made) => host.send("DELETE", `${V1}/ehr/${ehrId}/composition/${made[1]}`),
-    "create a directory": (ehrId) => host.send("POST", `${V1}/ehr/${ehrId}/directory`, { body: JSON.stringify(folder()) }),
-    "commit a CONTRIBUTION": (ehrId) => host.send("POST", `${V1}/ehr/${ehrId}/contribution`, { body: JSON.stringify(contribution(member(composition()))) }),
-    "load lines": (ehrId) => host.lines(`${V1}/ehr/bulk`, [{ ehr_id: ehrId, composition: composition() }, { ehr_id: ehrId, contribution: contribution(member(composition())) }]),
+    "create a COMPOSITION": (ehrId) =>
+      host.send("POST", `${V1}/ehr/${ehrId}/composition`, { body: JSON.stringify(composition()) }),
+    "update a COMPOSITION": (ehrId, made) =>
+      host.send("PUT", `${V1}/ehr/${ehrId}/composition/${made[0].split("::")[0]}`, {
+        body: JSON.stringify(composition()),
+        headers: { "if-match": `"${made[0]}"` },
+      }),
+    "delete a COMPOSITION": (ehrId, made) =>
+      host.send("DELETE", `${V1}/ehr/${ehrId}/composition/${made[1]}`),
+    "create a directory": (ehrId) =>
+      host.send("POST", `${V1}/ehr/${ehrId}/directory`, { body: JSON.stringify(folder()) }),
+    "commit a CONTRIBUTION": (ehrId) =>
+      host.send("POST", `${V1}/ehr/${ehrId}/contribution`, {
+        body: JSON.stringify(contribution(member(composition()))),
+      }),
+    "load lines": (ehrId) =>
+      host.lines(`${V1}/ehr/bulk`, [
+        { ehr_id: ehrId, composition: composition() },
+        { ehr_id: ehrId, contribution: contribution(member(composition())) },
+      ]),
   };
 
   test("no version is committed behind the lock by clients that race with it", async () => {
-    const later = (milliseconds, send) => new Promise((resolve) => setTimeout(resolve, milliseconds)).then(send);
+    const later = (milliseconds, send) =>
+      new Promise((resolve) => setTimeout(resolve, milliseconds)).then(send);
     let behind = 0;
     for (let round = 0; round < (LONG ? 100 : 20); round += 1) {
       const ehrId = await newEhr(host);
       const uid = await statusUid(ehrId);
       const made = [await compose(ehrId), await compose(ehrId)];
       const body = JSON.stringify(status({ is_modifiable: false }));
-      const sent = Object.values(writes).flatMap((write, index) => [0, 1, 2].map((turn) => later((turn * 6 + index + round) % 18, () => write(ehrId, made))));
-      sent.push(later(9, () => host.expect([200, 204], "PUT", `${V1}/ehr/${ehrId}/ehr_status`, { body, headers: { "if-match": `"${uid}"` } })));
+      const sent = Object.values(writes).flatMap((write, index) =>
+        [0, 1, 2].map((turn) => later((turn * 6 + index + round) % 18, () => write(ehrId, made))),
+      );
+      sent.push(
+        later(9, () =>
+          host.expect([200, 204], "PUT", `${V1}/ehr/${ehrId}/ehr_status`, {
+            body,
+            headers: { "if-match": `"${uid}"` },
+          }),
+        ),
+      );
       await Promise.all(sent);
       const records = await exportedRecords(ehrId);
-      const locked = records.findIndex((record) => record.versions.some((version) => version.data?.is_modifiable === false));
+      const locked = records.findIndex((record) =>
+        record.versions.some((version) => version.data?.is_modifiable === false),
+      );
       assert.ok(locked > 0, "the EHR was locked");
       behind += records.length - 1 - locked;
     }
@@ -194,7 +358,10 @@ describe("locks", () => {
   test("every way to write is refused once the EHR is locked", async () => {
     const ehrId = await newEhr(host);
     const made = [await compose(ehrId), await compose(ehrId)];
-    await host.expect([200, 204], "PUT", `${V1}/ehr/${ehrId}/ehr_status`, { body: JSON.stringify(status({ is_modifiable: false })), headers: { "if-match": `"${await statusUid(ehrId)}"` } });
+    await host.expect([200, 204], "PUT", `${V1}/ehr/${ehrId}/ehr_status`, {
+      body: JSON.stringify(status({ is_modifiable: false })),
+      headers: { "if-match": `"${await statusUid(ehrId)}"` },
+    });
     for (const [title, write] of Object.entries(writes)) {
       const answers = [await write(ehrId, made)].flat();
       assert.deepEqual([...new Set(answers.map((answer) => answer.status))], [409], title);
@@ -216,12 +383,27 @@ describe("leftovers", () => {
     try {
       const created = "2026-01-01T00:00:00.000Z";
       const long = (word) => `SELECT e/ehr_id/value AS ${word} FROM EHR e -- ${"x".repeat(20_000)}`;
-      const define = (word) => own.lines(`${V1}/admin/import`, [sealed({ definition: "query", name: "org.example::left", version: "1.0.0", format: "AQL", created, summary: "", body: long(word) })]);
+      const define = (word) =>
+        own.lines(`${V1}/admin/import`, [
+          sealed({
+            definition: "query",
+            name: "org.example::left",
+            version: "1.0.0",
+            format: "AQL",
+            created,
+            summary: "",
+            body: long(word),
+          }),
+        ]);
       const path = `${V1}/definition/query/org.example::left/1.0.0`;
       for (const word of ["before", "behind"]) {
         assert.equal((await define(word))[0].status, 201);
-        for (let i = 0; i < 3; i += 1) assert.match((await own.expect(200, "GET", path)).text, new RegExp(`AS ${word}`));
-        await own.expect([200, 204], "POST", `${V1}/admin/reset`, { headers: { "content-type": "application/json" }, body: "{}" });
+        for (let i = 0; i < 3; i += 1)
+          assert.match((await own.expect(200, "GET", path)).text, new RegExp(`AS ${word}`));
+        await own.expect([200, 204], "POST", `${V1}/admin/reset`, {
+          headers: { "content-type": "application/json" },
+          body: "{}",
+        });
         await own.expect(404, "GET", path);
       }
     } finally {
@@ -241,15 +423,22 @@ describe("oddities", () => {
   const refused = {
     "an ehr_id that is none": (record) => ({ ...record, ehr_id: "../../etc/passwd" }),
     "an invalid COMPOSITION": (record) => void delete record.versions[0].data.language,
-    "a COMPOSITION that its template refuses": (record) => void (record.versions[0].data.content[0].data.events[0].data.items[0].value.magnitude = -5),
-    "the time 9999-99-99": (record) => void (record.contribution.audit.time_committed.value = "9999-99-99T00:00:00Z"),
-    "a time of a version that is none": (record) => void (record.versions[0].commit_audit.time_committed.value = "9999-99-99"),
+    "a COMPOSITION that its template refuses": (record) =>
+      void (record.versions[0].data.content[0].data.events[0].data.items[0].value.magnitude = -5),
+    "the time 9999-99-99": (record) =>
+      void (record.contribution.audit.time_committed.value = "9999-99-99T00:00:00Z"),
+    "a time of a version that is none": (record) =>
+      void (record.versions[0].commit_audit.time_committed.value = "9999-99-99"),
     "a contribution without its versions": (record) => ({ ...record, versions: [] }),
     "a contribution whose member is missing": (record) => ({ ...record, versions: undefined }),
-    "a version number beyond its range": (record) => JSON.parse(JSON.stringify(record).replaceAll("::2", "::99999999999")),
+    "a version number beyond its range": (record) =>
+      JSON.parse(JSON.stringify(record).replaceAll("::2", "::99999999999")),
   };
   test("an import of an ehr_id in upper case goes to the EHR of that id", async () => {
-    const outcome = await imported((record) => ({ ...record, ehr_id: record.ehr_id.toUpperCase() }));
+    const outcome = await imported((record) => ({
+      ...record,
+      ehr_id: record.ehr_id.toUpperCase(),
+    }));
     assert.equal(outcome.status, 201, JSON.stringify(outcome));
   });
 
@@ -263,21 +452,52 @@ describe("oddities", () => {
   test("a version follows number 4294967295, or is refused: no request ends in 500", async () => {
     const outcome = await imported((record) => {
       const uid = record.versions[0].uid.value.replace(/\d+$/, "4294967295");
-      const whole = JSON.parse(JSON.stringify(record).replaceAll(record.versions[0].uid.value, uid));
+      const whole = JSON.parse(
+        JSON.stringify(record).replaceAll(record.versions[0].uid.value, uid),
+      );
       delete whole.versions[0].preceding_version_uid;
       return whole;
     });
     assert.ok([201, 400, 409, 422].includes(outcome.status), JSON.stringify(outcome));
     const ehrId = await newEhr(host);
     const object = crypto.randomUUID();
-    const data = composition("weight.en.v2", (document) => (document.uid = { _type: "OBJECT_VERSION_ID", value: `${object}::far::4294967295` }));
-    const loaded = await host.send("POST", `${V1}/admin/load`, { body: JSON.stringify({ ehr_id: ehrId, versions: [{ ...member(data), uid: { _type: "OBJECT_VERSION_ID", value: `${object}::far::4294967295` } }] }) });
+    const data = composition(
+      "weight.en.v2",
+      (document) =>
+        (document.uid = { _type: "OBJECT_VERSION_ID", value: `${object}::far::4294967295` }),
+    );
+    const loaded = await host.send("POST", `${V1}/admin/load`, {
+      body: JSON.stringify({
+        ehr_id: ehrId,
+        versions: [
+          {
+            ...member(data),
+            uid: { _type: "OBJECT_VERSION_ID", value: `${object}::far::4294967295` },
+          },
+        ],
+      }),
+    });
     assert.notEqual(loaded.status, 500, loaded.text);
-    for (const uid of [`${object}::far::4294967295`, `${object}::far::4294967296`, `${object}::far::18446744073709551616`]) {
-      const answer = await host.send("PUT", `${V1}/ehr/${ehrId}/composition/${object}`, { body: JSON.stringify(composition()), headers: { "if-match": `"${uid}"` } });
-      assert.ok([204, 400, 404, 409, 412, 422].includes(answer.status), `${uid}: ${answer.status} ${answer.text}`);
-      const sent = await host.send("POST", `${V1}/ehr/${ehrId}/contribution`, { body: JSON.stringify(contribution(member(composition(), uid))) });
-      assert.ok([201, 400, 404, 409, 412, 422].includes(sent.status), `${uid}: ${sent.status} ${sent.text}`);
+    for (const uid of [
+      `${object}::far::4294967295`,
+      `${object}::far::4294967296`,
+      `${object}::far::18446744073709551616`,
+    ]) {
+      const answer = await host.send("PUT", `${V1}/ehr/${ehrId}/composition/${object}`, {
+        body: JSON.stringify(composition()),
+        headers: { "if-match": `"${uid}"` },
+      });
+      assert.ok(
+        [204, 400, 404, 409, 412, 422].includes(answer.status),
+        `${uid}: ${answer.status} ${answer.text}`,
+      );
+      const sent = await host.send("POST", `${V1}/ehr/${ehrId}/contribution`, {
+        body: JSON.stringify(contribution(member(composition(), uid))),
+      });
+      assert.ok(
+        [201, 400, 404, 409, 412, 422].includes(sent.status),
+        `${uid}: ${sent.status} ${sent.text}`,
+      );
     }
   });
 
@@ -286,7 +506,9 @@ describe("oddities", () => {
     const path = `${V1}/ehr/${ehrId}/directory`;
     const cycles = LONG ? 1_001 : 150;
     for (let cycle = 0; cycle < cycles; cycle += 1) {
-      const uid = uidOf(await host.expect(201, "POST", path, { body: JSON.stringify(folder(`cycle ${cycle}`)) }));
+      const uid = uidOf(
+        await host.expect(201, "POST", path, { body: JSON.stringify(folder(`cycle ${cycle}`)) }),
+      );
       assert.equal((await host.expect(200, "GET", path)).json.name.value, `cycle ${cycle}`);
       await host.expect(204, "DELETE", path, { headers: { "if-match": `"${uid}"` } });
     }
@@ -296,11 +518,20 @@ describe("oddities", () => {
 
   for (const id of ["..", ".", "../x", "a/b", "a?b", "%2e%2e", ""]) {
     test(`a template with the id ${JSON.stringify(id)} is refused or reached under its id`, async () => {
-      const stored = await host.send("POST", `${ITS}/definition/template/adl1.4`, { body: template(id), type: "application/xml" });
+      const stored = await host.send("POST", `${ITS}/definition/template/adl1.4`, {
+        body: template(id),
+        type: "application/xml",
+      });
       assert.ok([201, 400, 422].includes(stored.status), `${stored.status} ${stored.text}`);
       // What is no segment of a path cannot be reached under any.
       if (["", ".", ".."].includes(id)) assert.notEqual(stored.status, 201);
-      if (stored.status === 201) await host.expect(200, "GET", `${ITS}/definition/template/adl1.4/${encodeURIComponent(id)}`, { headers: { accept: "application/xml" } });
+      if (stored.status === 201)
+        await host.expect(
+          200,
+          "GET",
+          `${ITS}/definition/template/adl1.4/${encodeURIComponent(id)}`,
+          { headers: { accept: "application/xml" } },
+        );
     });
   }
 });

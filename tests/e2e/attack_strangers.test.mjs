@@ -5,7 +5,15 @@ import { after, before, describe, test } from "node:test";
 import { Issuer, base64url, pair } from "./issuer.mjs";
 import { ITS, V1 } from "./server.mjs";
 import { LONG, gzipBomb } from "./attack/bombs.mjs";
-import { Host, assertCalm, composition, megabytes, newEhr, template, uidOf } from "./attack/host.mjs";
+import {
+  Host,
+  assertCalm,
+  composition,
+  megabytes,
+  newEhr,
+  template,
+  uidOf,
+} from "./attack/host.mjs";
 
 const FOREIGN = "https://evil.example";
 const PAGE = "https://page.example";
@@ -16,7 +24,12 @@ const stranger = pair("ec", { namedCurve: "P-256" });
 /** Many answers, a few at a time. */
 async function flood(count, ask, together = 20) {
   const answers = [];
-  for (let at = 0; at < count; at += together) answers.push(...(await Promise.all(Array.from({ length: Math.min(together, count - at) }, (_, index) => ask(at + index)))));
+  for (let at = 0; at < count; at += together)
+    answers.push(
+      ...(await Promise.all(
+        Array.from({ length: Math.min(together, count - at) }, (_, index) => ask(at + index)),
+      )),
+    );
   return answers;
 }
 
@@ -26,7 +39,11 @@ describe("without credentials", () => {
   const auditRows = async () => {
     let [rows, after] = [0, 0];
     for (;;) {
-      const { entries, next } = (await host.expect(200, "GET", `${V1}/admin/access-log?fetch=1000&after=${after}`, { headers: issuer.as("audit") })).json;
+      const { entries, next } = (
+        await host.expect(200, "GET", `${V1}/admin/access-log?fetch=1000&after=${after}`, {
+          headers: issuer.as("audit"),
+        })
+      ).json;
       rows += entries.length;
       if (entries.length < 1000 || next === undefined) return rows;
       after = next;
@@ -43,7 +60,9 @@ describe("without credentials", () => {
 
   test("parallel first requests wait for one fetch of the keys", async () => {
     const headers = issuer.as(...ROLES);
-    const answers = await Promise.all(Array.from({ length: 30 }, () => host.send("GET", `${V1}/definition/query`, { headers })));
+    const answers = await Promise.all(
+      Array.from({ length: 30 }, () => host.send("GET", `${V1}/definition/query`, { headers })),
+    );
     assert.deepEqual([...new Set(answers.map((answer) => answer.status))], [200]);
     assert.equal(issuer.asked, 1, "the key set was fetched once");
   });
@@ -52,39 +71,73 @@ describe("without credentials", () => {
     const asked = issuer.asked;
     const count = LONG ? 2_000 : 200;
     await flood(count, (index) => {
-      const headers = { host: `host-${index}.example:${index + 1}`, ...issuer.bearer({ roles: ["read"] }, { key: stranger, kid: `kid-${index}` }) };
+      const headers = {
+        host: `host-${index}.example:${index + 1}`,
+        ...issuer.bearer({ roles: ["read"] }, { key: stranger, kid: `kid-${index}` }),
+      };
       return host.send("GET", `${V1}/definition/query`, { headers });
     });
-    assert.ok(issuer.asked - asked <= 1 + (LONG ? 6 : 1), `${issuer.asked - asked} fetches for ${count} requests`);
+    assert.ok(
+      issuer.asked - asked <= 1 + (LONG ? 6 : 1),
+      `${issuer.asked - asked} fetches for ${count} requests`,
+    );
   });
 
   test("a Host that was not configured makes no other addresses, caches or memory", async () => {
     await host.settle();
     const headers = issuer.as(...ROLES);
-    const { result, failure, seen } = await host.observe(() => flood(LONG ? 2_000 : 300, (index) => host.send("GET", `${V1}/definition/query`, { headers: { ...headers, host: `host-${index}.example` } })));
+    const { result, failure, seen } = await host.observe(() =>
+      flood(LONG ? 2_000 : 300, (index) =>
+        host.send("GET", `${V1}/definition/query`, {
+          headers: { ...headers, host: `host-${index}.example` },
+        }),
+      ),
+    );
     if (failure) throw failure;
-    for (const answer of result) assert.ok([200, 421].includes(answer.status), `${answer.status} ${answer.text}`);
+    for (const answer of result)
+      assert.ok([200, 421].includes(answer.status), `${answer.status} ${answer.text}`);
     assertCalm({ seen, givenBack: await host.givesBack() });
   });
 
   const bomb = gzipBomb(LONG ? 1500e6 : 400e6);
   const bodies = {
     "a gzip bomb": { body: bomb, headers: { "content-encoding": "gzip", ...json } },
-    "a compressed bulk load": { path: "/ehr/bulk", body: gzipBomb(LONG ? 300e6 : 50e6, 10), headers: { "content-encoding": "gzip", "content-type": "application/x-ndjson" } },
-    "an import": { path: "/admin/import", body: gzipBomb(LONG ? 300e6 : 50e6, 10), headers: { "content-encoding": "gzip", "content-type": "application/x-ndjson" } },
+    "a compressed bulk load": {
+      path: "/ehr/bulk",
+      body: gzipBomb(LONG ? 300e6 : 50e6, 10),
+      headers: { "content-encoding": "gzip", "content-type": "application/x-ndjson" },
+    },
+    "an import": {
+      path: "/admin/import",
+      body: gzipBomb(LONG ? 300e6 : 50e6, 10),
+      headers: { "content-encoding": "gzip", "content-type": "application/x-ndjson" },
+    },
     "a body of nine megabytes": { body: Buffer.alloc(9_000_000, 32), headers: json },
-    "a body that stalls": { body: Buffer.alloc(1_000, 32), headers: json, stall: LONG ? 30_000 : 3_000 },
+    "a body that stalls": {
+      body: Buffer.alloc(1_000, 32),
+      headers: json,
+      stall: LONG ? 30_000 : 3_000,
+    },
   };
   for (const [title, { path = "/query/aql", ...options }] of Object.entries(bodies)) {
     test(`${title} is refused before it is read`, async (context) => {
       await host.settle();
-      const send = () => host.send("POST", `${V1}${path}`, options).catch((error) => ({ status: error.code }));
-      const { result, seen } = await host.observe(() => Promise.all(Array.from({ length: LONG ? 50 : 10 }, send)));
+      const send = () =>
+        host.send("POST", `${V1}${path}`, options).catch((error) => ({ status: error.code }));
+      const { result, seen } = await host.observe(() =>
+        Promise.all(Array.from({ length: LONG ? 50 : 10 }, send)),
+      );
       const givenBack = await host.givesBack();
-      context.diagnostic(`${Math.round(seen.milliseconds)} ms, neighbour ${Math.round(seen.worst)} ms, memory ${megabytes(seen.memory)}, answers ${result.map(({ status }) => status).join(" ")}`);
+      context.diagnostic(
+        `${Math.round(seen.milliseconds)} ms, neighbour ${Math.round(seen.worst)} ms, memory ${megabytes(seen.memory)}, answers ${result.map(({ status }) => status).join(" ")}`,
+      );
       // A server that answers early may close the connection while the client still sends.
-      for (const { status } of result) assert.ok([401, "EPIPE", "ECONNRESET"].includes(status), `${status}`);
-      assert.ok(result.some(({ status }) => status === 401), "nobody was told 401");
+      for (const { status } of result)
+        assert.ok([401, "EPIPE", "ECONNRESET"].includes(status), `${status}`);
+      assert.ok(
+        result.some(({ status }) => status === 401),
+        "nobody was told 401",
+      );
       assertCalm({ seen, givenBack });
     });
   }
@@ -92,7 +145,11 @@ describe("without credentials", () => {
   test("refused requests do not grow the access log one by one", async () => {
     const before = await auditRows();
     const count = LONG ? 10_000 : 400;
-    const answers = await flood(count, (index) => host.send("GET", `${V1}/ehr/${crypto.randomUUID()}`, { headers: index % 2 ? {} : { authorization: `Bearer ${index}` } }));
+    const answers = await flood(count, (index) =>
+      host.send("GET", `${V1}/ehr/${crypto.randomUUID()}`, {
+        headers: index % 2 ? {} : { authorization: `Bearer ${index}` },
+      }),
+    );
     for (const answer of answers) assert.ok([401, 429].includes(answer.status), `${answer.status}`);
     const grown = (await auditRows()) - before;
     assert.ok(grown <= 40, `${grown} rows for ${count} refused requests`);
@@ -102,16 +159,31 @@ describe("without credentials", () => {
 test("guessing passwords does not starve others", async (context) => {
   const [salt, iterations] = [randomBytes(16), 100_000];
   const hash = pbkdf2Sync("correct horse", salt, iterations, 32, "sha256");
-  const host = await Host.start("passwords", { AUTH: "basic", USERS: `dev:${iterations}:${base64url(salt)}:${base64url(hash)}:read` });
-  const signIn = (credentials) => host.send("GET", `${V1}/definition/query`, { headers: { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` } });
+  const host = await Host.start("passwords", {
+    AUTH: "basic",
+    USERS: `dev:${iterations}:${base64url(salt)}:${base64url(hash)}:read`,
+  });
+  const signIn = (credentials) =>
+    host.send("GET", `${V1}/definition/query`, {
+      headers: { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` },
+    });
   try {
     assert.equal((await signIn("dev:correct horse")).status, 200);
     for (const name of ["dev", "nobody"]) {
       await host.settle();
-      const { result, failure, seen } = await host.observe(() => Promise.all(Array.from({ length: LONG ? 1_000 : 150 }, (_, index) => signIn(`${name}:guess ${index}`))));
+      const { result, failure, seen } = await host.observe(() =>
+        Promise.all(
+          Array.from({ length: LONG ? 1_000 : 150 }, (_, index) =>
+            signIn(`${name}:guess ${index}`),
+          ),
+        ),
+      );
       if (failure) throw failure;
-      context.diagnostic(`${name}: ${Math.round(seen.milliseconds)} ms, neighbour ${Math.round(seen.worst)} ms with ${Math.round(seen.left * 100)} % of the processors`);
-      for (const answer of result) assert.ok([401, 429].includes(answer.status), `${answer.status} ${answer.text}`);
+      context.diagnostic(
+        `${name}: ${Math.round(seen.milliseconds)} ms, neighbour ${Math.round(seen.worst)} ms with ${Math.round(seen.left * 100)} % of the processors`,
+      );
+      for (const answer of result)
+        assert.ok([401, 429].includes(answer.status), `${answer.status} ${answer.text}`);
       assertCalm({ seen, givenBack: await host.givesBack() });
     }
   } finally {
@@ -134,23 +206,44 @@ describe("cross-site", () => {
     "a foreign Origin on another port": [{ origin: "http://127.0.0.1:1" }, [403]],
     "Sec-Fetch-Site: cross-site": [{ "sec-fetch-site": "cross-site" }, [403]],
     "Sec-Fetch-Site: same-site": [{ "sec-fetch-site": "same-site" }, [403]],
-    "both": [{ origin: FOREIGN, "sec-fetch-site": "cross-site" }, [403]],
-    "a foreign Origin that claims to be the same": [{ origin: FOREIGN, "sec-fetch-site": "same-origin" }, [403]],
-    "a listed Origin's name with a suffix": [{ origin: `${PAGE}.evil.example`, "sec-fetch-site": "cross-site" }, [403]],
+    both: [{ origin: FOREIGN, "sec-fetch-site": "cross-site" }, [403]],
+    "a foreign Origin that claims to be the same": [
+      { origin: FOREIGN, "sec-fetch-site": "same-origin" },
+      [403],
+    ],
+    "a listed Origin's name with a suffix": [
+      { origin: `${PAGE}.evil.example`, "sec-fetch-site": "cross-site" },
+      [403],
+    ],
   };
   const unsafe = [
-    ["POST", "/admin/reset", undefined], ["POST", "/ehr", undefined], ["POST", "/query/aql", { q: "SELECT e FROM EHR e" }],
-    ["PUT", `/ehr/${crypto.randomUUID()}`, undefined], ["DELETE", `/admin/ehr/${crypto.randomUUID()}`, undefined],
+    ["POST", "/admin/reset", undefined],
+    ["POST", "/ehr", undefined],
+    ["POST", "/query/aql", { q: "SELECT e FROM EHR e" }],
+    ["PUT", `/ehr/${crypto.randomUUID()}`, undefined],
+    ["DELETE", `/admin/ehr/${crypto.randomUUID()}`, undefined],
   ];
-  const ehrs = async (host) => (await host.send("POST", `${V1}/query/aql`, { body: '{"q":"SELECT count(e/ehr_id/value) AS n FROM EHR e"}' })).json.rows;
+  const ehrs = async (host) =>
+    (
+      await host.send("POST", `${V1}/query/aql`, {
+        body: '{"q":"SELECT count(e/ehr_id/value) AS n FROM EHR e"}',
+      })
+    ).json.rows;
   for (const [title, [headers, expected]] of Object.entries(origins)) {
     test(`${title} is refused on every unsafe method, and changes nothing`, async () => {
       for (const host of [open, listed]) {
         const before = await ehrs(host);
         for (const base of [V1, ITS]) {
           for (const [method, path, body] of unsafe) {
-            await host.expect(expected, method, `${base}${path}`, { headers: { ...json, ...headers }, body: body && JSON.stringify(body) });
-            await host.expect(expected, method, `${base}${path}`, { headers, body: body && JSON.stringify(body), type: null });
+            await host.expect(expected, method, `${base}${path}`, {
+              headers: { ...json, ...headers },
+              body: body && JSON.stringify(body),
+            });
+            await host.expect(expected, method, `${base}${path}`, {
+              headers,
+              body: body && JSON.stringify(body),
+              type: null,
+            });
           }
         }
         assert.deepEqual(await ehrs(host), before);
@@ -159,33 +252,79 @@ describe("cross-site", () => {
   }
 
   test("a listed Origin may write, and a client without Origin may", async () => {
-    await listed.expect(201, "POST", `${V1}/ehr`, { headers: { ...json, origin: PAGE, "sec-fetch-site": "cross-site" } });
+    await listed.expect(201, "POST", `${V1}/ehr`, {
+      headers: { ...json, origin: PAGE, "sec-fetch-site": "cross-site" },
+    });
     for (const host of [open, listed]) {
       await host.expect(201, "POST", `${V1}/ehr`, { headers: json });
-      await host.expect(201, "POST", `${V1}/ehr`, { headers: { ...json, "sec-fetch-site": "same-origin", origin: `http://127.0.0.1:${host.port}` } });
-      await host.expect(201, "POST", `${V1}/ehr`, { headers: { ...json, "sec-fetch-site": "none" } });
+      await host.expect(201, "POST", `${V1}/ehr`, {
+        headers: {
+          ...json,
+          "sec-fetch-site": "same-origin",
+          origin: `http://127.0.0.1:${host.port}`,
+        },
+      });
+      await host.expect(201, "POST", `${V1}/ehr`, {
+        headers: { ...json, "sec-fetch-site": "none" },
+      });
     }
   });
 
   test("a body needs a Content-Type that pages cannot send without asking", async () => {
     const body = '{"q":"SELECT e FROM EHR e"}';
-    for (const type of [null, "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain; application/json"]) {
+    for (const type of [
+      null,
+      "text/plain",
+      "application/x-www-form-urlencoded",
+      "multipart/form-data; boundary=x",
+      "text/plain; application/json",
+    ]) {
       await open.expect(415, "POST", `${V1}/query/aql`, { body, type });
       await open.expect(415, "POST", `${V1}/ehr`, { body: "{}", type });
     }
   });
 
   test("an open service answers loopback names only", async () => {
-    const ask = (name, method = "GET", path = "/definition/query") => open.send(method, `${V1}${path}`, { headers: { host: name, ...json } });
-    for (const name of ["evil.example", `evil.example:${open.port}`, "127.0.0.1.evil.example", "localhost.evil.example", "10.0.0.1", "192.168.0.7:8787", "[fd00::1]"]) {
-      for (const answer of [await ask(name), await ask(name, "POST", "/ehr"), await ask(name, "GET", "/admin/export")]) assert.ok([403, 421].includes(answer.status), `${name}: ${answer.status} ${answer.text.slice(0, 200)}`);
+    const ask = (name, method = "GET", path = "/definition/query") =>
+      open.send(method, `${V1}${path}`, { headers: { host: name, ...json } });
+    for (const name of [
+      "evil.example",
+      `evil.example:${open.port}`,
+      "127.0.0.1.evil.example",
+      "localhost.evil.example",
+      "10.0.0.1",
+      "192.168.0.7:8787",
+      "[fd00::1]",
+    ]) {
+      for (const answer of [
+        await ask(name),
+        await ask(name, "POST", "/ehr"),
+        await ask(name, "GET", "/admin/export"),
+      ])
+        assert.ok(
+          [403, 421].includes(answer.status),
+          `${name}: ${answer.status} ${answer.text.slice(0, 200)}`,
+        );
     }
-    for (const name of ["localhost", `localhost:${open.port}`, "127.0.0.1", "[::1]", `[::1]:${open.port}`]) assert.equal((await ask(name)).status, 200, name);
+    for (const name of [
+      "localhost",
+      `localhost:${open.port}`,
+      "127.0.0.1",
+      "[::1]",
+      `[::1]:${open.port}`,
+    ])
+      assert.equal((await ask(name)).status, 200, name);
   });
 
   test("no answer allows a foreign page to read it", async () => {
-    for (const [method, path] of [["GET", "/definition/query"], ["OPTIONS", "/ehr"], ["GET", "/admin/export"]]) {
-      const answer = await listed.send(method, `${V1}${path}`, { headers: { origin: FOREIGN, "access-control-request-method": "POST" } });
+    for (const [method, path] of [
+      ["GET", "/definition/query"],
+      ["OPTIONS", "/ehr"],
+      ["GET", "/admin/export"],
+    ]) {
+      const answer = await listed.send(method, `${V1}${path}`, {
+        headers: { origin: FOREIGN, "access-control-request-method": "POST" },
+      });
       assert.equal(answer.headers["access-control-allow-origin"], undefined, `${method} ${path}`);
     }
   });
@@ -200,7 +339,11 @@ describe("one patient", () => {
     issuer = await Issuer.start();
     host = await Host.start("patient", { ...issuer.variables, ADMIN: "true" });
     const headers = issuer.as(...ROLES);
-    await host.expect(201, "POST", `${ITS}/definition/template/adl1.4`, { body: template("weight.en.v2"), type: "application/xml", headers });
+    await host.expect(201, "POST", `${ITS}/definition/template/adl1.4`, {
+      body: template("weight.en.v2"),
+      type: "application/xml",
+      headers,
+    });
     [own, other] = [await newEhr(host, headers), await newEhr(host, headers)];
   });
   after(async () => {
@@ -210,35 +353,111 @@ describe("one patient", () => {
 
   test("objects of another EHR and objects that do not exist are answered alike", async () => {
     const steward = issuer.as(...ROLES);
-    const made = await host.expect(201, "POST", `${V1}/ehr/${other}/composition`, { headers: { ...steward, ...json }, body: JSON.stringify(composition()) });
+    const made = await host.expect(201, "POST", `${V1}/ehr/${other}/composition`, {
+      headers: { ...steward, ...json },
+      body: JSON.stringify(composition()),
+    });
     const foreign = uidOf(made);
     const uuid = foreign.split("::")[0];
     const madeUp = crypto.randomUUID();
-    const headers = { ...issuer.bearer({ scope: "patient/composition-*.cruds patient/aql-*.cruds", ehrId: own }), ...json };
-    const folder = { _type: "FOLDER", name: { _type: "DV_TEXT", value: "root" }, archetype_node_id: "openEHR-EHR-FOLDER.generic.v1" };
+    const headers = {
+      ...issuer.bearer({ scope: "patient/composition-*.cruds patient/aql-*.cruds", ehrId: own }),
+      ...json,
+    };
+    const folder = {
+      _type: "FOLDER",
+      name: { _type: "DV_TEXT", value: "root" },
+      archetype_node_id: "openEHR-EHR-FOLDER.generic.v1",
+    };
     const version = (uid, number = 1) => `${uid}::aqlite.local::${number}`;
-    const contribution = (uid, more, data = composition()) => JSON.stringify({ uid: { _type: "HIER_OBJECT_ID", value: uid }, audit: audit(), versions: [{ commit_audit: audit(), data, ...more }] });
-    const audit = (code = "249") => ({ _type: "AUDIT_DETAILS", system_id: "x", committer: { _type: "PARTY_IDENTIFIED", name: "x" }, change_type: { _type: "DV_CODED_TEXT", value: "-", defining_code: { _type: "CODE_PHRASE", terminology_id: { _type: "TERMINOLOGY_ID", value: "openehr" }, code_string: code } } });
+    const contribution = (uid, more, data = composition()) =>
+      JSON.stringify({
+        uid: { _type: "HIER_OBJECT_ID", value: uid },
+        audit: audit(),
+        versions: [{ commit_audit: audit(), data, ...more }],
+      });
+    const audit = (code = "249") => ({
+      _type: "AUDIT_DETAILS",
+      system_id: "x",
+      committer: { _type: "PARTY_IDENTIFIED", name: "x" },
+      change_type: {
+        _type: "DV_CODED_TEXT",
+        value: "-",
+        defining_code: {
+          _type: "CODE_PHRASE",
+          terminology_id: { _type: "TERMINOLOGY_ID", value: "openehr" },
+          code_string: code,
+        },
+      },
+    });
     const stored = (await host.send("GET", `${V1}/ehr/${other}`, { headers: steward })).json;
-    const contributionUid = (await host.send("GET", `${V1}/admin/export?ehr_id=${other}`, { headers: steward })).text.match(/"contribution":\{.*?"value":"([0-9a-f-]{36})"/)?.[1] ?? madeUp;
+    const contributionUid =
+      (
+        await host.send("GET", `${V1}/admin/export?ehr_id=${other}`, { headers: steward })
+      ).text.match(/"contribution":\{.*?"value":"([0-9a-f-]{36})"/)?.[1] ?? madeUp;
     const ask = {
       "read a version": (uid) => ["GET", `/ehr/${own}/composition/${version(uid)}`],
       "read an object": (uid) => ["GET", `/ehr/${own}/composition/${uid}`],
-      "read a history": (uid) => ["GET", `/ehr/${own}/versioned_composition/${uid}/revision_history`],
-      "create under a uid": (uid) => ["POST", `/ehr/${own}/composition`, JSON.stringify(composition("weight.en.v2", (document) => (document.uid = { _type: "HIER_OBJECT_ID", value: uid })))],
-      "create under a version uid": (uid) => ["POST", `/ehr/${own}/composition`, JSON.stringify(composition("weight.en.v2", (document) => (document.uid = { _type: "OBJECT_VERSION_ID", value: version(uid) })))],
-      "update": (uid) => ["PUT", `/ehr/${own}/composition/${uid}`, JSON.stringify(composition()), { "if-match": `"${version(uid)}"` }],
-      "delete": (uid) => ["DELETE", `/ehr/${own}/composition/${version(uid)}`],
-      "follow in a contribution": (uid) => ["POST", `/ehr/${own}/contribution`, contribution(crypto.randomUUID(), { commit_audit: audit("251"), preceding_version_uid: { _type: "OBJECT_VERSION_ID", value: version(uid) } })],
-      "create in a contribution": (uid) => ["POST", `/ehr/${own}/contribution`, contribution(crypto.randomUUID(), { uid: { _type: "OBJECT_VERSION_ID", value: version(uid) } })],
+      "read a history": (uid) => [
+        "GET",
+        `/ehr/${own}/versioned_composition/${uid}/revision_history`,
+      ],
+      "create under a uid": (uid) => [
+        "POST",
+        `/ehr/${own}/composition`,
+        JSON.stringify(
+          composition(
+            "weight.en.v2",
+            (document) => (document.uid = { _type: "HIER_OBJECT_ID", value: uid }),
+          ),
+        ),
+      ],
+      "create under a version uid": (uid) => [
+        "POST",
+        `/ehr/${own}/composition`,
+        JSON.stringify(
+          composition(
+            "weight.en.v2",
+            (document) => (document.uid = { _type: "OBJECT_VERSION_ID", value: version(uid) }),
+          ),
+        ),
+      ],
+      update: (uid) => [
+        "PUT",
+        `/ehr/${own}/composition/${uid}`,
+        JSON.stringify(composition()),
+        { "if-match": `"${version(uid)}"` },
+      ],
+      delete: (uid) => ["DELETE", `/ehr/${own}/composition/${version(uid)}`],
+      "follow in a contribution": (uid) => [
+        "POST",
+        `/ehr/${own}/contribution`,
+        contribution(crypto.randomUUID(), {
+          commit_audit: audit("251"),
+          preceding_version_uid: { _type: "OBJECT_VERSION_ID", value: version(uid) },
+        }),
+      ],
+      "create in a contribution": (uid) => [
+        "POST",
+        `/ehr/${own}/contribution`,
+        contribution(crypto.randomUUID(), {
+          uid: { _type: "OBJECT_VERSION_ID", value: version(uid) },
+        }),
+      ],
       "an item tag": (uid) => ["PUT", `/ehr/${own}/tags/${uid}`, '[{"key":"a"}]'],
     };
     for (const [title, make] of Object.entries(ask)) {
       const answers = [];
       for (const uid of [uuid, madeUp]) {
         const [method, path, body, more] = make(uid);
-        const answer = await host.send(method, `${V1}${path}`, { headers: { ...headers, ...more }, body });
-        answers.push([answer.status, answer.text.replaceAll(uid, "UID").replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "UUID")]);
+        const answer = await host.send(method, `${V1}${path}`, {
+          headers: { ...headers, ...more },
+          body,
+        });
+        answers.push([
+          answer.status,
+          answer.text.replaceAll(uid, "UID").replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "UUID"),
+        ]);
         if (answer.status === 201 && title.startsWith("create")) answers.at(-1)[1] = "";
       }
       assert.deepEqual(answers[0], answers[1], title);
@@ -247,19 +466,44 @@ describe("one patient", () => {
     for (const uid of [contributionUid, stored.ehr_status.id.value.split("::")[0]]) {
       const pairs = [];
       for (const each of [uid, crypto.randomUUID()]) {
-        const answer = await host.send("POST", `${V1}/ehr/${own}/contribution`, { headers, body: contribution(each, {}) });
-        pairs.push([answer.status, answer.status === 201 ? "" : answer.text.replaceAll(each, "UID")]);
+        const answer = await host.send("POST", `${V1}/ehr/${own}/contribution`, {
+          headers,
+          body: contribution(each, {}),
+        });
+        pairs.push([
+          answer.status,
+          answer.status === 201 ? "" : answer.text.replaceAll(each, "UID"),
+        ]);
       }
       assert.deepEqual(pairs[0], pairs[1], "a contribution under the uid of another");
     }
   });
 
   test("an EHR of another and one that does not exist are answered alike", async () => {
-    const headers = { ...issuer.bearer({ scope: "patient/composition-*.cruds patient/aql-*.cruds patient/guide-*.rs", ehrId: own }), ...json };
+    const headers = {
+      ...issuer.bearer({
+        scope: "patient/composition-*.cruds patient/aql-*.cruds patient/guide-*.rs",
+        ehrId: own,
+      }),
+      ...json,
+    };
     const absent = crypto.randomUUID();
-    for (const [method, path, body] of [["GET", ""], ["PUT", ""], ["GET", "/ehr_status"], ["GET", "/directory"], ["POST", "/composition", "{}"], ["POST", "/contribution", "{}"]]) {
-      const [seen, missing] = await Promise.all([other, absent].map((id) => host.send(method, `${V1}/ehr/${id}${path}`, { headers, body })));
-      assert.deepEqual([seen.status, seen.text.replaceAll(other, "ID")], [missing.status, missing.text.replaceAll(absent, "ID")], `${method} ${path}`);
+    for (const [method, path, body] of [
+      ["GET", ""],
+      ["PUT", ""],
+      ["GET", "/ehr_status"],
+      ["GET", "/directory"],
+      ["POST", "/composition", "{}"],
+      ["POST", "/contribution", "{}"],
+    ]) {
+      const [seen, missing] = await Promise.all(
+        [other, absent].map((id) => host.send(method, `${V1}/ehr/${id}${path}`, { headers, body })),
+      );
+      assert.deepEqual(
+        [seen.status, seen.text.replaceAll(other, "ID")],
+        [missing.status, missing.text.replaceAll(absent, "ID")],
+        `${method} ${path}`,
+      );
     }
   });
 });
@@ -268,17 +512,48 @@ describe("answers as files", () => {
   test("cells of a CSV result are no formulas", async () => {
     const host = await Host.start("csv");
     try {
-      await host.expect(201, "POST", `${ITS}/definition/template/adl1.4`, { body: template("weight.en.v2"), type: "application/xml" });
+      await host.expect(201, "POST", `${ITS}/definition/template/adl1.4`, {
+        body: template("weight.en.v2"),
+        type: "application/xml",
+      });
       const ehrId = await newEhr(host);
-      const names = ["=1+1", " =1", "\t=1", "\u00a0=1", "+1", "-1+1", "@SUM(A1)", "x;=1+1", "x,=1+1", "x\n=1+1", "x\r=1", "\uFF1D1", "|=1", "%0A=1"];
+      const names = [
+        "=1+1",
+        " =1",
+        "\t=1",
+        "\u00a0=1",
+        "+1",
+        "-1+1",
+        "@SUM(A1)",
+        "x;=1+1",
+        "x,=1+1",
+        "x\n=1+1",
+        "x\r=1",
+        "\uFF1D1",
+        "|=1",
+        "%0A=1",
+      ];
       for (const name of names) {
-        const body = composition("weight.en.v2", (document) => (document.content[0].data.events[0].data.items[0].name.value = name));
-        await host.expect([201, 400, 422], "POST", `${V1}/ehr/${ehrId}/composition`, { body: JSON.stringify(body) });
+        const body = composition(
+          "weight.en.v2",
+          (document) => (document.content[0].data.events[0].data.items[0].name.value = name),
+        );
+        await host.expect([201, 400, 422], "POST", `${V1}/ehr/${ehrId}/composition`, {
+          body: JSON.stringify(body),
+        });
       }
       const q = "SELECT a/name/value AS n FROM EHR e CONTAINS ELEMENT a";
-      const answer = await host.expect(200, "POST", `${V1}/query/aql`, { body: JSON.stringify({ q }), headers: { ...json, accept: "text/csv" } });
+      const answer = await host.expect(200, "POST", `${V1}/query/aql`, {
+        body: JSON.stringify({ q }),
+        headers: { ...json, accept: "text/csv" },
+      });
       for (const separator of [",", ";", "\t"]) {
-        for (const cell of cells(answer.text, separator)) assert.doesNotMatch(cell, /^[\s\u00a0]*[=+@\-\uFF1D]/, `${JSON.stringify(cell)}, read with ${JSON.stringify(separator)}`);
+        for (const cell of cells(answer.text, separator))
+          assert.doesNotMatch(
+            cell,
+            /^[\s\u00a0]*[=+@\-\uFF1D]/,
+            `${JSON.stringify(cell)}, read with ${JSON.stringify(separator)}`,
+          );
       }
     } finally {
       await host.stop();
@@ -294,7 +569,8 @@ function cells(text, separator) {
     const letter = rest.shift();
     if (letter === '"' && quoted && rest[0] === '"') cell += rest.shift();
     else if (letter === '"' && (quoted || cell === "")) quoted = !quoted;
-    else if (!quoted && (letter === separator || letter === "\n" || letter === "\r")) [cell] = ["", all.push(cell)];
+    else if (!quoted && (letter === separator || letter === "\n" || letter === "\r"))
+      [cell] = ["", all.push(cell)];
     else cell += letter;
   }
   return [...all, cell].filter((each) => each !== "");

@@ -15,7 +15,12 @@ import { V1, freshState, root } from "../server.mjs";
  * divided by the part that is left (at least a fifth): a neighbour waits for those programs too. What the worker and this test use is not
  * counted as taken by others, so the bound is a second on an idle machine however busy the attack is.
  */
-export const CALM = { latency: 1_000, memory: 200_000_000, kept: 100_000_000, giveBack: Number(process.env.AQLITE_ATTACK_PATIENCE ?? 60_000) };
+export const CALM = {
+  latency: 1_000,
+  memory: 200_000_000,
+  kept: 100_000_000,
+  giveBack: Number(process.env.AQLITE_ATTACK_PATIENCE ?? 60_000),
+};
 
 /** The longest time that a single request may take, in milliseconds. */
 const DEADLINE = 30_000;
@@ -24,19 +29,28 @@ const DEADLINE = 30_000;
 function runtimes() {
   const isOurs = (pid) => {
     try {
-      const [, name, , parent] = /^\d+ \((.*)\) (\S) (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, "utf8")) ?? [];
+      const [, name, , parent] =
+        /^\d+ \((.*)\) (\S) (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, "utf8")) ?? [];
       return name === "workerd" && Number(parent) === process.pid;
     } catch {
       return false;
     }
   };
-  return readdirSync("/proc").filter((entry) => /^\d+$/.test(entry) && isOurs(entry)).map(Number);
+  return readdirSync("/proc")
+    .filter((entry) => /^\d+$/.test(entry) && isOurs(entry))
+    .map(Number);
 }
 
 /** A line of `/proc/PID/status`, in bytes; 0 where the process is gone. */
 export function memoryOf(pid, line = "VmRSS") {
   try {
-    return Number(new RegExp(`${line}:\\s+(\\d+) kB`).exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) * 1024;
+    return (
+      Number(
+        new RegExp(`${line}:\\s+(\\d+) kB`).exec(
+          readFileSync(`/proc/${pid}/status`, "utf8"),
+        )?.[1] ?? 0,
+      ) * 1024
+    );
   } catch {
     return 0;
   }
@@ -44,7 +58,11 @@ export function memoryOf(pid, line = "VmRSS") {
 
 /** Clock ticks that processors were busy, those that they had, and those that the process `pid` and this one used. */
 function ticks(pid) {
-  const [, ...all] = readFileSync("/proc/stat", "utf8").split("\n", 1)[0].trim().split(/\s+/).map(Number);
+  const [, ...all] = readFileSync("/proc/stat", "utf8")
+    .split("\n", 1)[0]
+    .trim()
+    .split(/\s+/)
+    .map(Number);
   const [user, nice, system, idle, wait, irq, soft, steal] = all;
   const used = (id) => {
     try {
@@ -54,7 +72,11 @@ function ticks(pid) {
       return 0;
     }
   };
-  return { busy: user + nice + system + irq + soft + steal, all: user + nice + system + idle + wait + irq + soft + steal, own: used(pid) + used(process.pid) };
+  return {
+    busy: user + nice + system + irq + soft + steal,
+    all: user + nice + system + idle + wait + irq + soft + steal,
+    own: used(pid) + used(process.pid),
+  };
 }
 
 /** The part of the processors that was left to the worker and this process since `before`, from a fifth to 1. */
@@ -80,7 +102,14 @@ export class Host {
   static async start(name, variables = { AUTH: "none" }, { fetchMock } = {}) {
     const host = new Host();
     const { workerOptions } = unstable_getMiniflareWorkerOptions(join(root, "wrangler.toml"));
-    const { compatibilityDate, compatibilityFlags, bindings, kvNamespaces, d1Databases, ratelimits } = workerOptions;
+    const {
+      compatibilityDate,
+      compatibilityFlags,
+      bindings,
+      kvNamespaces,
+      d1Databases,
+      ratelimits,
+    } = workerOptions;
     const modules = [{ type: "ESModule", path: join(root, "dist/worker/index.js") }];
     modules.push({ type: "CompiledWasm", path: join(root, "dist/worker/aqlite_worker_bg.wasm") });
     host.name = name;
@@ -88,9 +117,23 @@ export class Host {
     const before = runtimes();
     host.log = "";
     host.runtime = new Miniflare({
-      host: "127.0.0.1", port: 0, modules, modulesRoot: root, compatibilityDate, compatibilityFlags, kvNamespaces, d1Databases, ratelimits, fetchMock,
-      bindings: { ...bindings, ...variables }, d1Persist: join(host.state, "v3/d1"), kvPersist: join(host.state, "v3/kv"),
-      handleRuntimeStdio: (...streams) => streams.forEach((stream) => stream.on("data", (bytes) => (host.log = (host.log + bytes).slice(-200_000)))),
+      host: "127.0.0.1",
+      port: 0,
+      modules,
+      modulesRoot: root,
+      compatibilityDate,
+      compatibilityFlags,
+      kvNamespaces,
+      d1Databases,
+      ratelimits,
+      fetchMock,
+      bindings: { ...bindings, ...variables },
+      d1Persist: join(host.state, "v3/d1"),
+      kvPersist: join(host.state, "v3/kv"),
+      handleRuntimeStdio: (...streams) =>
+        streams.forEach((stream) =>
+          stream.on("data", (bytes) => (host.log = (host.log + bytes).slice(-200_000))),
+        ),
     });
     host.port = Number((await host.runtime.ready).port);
     [host.pid] = runtimes().filter((pid) => !before.includes(pid));
@@ -102,26 +145,57 @@ export class Host {
    * Sends a request as it is: no header is added but `Content-Type` beside a body. `stall` milliseconds pass between the two halves
    * of the body. Every answer is read whole; `bytes` is its length, `text` its first part.
    */
-  send(method, path, { headers = {}, body, type = "application/json", stall, port = this.port, keep = 1_000_000, patience = DEADLINE } = {}) {
-    const typed = Object.keys(headers).some((name) => name.toLowerCase() === "content-type") || body === undefined || type === null;
+  send(
+    method,
+    path,
+    {
+      headers = {},
+      body,
+      type = "application/json",
+      stall,
+      port = this.port,
+      keep = 1_000_000,
+      patience = DEADLINE,
+    } = {},
+  ) {
+    const typed =
+      Object.keys(headers).some((name) => name.toLowerCase() === "content-type") ||
+      body === undefined ||
+      type === null;
     const all = typed ? headers : { "content-type": type, ...headers };
     const started = performance.now();
     return new Promise((resolve, reject) => {
-      const sent = request({ host: "127.0.0.1", port, method, path, headers: all, agent: false }, (answer) => {
-        const chunks = [];
-        let bytes = 0;
-        answer.on("data", (chunk) => {
-          if (bytes < keep) chunks.push(chunk);
-          bytes += chunk.length;
-        });
-        answer.on("error", reject);
-        answer.on("end", () => {
-          const text = Buffer.concat(chunks).toString();
-          const isJson = /[/+]json\b/.test(answer.headers["content-type"] ?? "") && text !== "" && bytes <= keep;
-          resolve({ status: answer.statusCode, headers: answer.headers, text, bytes, json: isJson ? JSON.parse(text) : undefined, milliseconds: performance.now() - started });
-        });
-      });
-      const late = setTimeout(() => sent.destroy(new Error(`${method} ${path}: no answer in ${patience} ms`)), patience);
+      const sent = request(
+        { host: "127.0.0.1", port, method, path, headers: all, agent: false },
+        (answer) => {
+          const chunks = [];
+          let bytes = 0;
+          answer.on("data", (chunk) => {
+            if (bytes < keep) chunks.push(chunk);
+            bytes += chunk.length;
+          });
+          answer.on("error", reject);
+          answer.on("end", () => {
+            const text = Buffer.concat(chunks).toString();
+            const isJson =
+              /[/+]json\b/.test(answer.headers["content-type"] ?? "") &&
+              text !== "" &&
+              bytes <= keep;
+            resolve({
+              status: answer.statusCode,
+              headers: answer.headers,
+              text,
+              bytes,
+              json: isJson ? JSON.parse(text) : undefined,
+              milliseconds: performance.now() - started,
+            });
+          });
+        },
+      );
+      const late = setTimeout(
+        () => sent.destroy(new Error(`${method} ${path}: no answer in ${patience} ms`)),
+        patience,
+      );
       sent.on("error", reject).on("close", () => clearTimeout(late));
       if (stall === undefined) return sent.end(body);
       const half = Math.floor(body.length / 2);
@@ -134,15 +208,28 @@ export class Host {
   async expect(statuses, method, path, options) {
     const answer = await this.send(method, path, options);
     const wanted = [statuses].flat();
-    assert.ok(wanted.includes(answer.status), `${method} ${path}: ${answer.status} instead of ${wanted.join(" or ")}: ${answer.text.slice(0, 400)}`);
+    assert.ok(
+      wanted.includes(answer.status),
+      `${method} ${path}: ${answer.status} instead of ${wanted.join(" or ")}: ${answer.text.slice(0, 400)}`,
+    );
     return answer;
   }
 
   /** Sends lines of JSON; returns the outcome of each. */
   async lines(path, lines, options = {}) {
-    const body = lines.map((line) => (typeof line === "string" ? line : JSON.stringify(line))).join("\n");
-    const answer = await this.expect(200, "POST", path, { body, type: "application/x-ndjson", ...options });
-    return answer.text.trim().split("\n").filter(Boolean).map((line) => JSON.parse(line));
+    const body = lines
+      .map((line) => (typeof line === "string" ? line : JSON.stringify(line)))
+      .join("\n");
+    const answer = await this.expect(200, "POST", path, {
+      body,
+      type: "application/x-ndjson",
+      ...options,
+    });
+    return answer.text
+      .trim()
+      .split("\n")
+      .filter(Boolean)
+      .map((line) => JSON.parse(line));
   }
 
   /** Remembers the present memory as that of the idle process. */
@@ -155,8 +242,12 @@ export class Host {
   /** Executes `attack` while a neighbour asks for `/health`; returns its result and what the neighbour saw. */
   async observe(attack) {
     forgetPeak(this.pid);
-    const neighbour = new Worker(new URL("neighbour.mjs", import.meta.url), { workerData: { port: this.port, pid: this.pid } });
-    const reported = new Promise((resolve, reject) => neighbour.once("message", resolve).once("error", reject));
+    const neighbour = new Worker(new URL("neighbour.mjs", import.meta.url), {
+      workerData: { port: this.port, pid: this.pid },
+    });
+    const reported = new Promise((resolve, reject) =>
+      neighbour.once("message", resolve).once("error", reject),
+    );
     const [started, before] = [performance.now(), ticks(this.pid)];
     let result, failure;
     try {
@@ -170,7 +261,11 @@ export class Host {
     const seen = await reported;
     const peak = Math.max(seen.peak, memoryOf(this.pid, "VmHWM"));
     const kept = memoryOf(this.pid) - this.idle;
-    return { result, failure, seen: { ...seen, milliseconds, left, memory: peak - this.idle, kept } };
+    return {
+      result,
+      failure,
+      seen: { ...seen, milliseconds, left, memory: peak - this.idle, kept },
+    };
   }
 
   /** Waits until the process has given its memory back; returns the milliseconds, or `Infinity` after a minute. */
@@ -202,10 +297,18 @@ export class Host {
 export function assertCalm({ seen, givenBack }, bounds = CALM) {
   const problems = [];
   const latency = bounds.latency / seen.left;
-  if (seen.worst > latency) problems.push(`a neighbour waited ${Math.round(seen.worst)} ms for /health, at most ${Math.round(latency)} ms are allowed`);
-  if (seen.refused.length > 0) problems.push(`a neighbour was answered ${seen.refused.join(", ")} instead of 200`);
-  if (seen.memory > bounds.memory) problems.push(`resident memory grew by ${megabytes(seen.memory)}, at most ${megabytes(bounds.memory)} are allowed`);
-  if (givenBack === Infinity) problems.push(`${megabytes(seen.kept)} above the idle process were not given back in a minute`);
+  if (seen.worst > latency)
+    problems.push(
+      `a neighbour waited ${Math.round(seen.worst)} ms for /health, at most ${Math.round(latency)} ms are allowed`,
+    );
+  if (seen.refused.length > 0)
+    problems.push(`a neighbour was answered ${seen.refused.join(", ")} instead of 200`);
+  if (seen.memory > bounds.memory)
+    problems.push(
+      `resident memory grew by ${megabytes(seen.memory)}, at most ${megabytes(bounds.memory)} are allowed`,
+    );
+  if (givenBack === Infinity)
+    problems.push(`${megabytes(seen.kept)} above the idle process were not given back in a minute`);
   assert.deepEqual(problems, [], problems.join("\n"));
 }
 
@@ -226,7 +329,9 @@ export function composition(id = "weight.en.v2", change = () => {}) {
 /** Creates an EHR; returns its id. */
 export async function newEhr(host, headers = {}) {
   const ehrId = crypto.randomUUID();
-  await host.expect(201, "PUT", `${V1}/ehr/${ehrId}`, { headers: { "content-type": "application/json", ...headers } });
+  await host.expect(201, "PUT", `${V1}/ehr/${ehrId}`, {
+    headers: { "content-type": "application/json", ...headers },
+  });
   return ehrId;
 }
 

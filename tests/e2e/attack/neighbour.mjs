@@ -15,11 +15,19 @@ let goesOn = true;
 /** Asks once, on a connection of its own; resolves to the status, or the error's code. */
 function ask() {
   return new Promise((resolve) => {
-    const sent = request({ host: "127.0.0.1", port, path: "/health", agent: false, timeout: LOST }, (answer) => {
-      answer.resume();
-      answer.on("end", () => resolve(answer.statusCode)).on("error", (error) => resolve(error.code));
-    });
-    sent.on("error", (error) => resolve(error.code ?? error.message)).on("timeout", () => sent.destroy(new Error("timeout"))).end();
+    const sent = request(
+      { host: "127.0.0.1", port, path: "/health", agent: false, timeout: LOST },
+      (answer) => {
+        answer.resume();
+        answer
+          .on("end", () => resolve(answer.statusCode))
+          .on("error", (error) => resolve(error.code));
+      },
+    );
+    sent
+      .on("error", (error) => resolve(error.code ?? error.message))
+      .on("timeout", () => sent.destroy(new Error("timeout")))
+      .end();
   });
 }
 
@@ -40,4 +48,9 @@ while (goesOn) {
   await pause(PAUSE);
 }
 clearInterval(sampler);
-parentPort.postMessage({ asked: latencies.length, worst: Math.max(...latencies), refused: refused.slice(0, 5), peak });
+parentPort.postMessage({
+  asked: latencies.length,
+  worst: Math.max(...latencies),
+  refused: refused.slice(0, 5),
+  peak,
+});
