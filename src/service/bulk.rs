@@ -202,6 +202,7 @@ impl<R: Repository> Service<R> {
     /// The database is not asked for templates that are known: it refuses a commit where a template is another one by now. Such a
     /// line, and one that is not sound by what is known, is read again by what the database says.
     pub(super) async fn bulk(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        call.alike.headers(call)?;
         let mut load = Load { lines: Lines { trusting: true, ..Lines::default() }, ..Load::default() };
         for (number, text) in numbered(call)? {
             self.add_sent(call, &mut load, number, text).await;
@@ -389,7 +390,8 @@ impl<R: Repository> Service<R> {
             Some(template) => self.bulk_grounds(call, template, load).await?,
             None => None,
         };
-        let content = self.check_composition(call, tree, Rigor::Complete).await?;
+        let rigor = Rigor::of(&call.alike.creation(call)?);
+        let content = self.check_composition(call, tree, rigor).await?;
         let change = self.first_version(call, COMPOSITION.kind, object_id, content)?;
         Ok(ChangeSet { grounds, ..ChangeSet::of(ehr_id, change) })
     }

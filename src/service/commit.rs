@@ -3,7 +3,7 @@
 use super::Service;
 use super::auth::{Act, Need, Reach, Resource, Subject, refused};
 use super::call::Call;
-use super::committal::{Audit, CREATION};
+use super::committal::{Audit, CREATION, Stated};
 use super::content::Checked;
 use super::error::Failure;
 use super::ids::VersionUid;
@@ -285,7 +285,7 @@ impl Change {
 #[derive(Default)]
 pub(crate) struct Alike {
     time: OnceCell<String>,
-    creation: OnceCell<Audit>,
+    headers: OnceCell<Stated>,
     last: RefCell<Option<Rc<Envelope>>>,
 }
 
@@ -304,13 +304,18 @@ impl Alike {
         self.time.get_or_init(|| iso(call.now))
     }
 
-    /// The audit of a creation, as the headers of the request tell it.
-    fn creation(&self, call: &Call<'_>) -> Result<Audit, Failure> {
-        if let Some(audit) = self.creation.get() {
-            return Ok(audit.clone());
+    /// The committal headers of the request.
+    pub fn headers(&self, call: &Call<'_>) -> Result<&Stated, Failure> {
+        if let Some(stated) = self.headers.get() {
+            return Ok(stated);
         }
-        let audit = Audit::of_headers(call.request, CREATION)?;
-        Ok(self.creation.get_or_init(|| audit).clone())
+        let stated = Stated::of_headers(call.request)?;
+        Ok(self.headers.get_or_init(|| stated))
+    }
+
+    /// The audit of a creation, as the headers of the request tell it.
+    pub fn creation(&self, call: &Call<'_>) -> Result<Audit, Failure> {
+        self.headers(call)?.clone().direct_audit(CREATION)
     }
 
     fn envelope(&self, call: &Call<'_>, audit: &Audit) -> Result<Rc<Envelope>, Failure> {

@@ -2,9 +2,12 @@
 
 use super::Request;
 use super::error::Failure;
+use crate::diag::{Finding, Severity};
 use crate::rm::class::Attr;
-use crate::rm::json::quote_into;
+use crate::rm::json::{self, quote_into};
 use crate::rm::tree::NodeRef;
+use crate::rm::validate::validate;
+use crate::rm::xml;
 use crate::store::statement::object;
 
 /// A code of the openEHR terminology with its rubric.
@@ -69,63 +72,15 @@ impl Audit {
 
     /// The default for a change, merged with the committal headers of the request.
     pub fn of_headers(request: &Request, change_type: Code) -> Result<Audit, Failure> {
-        let mut audit = Audit::new(change_type);
-        let mut party = Party::default();
-        for (name, value) in &request.headers {
-            let name = name.to_ascii_lowercase().replace('_', "-");
-            let Some(group) = ["openehr-version", "openehr-audit-details"]
-                .into_iter()
-                .find(|g| name == *g || name.strip_prefix(g).is_some_and(|r| r.starts_with('.')))
-            else {
-                continue;
-            };
-            let prefix = name.get(group.len() + 1..).unwrap_or_default().replace('-', "_");
-            for (key, value) in pairs(value, group)? {
-                let key = [prefix.as_str(), key.as_str()].iter().filter(|k| !k.is_empty()).copied().collect::<Vec<_>>().join(".");
-                audit.take(group, &key, &value, &mut party)?;
-            }
-        }
-        audit.committer = party.to_json();
-        audit.consistent(change_type)
-    }
-
-    fn take(&mut self, group: &str, key: &str, value: &str, party: &mut Party) -> Result<(), Failure> {
-        let key = key.strip_suffix(".value").unwrap_or(key);
-        match (group, key) {
-            ("openehr-version", "lifecycle_state" | "lifecycle_state.code_string") => self.lifecycle = lifecycle(value)?,
-            ("openehr-audit-details", "change_type" | "change_type.code_string") => self.change_type = change_type(value)?,
-            ("openehr-audit-details", "description") => self.description = Some(object(&[("_type", "DV_TEXT"), ("value", value)])),
-            ("openehr-audit-details", "committer" | "committer.name") => party.name = Some(value.to_owned()),
-            ("openehr-audit-details", "committer.external_ref.id") => party.id = Some(value.to_owned()),
-            ("openehr-audit-details", "committer.external_ref.namespace") => party.namespace = Some(value.to_owned()),
-            ("openehr-audit-details", "committer.external_ref.type") => party.kind = Some(value.to_owned()),
-            (_, "system_id" | "time_committed") => {}
-            _ => return Err(Failure::bad(format!("the committal header {group} has the unknown part `{key}`"))),
-        }
-        Ok(())
-    }
-
-    /// The default for a change, merged with an AUDIT_DETAILS that the client sent.
-    pub fn of_node(node: NodeRef<'_>, lifecycle_state: Option<NodeRef<'_>>) -> Result<Audit, Failure> {
-        let change = node.get(Attr::CHANGE_TYPE).and_then(|coded| sent_code(coded, change_type));
-        let mut audit = Audit::new(change.unwrap_or(Ok(CREATION))?);
-        if let Some(state) = lifecycle_state.and_then(|coded| sent_code(coded, lifecycle)) {
-            audit.lifecycle = state?;
-        }
-        if audit.change_type == DELETED {
-            audit.lifecycle = DELETED;
-        }
-        audit.take_party(node);
-        let change_type = audit.change_type;
-        audit.consistent(change_type)
+        Stated::of_headers(request)?.direct_audit(change_type)
     }
 
     /// Takes committer and description from an AUDIT_DETAILS.
     pub fn take_party(&mut self, sent: NodeRef<'_>) {
         if let Some(committer) = sent.get(Attr::COMMITTER) {
-            self.committer = Some(crate::rm::json::write(committer));
+            self.committer = Some(json::write(committer));
         }
-        self.description = sent.get(Attr::DESCRIPTION).map(crate::rm::json::write);
+        self.description = sent.get(Attr::DESCRIPTION).map(json::write);
     }
 
     /// A deletion is one by its change type and by its lifecycle state, or by neither.
@@ -155,6 +110,126 @@ impl Audit {
         }
         out.push('}');
         out
+    }
+}
+
+/// The commit metadata that one source states: the headers of a request, a version, or the audit of a contribution.
+///
+/// Sources are merged attribute by attribute with [`Stated::or`]; the most specific source comes first.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Stated {
+    change_type: Option<Code>,
+    lifecycle: Option<Code>,
+    committer: Option<String>,
+    description: Option<String>,
+}
+
+impl Stated {
+    /// Reads the committal headers of a request, in both spellings.
+    ///
+    /// # Errors
+    /// 400 for a header that cannot be parsed, an unknown part or code, and a character that XML 1.0 cannot carry.
+    pub fn of_headers(request: &Request) -> Result<Stated, Failure> {
+        let mut stated = Stated::default();
+        let mut party = Party::default();
+        for (name, value) in &request.headers {
+            let name = name.to_ascii_lowercase().replace('_', "-");
+            let Some(group) = ["openehr-version", "openehr-audit-details"]
+                .into_iter()
+                .find(|g| name == *g || name.strip_prefix(g).is_some_and(|r| r.starts_with('.')))
+            else {
+                continue;
+            };
+            if let Some(character) = xml::not_in_xml(value) {
+                let code = u32::from(character);
+                return Err(Failure::bad(format!("the header {group} has the character U+{code:04X}, which XML 1.0 cannot carry: leave it out")));
+            }
+            let prefix = name.get(group.len() + 1..).unwrap_or_default().replace('-', "_");
+            for (key, value) in pairs(value, group)? {
+                let key = [prefix.as_str(), key.as_str()].iter().filter(|k| !k.is_empty()).copied().collect::<Vec<_>>().join(".");
+                stated.take(group, &key, &value, &mut party)?;
+            }
+        }
+        stated.committer = party.to_json();
+        Ok(stated)
+    }
+
+    fn take(&mut self, group: &str, key: &str, value: &str, party: &mut Party) -> Result<(), Failure> {
+        let key = key.strip_suffix(".value").unwrap_or(key);
+        match (group, key) {
+            ("openehr-version", "lifecycle_state" | "lifecycle_state.code_string") => self.lifecycle = Some(lifecycle(value)?),
+            ("openehr-audit-details", "change_type" | "change_type.code_string") => self.change_type = Some(change_type(value)?),
+            ("openehr-audit-details", "description") => self.description = Some(object(&[("_type", "DV_TEXT"), ("value", value)])),
+            ("openehr-audit-details", "committer" | "committer.name") => party.name = Some(value.to_owned()),
+            ("openehr-audit-details", "committer.external_ref.id") => party.id = Some(value.to_owned()),
+            ("openehr-audit-details", "committer.external_ref.namespace") => party.namespace = Some(value.to_owned()),
+            ("openehr-audit-details", "committer.external_ref.type") => party.kind = Some(value.to_owned()),
+            (_, "system_id" | "time_committed") => {}
+            _ => return Err(Failure::bad(format!("the committal header {group} has the unknown part `{key}`"))),
+        }
+        Ok(())
+    }
+
+    /// Reads an AUDIT_DETAILS.
+    ///
+    /// # Errors
+    /// 400 for an unknown change type, and for a committer or description that breaks a rule of the Reference Model.
+    pub fn of_audit(node: NodeRef<'_>) -> Result<Stated, Failure> {
+        check_parts(node, "audit", &[Attr::COMMITTER, Attr::DESCRIPTION])?;
+        Ok(Stated {
+            change_type: node.get(Attr::CHANGE_TYPE).and_then(|coded| sent_code(coded, change_type)).transpose()?,
+            lifecycle: None,
+            committer: node.get(Attr::COMMITTER).map(json::write),
+            description: node.get(Attr::DESCRIPTION).map(json::write),
+        })
+    }
+
+    /// Reads the commit_audit and the lifecycle_state of a VERSION; either may be absent.
+    ///
+    /// # Errors
+    /// See [`Stated::of_audit`]; also 400 for an unknown lifecycle state.
+    pub fn of_version(version: NodeRef<'_>) -> Result<Stated, Failure> {
+        let audit = version.get(Attr::COMMIT_AUDIT).map_or_else(|| Ok(Stated::default()), Stated::of_audit)?;
+        let state = version.get(Attr::LIFECYCLE_STATE).and_then(|coded| sent_code(coded, lifecycle)).transpose()?;
+        Ok(Stated { lifecycle: state, ..audit })
+    }
+
+    /// Completes this source by another: each attribute that is not stated here is taken from `other`.
+    pub fn or(self, other: &Stated) -> Stated {
+        Stated {
+            change_type: self.change_type.or(other.change_type),
+            lifecycle: self.lifecycle.or(other.lifecycle),
+            committer: self.committer.or_else(|| other.committer.clone()),
+            description: self.description.or_else(|| other.description.clone()),
+        }
+    }
+
+    /// Completes this source by the defaults of a change; the lifecycle state follows from the change type.
+    fn audit(self, default: Code) -> Audit {
+        let plain = Audit::new(self.change_type.unwrap_or(default));
+        Audit { lifecycle: self.lifecycle.unwrap_or(plain.lifecycle), committer: self.committer, description: self.description, ..plain }
+    }
+
+    /// The audit of a document that is created, updated or deleted at its own address, which decides what kind of change it is.
+    ///
+    /// # Errors
+    /// 400 where change type or lifecycle state contradict that.
+    pub fn direct_audit(self, change_type: Code) -> Result<Audit, Failure> {
+        self.audit(change_type).consistent(change_type)
+    }
+
+    /// The audit of a contribution or of a member of one, whose change type decides whether it deletes; a deletion has the lifecycle
+    /// state 523 whatever is stated.
+    ///
+    /// # Errors
+    /// 400 where a version that is no deletion has the lifecycle state 523.
+    pub fn member_audit(self, default: Code) -> Result<Audit, Failure> {
+        let mut audit = self.audit(default);
+        let change_type = audit.change_type;
+        if change_type == DELETED {
+            audit.lifecycle = DELETED;
+        }
+        audit.consistent(change_type)
     }
 }
 
@@ -203,11 +278,27 @@ impl Party {
     }
 }
 
-/// The code of a DV_CODED_TEXT; where it is unknown, that of the rubric beside it: some clients number the states otherwise.
+/// Checks those attributes of a document that are stored as they were sent; the server writes the others itself.
+///
+/// # Errors
+/// 400 with all findings, their paths from the document on.
+pub(crate) fn check_parts(node: NodeRef<'_>, what: &str, stored: &[Attr]) -> Result<(), Failure> {
+    let mut findings = Vec::new();
+    for attr in stored {
+        for value in node.values(*attr) {
+            let errors = validate(value).into_iter().filter(|finding| finding.severity == Severity::Error);
+            findings.extend(errors.map(|finding| Finding { path: format!("/{attr}{}", finding.path), ..finding }));
+        }
+    }
+    if findings.is_empty() { Ok(()) } else { Err(Failure::unreadable(what, &findings)) }
+}
+
+/// The code of a DV_CODED_TEXT, or that of its rubric where there is no code or an unknown one: some clients number the states otherwise.
+/// Nothing where the text is empty.
 fn sent_code(coded: NodeRef<'_>, find: fn(&str) -> Result<Code, Failure>) -> Option<Result<Code, Failure>> {
-    let by_code = find(coded.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING])?);
-    let by_rubric = || coded.text_at(Attr::VALUE).and_then(|rubric| find(rubric).ok());
-    Some(by_code.or_else(|failure| by_rubric().ok_or(failure)))
+    let rubric = coded.text_at(Attr::VALUE);
+    let Some(code) = coded.text_along(&[Attr::DEFINING_CODE, Attr::CODE_STRING]) else { return rubric.map(find) };
+    Some(find(code).or_else(|failure| rubric.and_then(|rubric| find(rubric).ok()).ok_or(failure)))
 }
 
 /// A change type by code or rubric.

@@ -3,7 +3,7 @@
 use super::Service;
 use super::call::{Call, Changed};
 use super::commit::{Change, ChangeSet, KEPT, class_name};
-use super::committal::{Audit, CREATION, DELETED};
+use super::committal::{Audit, CREATION, DELETED, MODIFICATION, Stated, check_parts};
 use super::content::{Checked, Rigor, check_plain, read_text};
 use super::error::Failure;
 use super::http::Response;
@@ -11,12 +11,11 @@ use super::ids::{VersionUid, is_uuid};
 use super::negotiate::{Format, body_format};
 use super::owner::Owner;
 use super::versioned::own;
-use crate::diag::{Finding, Severity};
+use crate::diag::Finding;
 use crate::document::ObjectKind;
 use crate::rm::class::{Attr, Cls};
 use crate::rm::json::{elements, members};
 use crate::rm::tree::{NodeRef, Tree};
-use crate::rm::validate::validate;
 use crate::rm::xml;
 use crate::store::repository::{Repository, Which};
 use std::borrow::Cow;
@@ -69,27 +68,17 @@ impl<R: Repository> Service<R> {
             changes.push(change.map_err(|f| f.within(&format!("versions[{index}]")))?);
         }
         let ehr_id = owner.id().to_owned();
-        Ok(ChangeSet {
-            ehr_id,
-            creates_ehr: false,
-            contribution_uid: sent.uid,
-            audit: sent.audit,
-            conditional: false,
-            changes,
-            grounds: None,
-            idempotency: None,
-        })
+        let audit = sent.audit.or(call.alike.headers(call)?).member_audit(CREATION)?;
+        Ok(ChangeSet { ehr_id, creates_ehr: false, contribution_uid: sent.uid, audit, conditional: false, changes, grounds: None, idempotency: None })
     }
 
     /// One member of a contribution, checked.
-    async fn change_of(&self, call: &Call<'_>, owner: &Owner, version: &Tree, contribution: &Audit) -> Result<Change, Failure> {
+    async fn change_of(&self, call: &Call<'_>, owner: &Owner, version: &Tree, contribution: &Stated) -> Result<Change, Failure> {
         let root = version.root().ok_or_else(|| Failure::bad("the version is empty"))?;
-        let audit = match root.get(Attr::COMMIT_AUDIT) {
-            Some(sent) => Audit::of_node(sent, root.get(Attr::LIFECYCLE_STATE))?,
-            None => contribution.clone(),
-        };
         let preceding = root.text_along(&[Attr::PRECEDING_VERSION_UID, Attr::VALUE]).filter(|uid| !uid.is_empty());
         let preceding = preceding.map(|uid| VersionUid::read(uid, "preceding_version_uid")).transpose()?;
+        let stated = Stated::of_version(root)?.or(call.alike.headers(call)?).or(contribution);
+        let audit = stated.member_audit(if preceding.is_some() { MODIFICATION } else { CREATION })?;
         check_change_type(&audit, preceding.is_some())?;
         let data = root.get(Attr::DATA).filter(|_| audit.change_type != DELETED);
         let kind = match data {
@@ -111,7 +100,7 @@ impl<R: Repository> Service<R> {
         if let (Some(preceding), Some(data), ObjectKind::Party) = (&preceding, data, kind) {
             self.check_class_kept(owner.id(), preceding, data.class()).await?;
         }
-        check_kept_parts(root)?;
+        check_parts(root, "version", &KEPT)?;
         let uid = match &preceding {
             Some(uid) => uid.next(&self.config.system_id)?,
             None => VersionUid { object_id: call.new_uuid(), system_id: self.config.system_id.clone(), number: 1 },
@@ -158,13 +147,6 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// Checks what is stored of a version as it was sent beside its audit and data.
-fn check_kept_parts(version: NodeRef<'_>) -> Result<(), Failure> {
-    let kept = KEPT.iter().flat_map(|attr| version.values(*attr));
-    let findings: Vec<Finding> = kept.flat_map(validate).filter(|finding| finding.severity == Severity::Error).collect();
-    if findings.is_empty() { Ok(()) } else { Err(Failure::unreadable("version", &findings)) }
-}
-
 /// A creation follows nothing; changes of what exists name what they follow.
 fn check_change_type(audit: &Audit, follows: bool) -> Result<(), Failure> {
     match (follows, audit.change_type) {
@@ -192,7 +174,7 @@ pub(crate) struct Sent {
     /// Its uid, where the client gives one.
     pub uid: Option<String>,
     versions: Vec<Tree>,
-    audit: Audit,
+    audit: Stated,
 }
 
 impl Sent {
@@ -217,7 +199,7 @@ impl Sent {
         if uid.as_ref().is_some_and(|uid| !is_uuid(uid)) {
             return Err(refused("its uid is not a UUID"));
         }
-        let audit = Audit::of_node(audit.root().ok_or_else(|| refused("`audit` is empty"))?, None)?;
+        let audit = Stated::of_audit(audit.root().ok_or_else(|| refused("`audit` is empty"))?).map_err(|f| f.within("audit"))?;
         Ok(Sent { uid, versions, audit })
     }
 }

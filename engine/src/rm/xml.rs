@@ -467,7 +467,7 @@ fn number(text: &str) -> Option<Cow<'_, str>> {
 }
 
 /// Returns the first character of a text that an XML 1.0 document cannot hold.
-pub(super) fn not_in_xml(text: &str) -> Option<char> {
+pub fn not_in_xml(text: &str) -> Option<char> {
     // Most texts have no byte that begins such a character: control characters are one byte, U+FFFE and U+FFFF begin with EF.
     let may_be = |b: u8| b == 0xef || (b < b' ' && !matches!(b, b'\t' | b'\n' | b'\r'));
     if text.bytes().any(may_be) { text.chars().find(|c| !is_xml(*c)) } else { None }
