@@ -25,6 +25,7 @@ use super::controlled::{COMPOSITION, EHR_STATUS};
 use super::ehr::DEFAULT_STATUS;
 use super::error::Failure;
 use super::http::{Request, Response};
+use super::identity::given_object_id;
 use super::ids::{is_uuid, uuid_of};
 use super::negotiate::{Format, is_ndjson};
 use super::owner::Owner;
@@ -392,6 +393,7 @@ impl<R: Repository> Service<R> {
         };
         let rigor = Rigor::of(&call.alike.creation(call)?);
         let content = self.check_composition(call, tree, rigor).await?;
+        let object_id = given_object_id(call, content.tree.root())?.unwrap_or(object_id);
         let change = self.first_version(call, COMPOSITION.kind, object_id, content)?;
         Ok(ChangeSet { grounds, ..ChangeSet::of(ehr_id, change) })
     }

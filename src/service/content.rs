@@ -131,9 +131,14 @@ pub(crate) fn without_template(id: Option<&str>) -> Finding {
 /// What errors call a composition.
 pub(crate) const COMPOSITION: &str = "composition";
 
-/// Checks a document that has no template: EHR_STATUS, FOLDER.
+/// Checks a document that has no template: an EHR_STATUS, a FOLDER or a party.
+///
+/// # Errors
+/// 400 with all findings; for a well-formed party that breaks a rule, the status of the mount: only the operations on parties (and compositions)
+/// list 422 in the OpenAPI document of ITS-REST.
 pub(crate) fn check_plain(call: &Call<'_>, tree: Tree, what: &str) -> Result<Checked, Failure> {
-    refuse_errors(call, what, &model_findings(&tree))?;
+    let is_party = tree.root().is_some_and(|root| root.class().is_a(Cls::PARTY));
+    refuse_errors(call, what, &model_findings(&tree)).map_err(|failure| if is_party { failure } else { failure.as_bad_request() })?;
     Ok(Checked { tree, template_id: None, known: Rc::default() })
 }
 

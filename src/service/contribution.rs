@@ -7,6 +7,7 @@ use super::committal::{Audit, CREATION, DELETED, MODIFICATION, Stated, check_par
 use super::content::{Checked, Rigor, check_plain, read_text};
 use super::error::Failure;
 use super::http::Response;
+use super::identity::{check_following_uids, given_member_id};
 use super::ids::{VersionUid, is_uuid};
 use super::negotiate::{Format, body_format};
 use super::owner::Owner;
@@ -102,23 +103,27 @@ impl<R: Repository> Service<R> {
         }
         check_parts(root, "version", &KEPT)?;
         let uid = match &preceding {
-            Some(uid) => uid.next(&self.config.system_id)?,
-            None => VersionUid { object_id: call.new_uuid(), system_id: self.config.system_id.clone(), number: 1 },
+            Some(uid) => {
+                let uid = uid.next(&self.config.system_id)?;
+                check_following_uids(root, kind, &uid)?;
+                uid
+            }
+            None => {
+                let object_id = given_member_id(call, root)?.unwrap_or_else(|| call.new_uuid());
+                VersionUid { object_id, system_id: self.config.system_id.clone(), number: 1 }
+            }
         };
         Ok(Change { kind, uid, preceding: preceding.map(|uid| uid.to_string()), audit, content, extra: Some(version.clone()), tags: Vec::new() })
     }
 
-    /// The content of a member: 400 when it is invalid, the code of the mount when its template is unknown.
+    /// The content of a member: 400 when it is invalid or its template is unknown, on both mounts.
     async fn check_member(&self, call: &Call<'_>, kind: ObjectKind, data: NodeRef<'_>, rigor: Rigor) -> Result<Checked, Failure> {
         let tree = data.to_tree();
         let checked = match kind {
             ObjectKind::Composition => self.check_composition(call, tree, rigor).await,
             other => check_plain(call, tree, class_name(other)),
         };
-        checked.map_err(|failure| match failure.status {
-            422 if !failure.names("SVC0202") => failure.with_status(400),
-            _ => failure,
-        })
+        checked.map_err(Failure::as_bad_request)
     }
 
     /// Makes sure that a party keeps its class, which is that of the last version with data: VERSIONED_PARTY alone does not tell it. A

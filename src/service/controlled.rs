@@ -7,10 +7,11 @@ use super::committal::{Audit, DELETED, MODIFICATION};
 use super::content::{Checked, Rigor, check_plain, named_template};
 use super::error::Failure;
 use super::http::Response;
+use super::identity::{check_object, given_object_id};
 use super::ids::{Target, VersionUid, is_uuid};
 use super::negotiate::{Return, entity_tag, if_match};
 use super::owner::Owner;
-use super::versioned::{address, missing, uid_of};
+use super::versioned::{address, missing};
 use super::{Service, tag};
 use crate::diag::Finding;
 use crate::document::ObjectKind;
@@ -99,7 +100,8 @@ impl<R: Repository> Service<R> {
 
     /// The change set that creates a document.
     fn first(&self, call: &Call<'_>, owner: &str, what: &Controlled, content: Checked, uids: &NewUids) -> Result<ChangeSet, Failure> {
-        let [object_id, contribution] = uids.get_or_init(|| [call.new_uuid(), call.new_uuid()]).clone();
+        let [new_object, contribution] = uids.get_or_init(|| [call.new_uuid(), call.new_uuid()]).clone();
+        let object_id = given_object_id(call, content.tree.root())?.unwrap_or(new_object);
         let change = self.first_version(call, what.kind, object_id, content)?;
         let tags = tag::of_headers(call, &change.uid)?;
         Ok(ChangeSet { contribution_uid: Some(contribution), ..ChangeSet::of(owner, Change { tags, ..change }) })
@@ -141,7 +143,9 @@ impl<R: Repository> Service<R> {
             return Err(Failure::missing(format!("the {} is deleted", what.name)));
         }
         let tree = self.read_document(call, what, latest.template_id.as_deref()).await?;
-        refuse_foreign(&tree, &latest.object_id, what)?;
+        if let Some(document) = tree.root().filter(|_| !what.single) {
+            check_object(document, &latest.object_id, "the path")?;
+        }
         let content = self.check(call, what, tree).await?;
         if content.template_id != latest.template_id {
             let finding = Finding::error("SVC0203", "/archetype_details/template_id/value", "an update must keep the template of the composition");
@@ -204,14 +208,20 @@ impl<R: Repository> Service<R> {
         Ok(Change { kind: latest.kind, uid, preceding: Some(latest.version_uid), audit, content, extra: None, tags })
     }
 
-    /// The latest version of an object, which must be the one that If-Match names: else 412.
+    /// The latest version of an object, which must be the one that If-Match names: else 412. An object that the path names and that does not
+    /// exist here is 404 whatever If-Match says.
     async fn matching_latest(&self, call: &Call<'_>, owner: &Owner, what: &Controlled, object: Option<&str>) -> Result<Version, Failure> {
+        let latest = match object {
+            Some(object) => self.version_of_object(owner.id(), object, Which::Latest).await?.filter(|v| what.is_of(v)),
+            None => None,
+        };
+        if latest.is_none() && !what.single {
+            return Err(missing(what));
+        }
         let tag = if_match(call.request)?;
         let expected = VersionUid::read(&tag, "the header If-Match")?.to_string();
         let unknown = || Failure::new(412, format!("there is no {} that the header If-Match could match", what.name));
-        let Some(object) = object else { return Err(unknown()) };
-        let latest = self.version_of_object(owner.id(), object, Which::Latest).await?;
-        let latest = latest.filter(|v| what.is_of(v)).ok_or_else(unknown)?;
+        let latest = latest.ok_or_else(unknown)?;
         call.allowed_in(owner.id(), latest.template_id.as_deref())?;
         if latest.version_uid == expected { Ok(latest) } else { Err(not_latest(412, call, owner, what, &latest)) }
     }
@@ -288,15 +298,6 @@ fn not_latest(status: u16, call: &Call<'_>, owner: &Owner, what: &Controlled, la
 /// True for the id of an object, whatever follows it.
 fn names_object(text: &str) -> bool {
     text.split("::").next().is_some_and(is_uuid)
-}
-
-/// A document that names itself must be the one that the path names.
-fn refuse_foreign(tree: &Tree, object: &str, what: &Controlled) -> Result<(), Failure> {
-    let own = |uid: &str| uid.eq_ignore_ascii_case(object) || VersionUid::parse(uid).is_some_and(|u| u.object_id == object);
-    match tree.root().and_then(uid_of) {
-        Some(uid) if !own(uid) => Err(Failure::new(412, format!("the uid in the body belongs to another {} than the path", what.name))),
-        _ => Ok(()),
-    }
 }
 
 /// The folder at a path of names.

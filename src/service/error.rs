@@ -161,14 +161,9 @@ impl Failure {
         Failure { message: format!("{part}: {}", self.message), ..self }
     }
 
-    /// The same with another status.
-    pub fn with_status(self, status: u16) -> Failure {
-        Failure { status, ..self }
-    }
-
-    /// True when one of the problems has this code.
-    pub fn names(&self, code: &str) -> bool {
-        self.errors.iter().any(|e| e.pointer("/defining_code/code_string").and_then(Value::as_str) == Some(code))
+    /// The same with 400 instead of 422, for operations whose OpenAPI document in ITS-REST does not list 422.
+    pub fn as_bad_request(self) -> Failure {
+        Failure { status: if self.status == 422 { 400 } else { self.status }, ..self }
     }
 
     /// The same with one more header.

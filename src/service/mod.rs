@@ -64,6 +64,7 @@ mod fhir;
 mod gdl;
 mod gzip;
 mod http;
+mod identity;
 mod ids;
 mod library;
 mod listing;

@@ -44,6 +44,13 @@ const COMMITTAL: &[&str] = &[
     "openEHR-AUDIT_DETAILS.description",
     "openEHR-AUDIT_DETAILS.committer",
 ];
+const BULK: &[&str] = &[
+    "Idempotency-Key",
+    "openEHR-VERSION.lifecycle_state",
+    "openEHR-AUDIT_DETAILS.change_type",
+    "openEHR-AUDIT_DETAILS.description",
+    "openEHR-AUDIT_DETAILS.committer",
+];
 const CHANGE: &[&str] = &[
     "If-Match",
     "Prefer",
@@ -100,11 +107,19 @@ impl Kind {
     fn of_document(operation: Operation) -> Kind {
         match operation {
             Operation::Create(what) => {
-                let kind = Kind::new("create", format!("Create: {}", what.name), &[201, 400, 404, 406, 409, 422]).headers(COMMITTAL);
+                let statuses: &[u16] = match what.kind {
+                    ObjectKind::Composition | ObjectKind::Party => &[201, 400, 404, 406, 409, 412, 422],
+                    _ => &[201, 400, 404, 406, 409, 412],
+                };
+                let kind = Kind::new("create", format!("Create: {}", what.name), statuses).headers(COMMITTAL);
                 kind.sends(forms(what)).gives(forms(what)).query(of_forms(what, &["templateId", "format", "dialect", "strict"]))
             }
             Operation::Update(what) => {
-                let kind = Kind::new("update", format!("Update: {}", what.name), &[200, 204, 400, 404, 406, 409, 412, 422]).headers(CHANGE);
+                let statuses: &[u16] = match what.kind {
+                    ObjectKind::Composition | ObjectKind::Party => &[200, 204, 400, 404, 406, 409, 412, 422],
+                    _ => &[200, 204, 400, 404, 406, 409, 412],
+                };
+                let kind = Kind::new("update", format!("Update: {}", what.name), statuses).headers(CHANGE);
                 kind.sends(forms(what)).gives(forms(what)).query(of_forms(what, &["templateId", "format", "dialect", "strict"]))
             }
             Operation::Delete(what) => Kind::new("delete", format!("Delete, logically: {}", what.name), &[204, 400, 404, 409, 412]).headers(CHANGE),
@@ -175,7 +190,7 @@ impl Kind {
     fn of_others(operation: Operation) -> Kind {
         match operation {
             Operation::EhrCreate | Operation::EhrCreateWithId => {
-                Kind::new("ehr create", "Create an EHR", &[201, 400, 406, 409, 422]).headers(COMMITTAL).sends(RM).gives(RM)
+                Kind::new("ehr create", "Create an EHR", &[201, 400, 406, 409]).headers(COMMITTAL).sends(RM).gives(RM)
             }
             Operation::EhrBySubject => {
                 Kind::new("ehr by subject", "The EHR of a subject; without one, all EHRs page by page", &[200, 304, 400, 404, 406])
@@ -185,8 +200,8 @@ impl Kind {
             }
             Operation::EhrGet => Kind::new("ehr", "An EHR", &[200, 304, 404, 406]).headers(CACHED).gives(RM),
             Operation::ContributionCreate => {
-                Kind::new("contribution create", "Commit a CONTRIBUTION, all or nothing", &[201, 400, 404, 406, 409, 422])
-                    .headers(&["Prefer"])
+                Kind::new("contribution create", "Commit a CONTRIBUTION, all or nothing", &[201, 400, 404, 406, 409, 412])
+                    .headers(COMMITTAL)
                     .sends(RM)
                     .gives(RM)
             }
@@ -230,11 +245,9 @@ impl Kind {
             Operation::ValueSetList => Kind::new("value set list", "List value sets", &[200, 406]).gives(JSON),
             Operation::ValueSetGet => Kind::new("value set", "A value set", &[200, 304, 404, 406]).headers(CACHED).gives(JSON),
             Operation::ValueSetDelete => Kind::new("value set delete", "Remove a value set", &[204, 404, 412]).headers(&["If-Match"]),
-            Operation::Bulk => Kind::new("bulk", "Commit many change sets, a line each", &[200, 400])
-                .query(&["first"])
-                .headers(&["Idempotency-Key"])
-                .sends(NDJSON)
-                .gives(NDJSON),
+            Operation::Bulk => {
+                Kind::new("bulk", "Commit many change sets, a line each", &[200, 400]).query(&["first"]).headers(BULK).sends(NDJSON).gives(NDJSON)
+            }
             Operation::Export => {
                 Kind::new("export", "Everything, or one EHR, page by page", &[200, 400, 404]).query(&["limit", "after", "ehr_id"]).gives(NDJSON)
             }

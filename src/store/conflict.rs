@@ -73,7 +73,7 @@ pub(crate) fn check_chain(versions: &[Version], head: &dyn Fn(&str) -> Option<He
         let latest = heads.remove(object).or_else(|| head(object));
         match (&latest, &version.preceding) {
             (None, None) => {}
-            (Some(latest), None) if latest.ehr_id != version.ehr_id => return Err(StoreError::UidExists(version.version_uid.clone())),
+            (Some(_), None) => return Err(StoreError::UidExists(version.version_uid.clone())),
             (Some(latest), Some(_)) if latest.ehr_id != version.ehr_id => return Err(StoreError::Stale { latest: String::new() }),
             (Some(latest), Some(preceding)) if latest.version_uid == *preceding => {}
             _ => return Err(StoreError::Stale { latest: latest.map(|l| l.version_uid).unwrap_or_default() }),

@@ -423,6 +423,25 @@ fn a_refusal_tells_nothing_of_another_patient() {
             assert_eq!(answers[0], answers[1], "{path}");
             assert!(answers[0].1.contains("403"), "{answers:?}");
         }
+        // The same holds for the uid of a new object.
+        let named = |uid: &str| {
+            let mut data = weight("60");
+            data["uid"] = json!({ "_type": "HIER_OBJECT_ID", "value": uid });
+            data
+        };
+        let foreign_object = object_of(&foreign);
+        let created = |uid: &str| contribution(None, &[member("", named(uid))]);
+        let ways: [(String, &str, &dyn Fn(&str) -> String); 4] = [
+            (format!("ehr/{EHR}/composition"), JSON, &|uid| named(uid).to_string()),
+            (format!("ehr/{EHR}/contribution"), JSON, &|uid| created(uid).to_string()),
+            (String::from("ehr/bulk"), LINES, &|uid| line(EHR, "composition", &named(uid))),
+            (String::from("ehr/bulk"), LINES, &|uid| line(EHR, "contribution", &created(uid))),
+        ];
+        for (path, media_type, body) in ways {
+            let answers = [foreign_object.as_str(), NOWHERE].map(|uid| told("POST", &path, media_type, &body(uid), ""));
+            assert_eq!(answers[0], answers[1], "{path}");
+            assert!(answers[0].1.contains("403") && answers[0].1.contains("leave `uid` out"), "{answers:?}");
+        }
         let subject = |id: &str| status(true).to_string().replace("patient-7", id);
         let answers = ["patient-7", "patient-8"].map(|id| told("PUT", &format!("ehr/{EHR}/ehr_status"), JSON, &subject(id), &own_status));
         assert_eq!(answers[0], answers[1]);

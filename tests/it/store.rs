@@ -309,7 +309,7 @@ fn a_stale_writer_changes_nothing<R: Repository>(store: &R) {
     let latest = StoreError::Stale { latest: "a::test.example::2".into() };
     assert_eq!(refused(store.commit(late)), latest);
     let again = under("again", Draft::composition("a", 1).commit());
-    assert_eq!(refused(store.commit(again)), latest);
+    assert_eq!(refused(store.commit(again)), StoreError::UidExists("a::test.example::1".into()));
     assert_eq!(refused(store.commit(Draft::composition("b", 2).commit())), StoreError::Stale { latest: String::new() });
     let skipping = Version { preceding: Some("a::test.example::1".into()), ..Draft::composition("a", 3).version() };
     assert_eq!(refused(store.commit(commit(vec![skipping]))), latest);
