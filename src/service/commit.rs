@@ -1,7 +1,7 @@
 //! Change sets: documents become versions, versions a contribution, and the contribution one commit.
 
 use super::Service;
-use super::auth::{Act, Need, Reach, Resource, Subject, refused};
+use super::auth::{Act, Need, Reach, Resource, Subject};
 use super::call::Call;
 use super::committal::{Audit, CREATION, Stated};
 use super::content::Checked;
@@ -228,7 +228,7 @@ impl<R: Repository> Service<R> {
             return Ok(());
         }
         if set.creates_ehr && matches!(call.caller.reach(call.need, Subject::Nameless)?, Reach::One(_)) {
-            return Err(refused(call.need));
+            return Err(call.caller.refused(call.need));
         }
         for change in &set.changes {
             let need = change.need();

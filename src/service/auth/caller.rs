@@ -49,6 +49,11 @@ pub(crate) enum Reach {
     One(String),
 }
 
+/// The challenge for tokens (RFC 6750 §3).
+pub(crate) const BEARER: &str = "Bearer realm=\"aqlite\"";
+/// The challenge for names and passwords (RFC 7617 §2.1).
+pub(crate) const BASIC: &str = "Basic realm=\"aqlite\", charset=\"UTF-8\"";
+
 /// When to ask again, in seconds.
 const RETRY: &str = "10";
 
@@ -64,7 +69,7 @@ pub struct Denied {
 impl Denied {
     /// Nobody set up who may call.
     pub(crate) fn unconfigured() -> Denied {
-        Denied::with("access is not configured: set AUTH (`none` opens the service to everybody who can reach it)", "Bearer realm=\"aqlite\"")
+        Denied::with("access is not configured: set AUTH (`none` opens the service to everybody who can reach it)", BEARER)
     }
 
     /// The request names nobody; `challenge` says how it could.
@@ -74,13 +79,13 @@ impl Denied {
 
     /// The bearer token is not believed.
     pub(crate) fn token(why: &str) -> Denied {
-        let challenge = format!("Bearer realm=\"aqlite\", error=\"invalid_token\", error_description=\"{why}\"");
+        let challenge = format!("{BEARER}, error=\"invalid_token\", error_description=\"{why}\"");
         Denied::with(&format!("the token is not accepted: {why}"), &challenge)
     }
 
     /// Name and password do not fit.
-    pub(crate) fn password(challenge: &str) -> Denied {
-        Denied::with("there is no user with this name and password", challenge)
+    pub(crate) fn password() -> Denied {
+        Denied::with("there is no user with this name and password", BASIC)
     }
 
     /// The issuer of the token does not tell its keys.
@@ -98,6 +103,17 @@ impl Denied {
     pub fn busy() -> Denied {
         let message = "too many requests are worked on at a time: send fewer together, or try again later";
         Denied { status: 429, message: message.to_owned(), challenge: String::new() }
+    }
+
+    /// The same with a challenge for each scheme that the deployment has, not only for the one whose credentials were refused.
+    pub(crate) fn offering(mut self, has_bearer: bool, has_basic: bool) -> Denied {
+        if self.status == 401 && has_bearer && !self.challenge.contains("Bearer ") {
+            self.challenge = format!("{BEARER}, {}", self.challenge);
+        }
+        if self.status == 401 && has_basic && !self.challenge.contains("Basic ") {
+            self.challenge = format!("{}, {BASIC}", self.challenge);
+        }
+        self
     }
 
     fn with(message: &str, challenge: &str) -> Denied {
@@ -162,7 +178,7 @@ impl Caller {
             _ if has(Compartment::System) => Ok(Reach::All),
             _ if has(Compartment::User) => Ok(Reach::Named),
             Some(ehr) if has(Compartment::Patient) => Ok(Reach::One(ehr.clone())),
-            _ => Err(refused(need)),
+            _ => Err(self.refused(need)),
         }
     }
 
@@ -179,6 +195,14 @@ impl Caller {
         }
     }
 
+    /// The refusal of something that the caller has no permission for: 403, with the error of RFC 6750 §3.1 for callers that a token names.
+    pub(crate) fn refused(&self, need: Need) -> Failure {
+        let roles = need.roles();
+        let message = format!("this needs the role {}, or a scope for `{}` with `{}`", roles.join(" or "), need.word(), need.letter());
+        let failure = Failure::new(403, message);
+        if self.issuer.is_empty() { failure } else { failure.header("WWW-Authenticate", format!("{BEARER}, error=\"insufficient_scope\"")) }
+    }
+
     /// The caller as the committer of a change: a PARTY_IDENTIFIED as canonical JSON.
     pub(crate) fn party(&self) -> String {
         let known = !self.issuer.is_empty();
@@ -190,13 +214,6 @@ impl Caller {
         };
         party.to_json().unwrap_or_default()
     }
-}
-
-/// There is no leave for this.
-pub(crate) fn refused(need: Need) -> Failure {
-    let roles = need.roles();
-    let message = format!("this needs the role {}, or a scope for `{}` with `{}`", roles.join(" or "), need.word(), need.letter());
-    Failure::new(403, message).header("WWW-Authenticate", "Bearer realm=\"aqlite\", error=\"insufficient_scope\"")
 }
 
 #[cfg(test)]

@@ -111,11 +111,12 @@ impl Drop for Flight<'_> {
 }
 
 impl Gate {
-    /// How a caller can make itself known: the value of WWW-Authenticate.
+    /// The value of WWW-Authenticate: a challenge for each configured scheme (RFC 9110 §11.6.1).
     pub fn challenge(&self) -> &'static str {
         match (self.issuers.is_empty(), &self.users) {
             (true, Some(_)) => "Basic realm=\"aqlite\", charset=\"UTF-8\"",
-            _ => "Bearer realm=\"aqlite\"",
+            (false, Some(_)) => "Bearer realm=\"aqlite\", Basic realm=\"aqlite\", charset=\"UTF-8\"",
+            (_, None) => "Bearer realm=\"aqlite\"",
         }
     }
 
@@ -124,6 +125,11 @@ impl Gate {
     /// # Errors
     /// When the request carries no credentials, or such that are not believed.
     pub async fn recognise<K: Keys>(&self, request: &Request, ring: &KeyRing, host: &K, now: i64) -> Result<Caller, Denied> {
+        let caller = self.recognise_by_scheme(request, ring, host, now).await;
+        caller.map_err(|denied| denied.offering(!self.issuers.is_empty(), self.users.is_some()))
+    }
+
+    async fn recognise_by_scheme<K: Keys>(&self, request: &Request, ring: &KeyRing, host: &K, now: i64) -> Result<Caller, Denied> {
         for issuer in &self.issuers {
             if let Some(text) = issuer.token_in(request) {
                 return issuer.recognise(text, ring, host, now).await;
@@ -253,6 +259,7 @@ fn unknown() -> Denied {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Act, Need, Resource};
     use super::*;
     use crate::store::ready::block_on;
     use std::cell::Cell;
@@ -415,5 +422,32 @@ mod tests {
         assert_eq!(ask("Cf-Access-Authenticated-User-Email", "root@example.org"), Err(401));
         assert_eq!(ask("Authorization", "Basic cm9vdDo="), Err(401));
         assert_eq!(ask("Authorization", "Bearer x"), Err(401));
+    }
+
+    #[test]
+    fn every_401_names_all_configured_schemes_and_no_other() {
+        let users = || Users::parse(&format!("ann:50000:{}:{}:read", "A".repeat(22), "A".repeat(43))).ok();
+        let sent = [("X-Nothing", ""), ("Authorization", "Bearer x"), ("Authorization", "Basic cm9vdDpyb290"), ("Authorization", "Digest x")];
+        for (issuers, users) in [(vec![issuer()], None), (vec![], users()), (vec![issuer()], users()), (vec![], None)] {
+            let gate = Gate { issuers, users };
+            let schemes = |challenge: &str| ["Bearer ", "Basic "].map(|scheme| challenge.matches(scheme).count());
+            let bearer = usize::from(!gate.issuers.is_empty() || gate.users.is_none());
+            for (header, value) in sent {
+                let request = Request::new("GET", "/v1/ehr").with_header(header, value);
+                let denied = block_on(gate.recognise(&request, &KeyRing::default(), &Fake::with("a"), 0)).unwrap().unwrap_err();
+                let response = denied.failure().into_response(&request);
+                let challenge = response.header("WWW-Authenticate").unwrap_or_default();
+                assert_eq!((response.status, schemes(challenge)), (401, [bearer, usize::from(gate.users.is_some())]), "{value}: {challenge}");
+            }
+            assert_eq!(schemes(gate.challenge()), [bearer, usize::from(gate.users.is_some())]);
+        }
+    }
+
+    #[test]
+    fn a_403_names_the_scheme_of_tokens_only_for_a_caller_with_a_token() {
+        let need = Need { resource: Resource::Admin, act: Act::Delete };
+        let named = |issuer: &str| Caller::with_roles("ann", issuer, &["read"]).refused(need).into_response(&Request::default());
+        assert_eq!(named("").header("WWW-Authenticate"), None);
+        assert!(named("https://id.example").header("WWW-Authenticate").is_some_and(|c| c.contains("insufficient_scope")));
     }
 }

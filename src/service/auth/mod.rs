@@ -22,7 +22,7 @@ mod token;
 mod users;
 
 pub use caller::{Caller, Denied};
-pub(crate) use caller::{Reach, Subject, refused};
+pub(crate) use caller::{Reach, Subject};
 pub use gate::{Gate, Issuer, KeyRing, Keys};
 pub(crate) use log::Trail;
 pub(crate) use refusals::Refusals;

@@ -10,7 +10,6 @@ use super::token::base64url;
 
 /// Fewer iterations protect nothing; more than 100,000 the runtime of Cloudflare does not do.
 const ITERATIONS: std::ops::RangeInclusive<u32> = 10_000..=100_000;
-const CHALLENGE: &str = "Basic realm=\"aqlite\", charset=\"UTF-8\"";
 
 /// Users, as the deployment lists them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -42,7 +41,7 @@ impl Users {
     /// Recognises a user by `name:password` in base64. It takes as long for a name that is not listed. Failures count for the name
     /// and the address that the request came from.
     pub(super) async fn recognise<K: Keys>(&self, credentials: &str, passwords: &Passwords, host: &K, from: (&str, i64)) -> Result<Caller, Denied> {
-        let refused = || Denied::password(CHALLENGE);
+        let refused = || Denied::password();
         let plain = credentials.trim_end_matches('=').replace('+', "-").replace('/', "_");
         let text = base64url(&plain).and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(refused)?;
         let (name, password) = text.split_once(':').ok_or_else(refused)?;
