@@ -7,6 +7,7 @@
 
 mod fold;
 mod from;
+mod number;
 mod path;
 mod uid;
 mod value;
@@ -215,7 +216,9 @@ impl<'a> Checker<'a> {
                 {
                     self.warn("AQL0603", null.at.0, "a comparison with NULL is never true", "ask `EXISTS path` or `NOT EXISTS path`");
                 }
-                Condition::Compare(left?, compare.op, right?)
+                let (left, right) = (left?, right?);
+                self.check_compared([&compare.left, &compare.right], [&left, &right])?;
+                Condition::Compare(left, compare.op, right)
             }
             ast::Condition::Like(path, operand) => {
                 let (path, pattern) = (self.path(path), self.like(operand));
@@ -229,7 +232,9 @@ impl<'a> Checker<'a> {
                 let coded = matches!(operand, ast::MatchesOperand::Terminology(_) | ast::MatchesOperand::Uri(_))
                     || matches!(operand, ast::MatchesOperand::List(items) if items.iter().any(|i| matches!(i, ast::MatchesItem::Terminology(_))));
                 let (path, values) = (if coded { self.coded_path(path) } else { self.path(path) }, self.members(operand));
-                Condition::Matches(Expr::Path(path?), Members::new(values?))
+                let (path, values) = (path?, values?);
+                self.check_members(path, operand)?;
+                Condition::Matches(Expr::Path(path), Members::new(values))
             }
         })
     }

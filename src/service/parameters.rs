@@ -15,6 +15,7 @@ use super::page_state::PageState;
 use crate::aql::{MAX_MEMBERS, Parameter, Parameters};
 use crate::order;
 use crate::rm::json::{self, elements, members};
+use serde_json::{Value, json};
 use std::borrow::Cow;
 
 /// A request to run a query.
@@ -167,8 +168,11 @@ impl Asked {
             if !is_wanted && !value.trim_start().starts_with('{') {
                 continue;
             }
-            let parameter = parameter(name, value, DEPTH)?;
-            self.bind(name, parameter)?;
+            match parameter(name, value, DEPTH)? {
+                // Null is no value (rulings R2): the placeholder stays unbound, which the checker refuses.
+                Parameter::Null => {}
+                parameter => self.bind(name, parameter)?,
+            }
         }
         Ok(())
     }
@@ -202,6 +206,13 @@ impl Asked {
         Ok(())
     }
 
+    /// What decides the answer, as JSON of a fixed form: EHR, page, snapshot, and each parameter with its type and its text as sent.
+    pub fn to_json(&self) -> Value {
+        let parameters: Vec<Value> = self.parameters.iter().map(|(name, value)| json!([name, typed(value)])).collect();
+        let snapshot = self.snapshot.as_ref().map(ToString::to_string);
+        json!({ "ehr": self.ehr, "offset": self.offset, "fetch": self.fetch, "snapshot": snapshot, "parameters": parameters })
+    }
+
     /// The EHR of the request is the value of `$ehr_id` too.
     fn finished(mut self) -> Result<Asked, Failure> {
         if let Some(ehr) = &self.ehr
@@ -211,6 +222,18 @@ impl Asked {
             self.parameters.insert(String::from("ehr_id"), value);
         }
         Ok(self)
+    }
+}
+
+/// A value with its type, because `1`, `"1"` and `1` from a URL may give different rows.
+fn typed(value: &Parameter) -> Value {
+    match value {
+        Parameter::Null => json!(["null"]),
+        Parameter::Boolean(flag) => json!(["boolean", flag]),
+        Parameter::Number(text) => json!(["number", text]),
+        Parameter::Text(text) => json!(["text", text]),
+        Parameter::Untyped(text) => json!(["untyped", text]),
+        Parameter::List(values) => json!(["list", values.iter().map(typed).collect::<Vec<_>>()]),
     }
 }
 
@@ -251,7 +274,11 @@ fn parameter(name: &str, sent: &str, depth: u32) -> Result<Parameter, Failure> {
                 let message = format!("the list `{name}` has more than {MAX_MEMBERS} values: store them as a value set, or ask in several queries");
                 return Err(Failure::bad(message));
             }
-            items.into_iter().map(|item| parameter(name, item, depth - 1)).collect::<Result<_, _>>().map(Parameter::List)
+            let items = items.into_iter().map(|item| parameter(name, item, depth - 1)).collect::<Result<Vec<_>, _>>()?;
+            if items.contains(&Parameter::Null) {
+                return Err(Failure::bad(format!("the list `{name}` has a null, which no value equals: leave it out")));
+            }
+            Ok(Parameter::List(items))
         }
         b'{' | b'[' => Err(neither()),
         _ => Ok(Parameter::Number(sent.to_owned())),
@@ -306,6 +333,23 @@ mod tests {
         assert_eq!(asked.offset, Some(2));
         assert_eq!(asked.parameters.get("a"), Some(&Parameter::Number(String::from("1.0"))));
         assert_eq!(asked.parameters.get("b"), Some(&Parameter::List(vec![Parameter::Text(String::from("x")), Parameter::Boolean(true)])));
+    }
+
+    #[test]
+    fn the_form_that_decides_an_entity_tag_is_fixed_and_tells_types_apart() {
+        let asked = |body: &str| {
+            let mut asked = Asked::default();
+            asked.take_members(members(body).unwrap()).unwrap();
+            asked.to_json().to_string()
+        };
+        let body = r#"{"offset":1,"fetch":2,"query_parameters":{"b":[1.0,"x"],"a":true}}"#;
+        let parameters = r#"[["a",["boolean",true]],["b",["list",[["number","1.0"],["text","x"]]]]]"#;
+        let fixed = format!(r#"{{"ehr":null,"fetch":2,"offset":1,"snapshot":null,"parameters":{parameters}}}"#);
+        let in_order = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+        assert_eq!(in_order(&asked(body)), in_order(&fixed));
+        let of = |value: &str| asked(&format!(r#"{{"query_parameters":{{"a":{value}}}}}"#));
+        let all: std::collections::BTreeSet<String> = ["1", "1.0", "\"1\"", "true", "\"true\"", "[1]", "[\"1\"]", "[]"].map(of).into();
+        assert_eq!(all.len(), 8);
     }
 
     #[test]

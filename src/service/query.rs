@@ -19,7 +19,7 @@ use crate::document::{Batch, short_digest};
 use crate::rm::class::{Attr, Cls};
 use crate::store::repository::{BatchSink, Definition, Pause, Repository};
 use crate::store::scan::{Progress, Scan};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fmt::Write;
 
 /// Says, where the body cannot, that there are rows behind the page.
@@ -285,10 +285,19 @@ impl<R: Repository> Service<R> {
         Ok(Answer { result, more, state: PageState { snapshot, now: time }, of_ehr, share })
     }
 
-    /// Changes whenever the answer may: with the data, the query, its parameters, the page and the mount.
+    /// The entity tag of a result: it changes whenever the answer may, with the data, the query, its parameters, the page and the mount.
+    ///
+    /// It is a digest of JSON whose form is fixed here, so that a new release gives the same answer the same tag.
     fn etag(&self, call: &Call<'_>, asked: &Asked, q: &str, revision: u64, format: ResultFormat) -> String {
-        let text = format!("{revision}\n{:?}\n{q}\n{asked:?}\n{:?}\n{format:?}\n{}", call.dialect, self.config.limits, self.config.exact_archetypes);
-        short_digest(&text)
+        let format = match format {
+            ResultFormat::Json => "json",
+            ResultFormat::Csv(options) if options.guard => "csv",
+            ResultFormat::Csv(_) => "csv;guard=off",
+            ResultFormat::Ndjson => "ndjson",
+        };
+        let page = self.config.limits.fetch_default;
+        let archetypes = if self.config.exact_archetypes { "exact" } else { "specialised" };
+        short_digest(&json!([revision, call.dialect.mount(), format, page, archetypes, q, asked.to_json()]).to_string())
     }
 
     /// The rows of a result behind a head, with pauses between pieces of them.

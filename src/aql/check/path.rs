@@ -142,7 +142,11 @@ impl Checker<'_> {
             ast::Predicate::Compare(compare) => {
                 self.count_condition(compare.at.0)?;
                 let (path, value) = (self.steps(&compare.path, classes), self.predicate_value(&compare.value, classes));
-                Some(vec![Predicate::Compare(path?.0, compare.op, value?)])
+                let ((path, _), value) = (path?, value?);
+                if let PredicateValue::Literal(literal) = &value {
+                    self.check_predicate(&compare.value, literal, &path, classes)?;
+                }
+                Some(vec![Predicate::Compare(path, compare.op, value)])
             }
             ast::Predicate::Regex(regex) => {
                 self.count_condition(regex.regex.span())?;

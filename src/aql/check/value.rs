@@ -1,5 +1,6 @@
 //! Values: literals, parameters, functions, patterns, value sets.
 
+use super::number::is_number;
 use super::{Checker, MAX_MEMBERS, MAX_PATTERN, Parameter, did_you_mean};
 use crate::aql::ast;
 use crate::aql::query::{Expr, LikeItem, LikePattern, Literal};
@@ -211,6 +212,8 @@ fn scalar(value: &Parameter) -> Option<Literal> {
         Parameter::Null => Literal::Null,
         Parameter::Boolean(value) => Literal::Boolean(*value),
         Parameter::Number(text) => Literal::Number(text.clone()),
+        // JSON clients send numbers and booleans as texts too: such a text takes the type of what it is compared with, as in a URL.
+        Parameter::Text(text) if is_number(text) || text.trim().parse::<bool>().is_ok() => Literal::Untyped(text.clone()),
         Parameter::Text(text) => Literal::Text(text.clone()),
         Parameter::Untyped(text) => Literal::Untyped(text.clone()),
         Parameter::List(_) => return None,
