@@ -7,6 +7,7 @@ use super::committal::{Audit, CREATION, Stated};
 use super::content::Checked;
 use super::error::Failure;
 use super::ids::VersionUid;
+use super::imported::wrapped;
 use super::time::iso;
 use crate::document::{Known, NothingKnown, ObjectKind, Packed, pack};
 use crate::rm::class::{Attr, Cls};
@@ -30,7 +31,7 @@ pub(crate) struct Change {
     pub audit: Audit,
     /// The document; a deletion has none.
     pub content: Option<Checked>,
-    /// An ORIGINAL_VERSION as sent: its signature, attestations and further inputs are kept.
+    /// A VERSION as sent: of an ORIGINAL_VERSION signature, attestations and further inputs are kept, of an IMPORTED_VERSION the whole item.
     pub extra: Option<Tree>,
     /// Tags on it and on its object.
     pub tags: Vec<TagList>,
@@ -173,16 +174,18 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    /// Makes the ORIGINAL_VERSION of a change out of its envelope, and its packed form, which must give back the same tree.
+    /// Makes the version of a change out of its envelope, and its packed form, which must give back the same tree.
     fn version_of(&self, ehr_id: &str, contribution: &str, time: &str, mut tree: Tree, change: Change) -> Result<(Version, Tree), Failure> {
         let Change { kind, uid, preceding, audit, content, extra, tags } = change;
         let version_uid = uid.to_string();
+        let imported = extra.as_ref().and_then(Tree::root).filter(|root| root.class() == Cls::IMPORTED_VERSION);
         name(&mut tree, &[Attr::UID, Attr::VALUE], &version_uid);
         if let Some(preceding) = &preceding {
             name_version(&mut tree, Attr::PRECEDING_VERSION_UID, preceding);
         }
         keep(&mut tree, extra.as_ref());
         let (template_id, known) = match content {
+            Some(Checked { template_id, known, .. }) if imported.is_some() => (template_id, Some(known)),
             Some(Checked { tree: mut data, template_id, known }) => {
                 name_version(&mut data, Attr::UID, &version_uid);
                 if let (Some(root), Some(data)) = (tree.root().map(NodeRef::id), data.root()) {
@@ -192,6 +195,9 @@ impl<R: Repository> Service<R> {
             }
             None => (None, None),
         };
+        if let (Some(sent), Some(envelope)) = (imported, tree.root()) {
+            tree = wrapped(envelope, sent, preceding.is_some());
+        }
         let packed = match known {
             Some(known) => self.packed(&tree, &*known)?,
             None => self.packed(&tree, &NothingKnown)?,

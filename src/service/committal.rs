@@ -204,6 +204,20 @@ impl Stated {
         }
     }
 
+    /// Completes this source by another, but for the change type: how a version of another system changes what is stored follows from it.
+    pub fn or_unless_type(self, other: &Stated) -> Stated {
+        let change_type = self.change_type;
+        Stated { change_type, ..self.or(other) }
+    }
+
+    /// The audit of the import of a version whose own lifecycle state stays.
+    ///
+    /// # Errors
+    /// 400 where the stated change type is a deletion and the version is none, or the reverse.
+    pub fn import_audit(self, default: Code, lifecycle: Code) -> Result<Audit, Failure> {
+        Audit { lifecycle, ..self.audit(default) }.consistent(default)
+    }
+
     /// Completes this source by the defaults of a change; the lifecycle state follows from the change type.
     fn audit(self, default: Code) -> Audit {
         let plain = Audit::new(self.change_type.unwrap_or(default));

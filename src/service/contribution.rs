@@ -9,6 +9,7 @@ use super::error::Failure;
 use super::http::Response;
 use super::identity::{check_following_uids, given_member_id};
 use super::ids::{VersionUid, is_uuid};
+use super::imported::read_version;
 use super::negotiate::{Format, body_format};
 use super::owner::Owner;
 use super::versioned::own;
@@ -65,7 +66,10 @@ impl<R: Repository> Service<R> {
         }
         let mut changes = Vec::new();
         for (index, version) in sent.versions.iter().enumerate() {
-            let change = self.change_of(call, owner, version, &sent.audit).await;
+            let change = match version.root().filter(|root| root.class() == Cls::IMPORTED_VERSION) {
+                Some(root) => self.imported_change(call, owner, root, &sent.audit, &changes).await,
+                None => self.change_of(call, owner, version, &sent.audit).await,
+            };
             changes.push(change.map_err(|f| f.within(&format!("versions[{index}]")))?);
         }
         let ehr_id = owner.id().to_owned();
@@ -117,7 +121,7 @@ impl<R: Repository> Service<R> {
     }
 
     /// The content of a member: 400 when it is invalid or its template is unknown, on both mounts.
-    async fn check_member(&self, call: &Call<'_>, kind: ObjectKind, data: NodeRef<'_>, rigor: Rigor) -> Result<Checked, Failure> {
+    pub(super) async fn check_member(&self, call: &Call<'_>, kind: ObjectKind, data: NodeRef<'_>, rigor: Rigor) -> Result<Checked, Failure> {
         let tree = data.to_tree();
         let checked = match kind {
             ObjectKind::Composition => self.check_composition(call, tree, rigor).await,
@@ -144,7 +148,7 @@ impl<R: Repository> Service<R> {
         }
     }
 
-    async fn kind_of_object(&self, ehr_id: &str, uid: Option<&VersionUid>) -> Result<ObjectKind, Failure> {
+    pub(super) async fn kind_of_object(&self, ehr_id: &str, uid: Option<&VersionUid>) -> Result<ObjectKind, Failure> {
         let unknown = || Failure::new(409, "the preceding version does not exist");
         let object = &uid.ok_or_else(unknown)?.object_id;
         let latest = self.repository.version(ehr_id, object, Which::Latest).await.map_err(Failure::of_store)?.ok_or_else(unknown)?;
@@ -189,7 +193,7 @@ impl Sent {
         let (mut uid, mut versions, mut audit) = (None, Vec::new(), None);
         for (key, value) in parts(text, format)? {
             match &*key {
-                "versions" => versions.push(read_text(value, format, Cls::ORIGINAL_VERSION, "version")?),
+                "versions" => versions.push(read_version(value, format).map_err(|failure| failure.within(&format!("versions[{}]", versions.len())))?),
                 "audit" => audit = Some(read_text(value, format, Cls::AUDIT_DETAILS, "audit of the contribution")?),
                 "uid" if value != "null" => uid = Some(read_text(value, format, Cls::HIER_OBJECT_ID, "uid of the contribution")?),
                 "_type" | "uid" => {}

@@ -66,6 +66,7 @@ mod gzip;
 mod http;
 mod identity;
 mod ids;
+mod imported;
 mod library;
 mod listing;
 mod negotiate;

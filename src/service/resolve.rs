@@ -9,6 +9,7 @@ use super::auth::{Act, Need, Resource, Subject};
 use super::call::Call;
 use super::error::Failure;
 use super::ids::Target;
+use super::imported::standard_form;
 use super::negotiate::{Format, wanted_format};
 use super::simplified::Shown;
 use crate::order;
@@ -59,7 +60,7 @@ impl<R: Repository> Service<R> {
         let found = self.repository.version(owner, object, which).await.map_err(Failure::of_store)?;
         let need = Need { resource: if owner.is_empty() { Resource::Party } else { Resource::Record }, act: Act::Read };
         let found = found.filter(|v| call.caller.within(need, Subject::of(v.template_id.as_deref()), owner).is_ok());
-        let tree = found.map(|version| version.packed.unpack());
+        let tree = found.map(|version| version.packed.unpack()).map(|tree| if whole { standard_form(tree) } else { tree });
         let root = tree.as_ref().and_then(|tree| tree.root());
         Ok(if whole { root } else { root.and_then(|root| root.get(Attr::DATA)) }.map(json::write))
     }

@@ -28,6 +28,7 @@ use super::contribution::kind_of;
 use super::error::Failure;
 use super::http::Response;
 use super::ids::{VersionUid, is_uuid};
+use super::imported::{read_version, standard_json, stored_form};
 use super::negotiate::Format;
 use super::time::instant;
 use super::{tag, template};
@@ -102,6 +103,10 @@ impl<R: Repository> Service<R> {
         let mut lines = Lines::default();
         for (number, text) in numbered(call)? {
             lines.pause(call, text).await;
+            if text.contains(Cls::IMPORTED_VERSION.name()) {
+                // What such a version follows may be in a line before it.
+                self.flush(&mut lines).await;
+            }
             let mut line = self.import_line(call, text, keeps_findings).await;
             if let Ok(Some(Imported::Contribution(ready))) = &line
                 && let Err(failure) = self.check_classes_kept(&mut lines, &ready.commit).await
@@ -194,7 +199,9 @@ impl<R: Repository> Service<R> {
         let mut read = Vec::new();
         for (index, text) in parts.versions()?.into_iter().enumerate() {
             let context = ContributionContext { ehr_id: &ehr_id, stated: root, contribution: &uid, keeps_findings };
-            read.push(self.imported_version(call, &context, text).await.map_err(|failure| failure.within(&format!("versions[{index}]")))?);
+            let is_pending = |uid: &str| read.iter().any(|version: &Version| version.version_uid == uid);
+            let version = self.imported_version(call, &context, text, is_pending).await;
+            read.push(version.map_err(|failure| failure.within(&format!("versions[{index}]")))?);
         }
         let Some(first) = read.first_mut() else {
             return Err(Failure::bad("the record has no `versions`: a contribution is imported together with the versions that it lists"));
@@ -233,8 +240,14 @@ impl<R: Repository> Service<R> {
         })
     }
 
-    async fn imported_version(&self, call: &Call<'_>, context: &ContributionContext<'_>, text: &str) -> Result<Version, Failure> {
-        let tree = read_text(text, Format::Json, Cls::ORIGINAL_VERSION, "version")?;
+    async fn imported_version(
+        &self,
+        call: &Call<'_>,
+        context: &ContributionContext<'_>,
+        text: &str,
+        is_pending: impl Fn(&str) -> bool,
+    ) -> Result<Version, Failure> {
+        let tree = self.as_stored(context.ehr_id, read_version(text, Format::Json)?, is_pending).await?;
         let root = tree.root().ok_or_else(|| Failure::bad("the version is empty"))?;
         let needed = |path: &[Attr]| root.text_along(path).map(str::to_owned).ok_or_else(|| Failure::bad("the version is not whole"));
         let (uid, preceding) = uids_of(root)?;
@@ -318,10 +331,13 @@ impl<R: Repository> Service<R> {
 
     /// The stored version that is this text.
     async fn stored_as(&self, ehr_id: &str, text: &str) -> Option<Version> {
-        let tree = read_text(text, Format::Json, Cls::ORIGINAL_VERSION, "version").ok()?;
+        let tree = read_version(text, Format::Json).ok()?;
         let root = tree.root()?;
-        let (uid, _) = uids_of(root).ok()?;
+        let is_imported = root.class() == Cls::IMPORTED_VERSION;
+        let (uid, _) = uids_of(if is_imported { root.get(Attr::ITEM)? } else { root }).ok()?;
         let stored = self.repository.version(ehr_id, &uid.object_id, Which::Uid(&uid.to_string())).await.ok().flatten()?;
+        let imported = is_imported.then(|| stored_form(root, stored.preceding.is_some()));
+        let root = imported.as_ref().map_or(Some(root), Tree::root)?;
         stored.packed.gives(root).then_some(stored)
     }
 }
@@ -487,7 +503,7 @@ fn contribution_record(found: &Contribution) -> String {
     }
     out.push_str(r#""contribution":"#);
     out.push_str(&found.document);
-    let versions: Vec<String> = found.versions.iter().map(|v| v.packed.to_json()).collect();
+    let versions: Vec<String> = found.versions.iter().map(|v| standard_json(&v.packed)).collect();
     out.push_str(&format!(r#","versions":[{}]"#, versions.join(",")));
     let own = |v: &Version, list: &TagList| list.target == v.version_uid || (v.preceding.is_none() && list.target == v.object_id);
     let lists = found.versions.iter().flat_map(|v| v.tags.iter().filter(|list| own(v, list)));

@@ -7,6 +7,7 @@ use super::controlled::Controlled;
 use super::error::Failure;
 use super::http::Response;
 use super::ids::{Target, VersionUid};
+use super::imported::standard_form;
 use super::owner::Owner;
 use super::route::Part;
 use super::time::at_time;
@@ -57,7 +58,7 @@ impl<R: Repository> Service<R> {
 
     async fn show_version(&self, call: &Call<'_>, owner: &str, what: &Controlled, target: &Target) -> Result<Response, Failure> {
         let version = self.find_version(call, owner, what, target).await?;
-        let tree = version.packed.unpack();
+        let tree = standard_form(version.packed.unpack());
         let root = tree.root().ok_or_else(|| missing(what))?;
         call.resource(root, None, &version.version_uid, &version.time_committed)
     }
@@ -99,9 +100,12 @@ impl<R: Repository> Service<R> {
 
 fn history_item(version: &Version) -> String {
     let tree = version.packed.unpack();
-    let audit = tree.root().and_then(|root| root.get(Attr::COMMIT_AUDIT)).map(json::write).unwrap_or_default();
+    // An imported version has the audit of its import, and that of the system that it comes from.
+    let around = tree.root();
+    let audits = [around, around.and_then(|root| root.get(Attr::ITEM))].into_iter().flatten().filter_map(|version| version.get(Attr::COMMIT_AUDIT));
+    let audits = audits.map(json::write).collect::<Vec<_>>().join(",");
     let id = object(&[("_type", "OBJECT_VERSION_ID"), ("value", &version.version_uid)]);
-    format!(r#"{{"_type":"REVISION_HISTORY_ITEM","version_id":{id},"audits":[{audit}]}}"#)
+    format!(r#"{{"_type":"REVISION_HISTORY_ITEM","version_id":{id},"audits":[{audits}]}}"#)
 }
 
 /// Reads a document that the service wrote itself.

@@ -455,3 +455,67 @@ fn a_refusal_tells_nothing_of_another_patient() {
     check(on_memory());
     check(on_sqlite());
 }
+
+/// An IMPORTED_VERSION of a far system.
+fn imported(object: &str, number: u32, data: &Value) -> Value {
+    let mut audit = audit(if number == 1 { "249" } else { "251" });
+    audit["system_id"] = json!("far.example");
+    audit["time_committed"] = json!({ "_type": "DV_DATE_TIME", "value": "2019-05-06T07:08:09.000Z" });
+    let uid = |number: u32| json!({ "_type": "OBJECT_VERSION_ID", "value": format!("{object}::far.example::{number}") });
+    let state = json!({ "terminology_id": { "value": "openehr" }, "code_string": "532" });
+    let mut item = json!({
+        "_type": "ORIGINAL_VERSION",
+        "contribution": { "namespace": "local", "type": "CONTRIBUTION", "id": { "_type": "HIER_OBJECT_ID", "value": NOWHERE } },
+        "commit_audit": audit, "signature": "far signature", "uid": uid(number), "data": data,
+        "lifecycle_state": { "value": "complete", "defining_code": state },
+    });
+    if number > 1 {
+        item["preceding_version_uid"] = uid(number - 1);
+    }
+    json!({ "_type": "IMPORTED_VERSION", "item": item })
+}
+
+#[test]
+fn imported_versions_come_back_from_an_export_to_the_byte() {
+    fn check<R: Repository, S: Repository>(mut house: House<R>, empty: Service<S>) {
+        let object = "cccccccc-5555-4555-8555-000000000001";
+        let path = format!("ehr/{EHR}/contribution");
+        // The first version that is imported follows one that stays behind; later ones follow it, in their own and in other contributions.
+        for members in [vec![imported(object, 3, &weight("61")), imported(object, 4, &weight("62"))], vec![imported(object, 5, &weight("63"))]] {
+            house.made("POST", &path, JSON, &contribution(None, &members).to_string());
+        }
+        house.made("POST", &format!("ehr/{EHR}/directory"), JSON, &text("rest/directory.json"));
+        let exported = house.export();
+        let mut other = House(empty, Ticks::new());
+        for _ in ["new", "passed over"] {
+            assert!(other.lines("admin/import", "", &exported).iter().all(|(status, _)| *status < 300));
+            assert_eq!(other.export(), exported);
+        }
+        let again = contribution(None, &[imported(object, 6, &weight("64"))]).to_string();
+        assert_eq!(other.ask("POST", &path, JSON, &again).status, 201);
+        let altered: Vec<String> = exported.iter().map(|line| line.replace("far signature", "own signature")).collect();
+        assert!(other.lines("admin/import", "", &altered).iter().any(|(status, _)| *status == 400), "the digest of the line differs");
+    }
+    let config = || Config { auth: Auth::Known, admin: true, system_id: String::from("test.example"), ..Config::default() };
+    check(on_memory(), Service::new(Sqlite::in_memory().repository(), config()));
+    check(on_sqlite(), Service::new(Memory::new(), config()));
+}
+
+#[test]
+fn versions_of_other_systems_need_the_role_import() {
+    let mut house = on_memory();
+    let object = "cccccccc-5555-4555-8555-000000000002";
+    let body = contribution(None, &[imported(object, 1, &weight("61"))]).to_string();
+    let mut status = |roles: &[&str], body: &str| {
+        let request = Request::new("POST", &format!("/rest/openehr/v1/ehr/{EHR}/contribution")).with_body(JSON, body);
+        let answer = block_on(house.0.serve(&request, Ok(&Caller::with_roles("n", "", roles)), &mut house.1)).expect("an answer");
+        (answer.status, shown(&answer))
+    };
+    let (refused, why) = status(&["read", "write", "admin"], &body);
+    assert_eq!(refused, 403, "{why}");
+    assert!(why.contains("the role import"), "{why}");
+    assert_eq!(status(&["import"], &body).0, 403, "importing is a way of writing");
+    assert_eq!(status(&["write", "import"], &body).0, 201);
+    let plain = contribution(None, &[member("", weight("60"))]).to_string();
+    assert_eq!(status(&["write"], &plain).0, 201);
+}

@@ -1212,6 +1212,10 @@ pub(super) static CLASSES: [ClassDef; 128] = [
         AttrDef { attr: Attr(21), ty: Cls(3), card: Card::One, xml: XmlForm::Element, owner: Cls(118), since: "1.0.3" },
         AttrDef { attr: Attr(131), ty: Cls(112), card: Card::Opt, xml: XmlForm::Element, owner: Cls(118), since: "1.0.3" },
         AttrDef { attr: Attr(71), ty: Cls(120), card: Card::One, xml: XmlForm::Element, owner: Cls(119), since: "1.0.3" },
+        AttrDef { attr: Attr(152), ty: Cls(52), card: Card::Opt, xml: XmlForm::Absent, owner: Cls(119), since: "1.0.3" },
+        AttrDef { attr: Attr(111), ty: Cls(52), card: Card::Opt, xml: XmlForm::Absent, owner: Cls(119), since: "1.0.3" },
+        AttrDef { attr: Attr(75), ty: Cls(33), card: Card::Opt, xml: XmlForm::Absent, owner: Cls(119), since: "1.0.3" },
+        AttrDef { attr: Attr(33), ty: Cls(67), card: Card::Opt, xml: XmlForm::Absent, owner: Cls(119), since: "1.0.3" },
     ] },
     ClassDef { name: "ORIGINAL_VERSION", is_abstract: false, parent: Cls(118), last: 120, attrs: &[
         AttrDef { attr: Attr(29), ty: Cls(53), card: Card::One, xml: XmlForm::Element, owner: Cls(118), since: "1.0.3" },

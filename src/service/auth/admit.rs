@@ -82,7 +82,7 @@ fn subject(found: &Found) -> Subject<'_> {
         _ if found.route.operation == Operation::QueryAdHoc => Subject::Nameless,
         _ if found.route.operation == Operation::QueryList => Subject::Some,
         Resource::Template | Resource::Query | Resource::Guide => found.named(&["id", "name", "guide_id"]).map_or(Subject::Some, Subject::Named),
-        Resource::Party | Resource::Admin | Resource::Log => Subject::Some,
+        Resource::Party | Resource::Import | Resource::Admin | Resource::Log => Subject::Some,
     }
 }
 
@@ -266,7 +266,7 @@ mod tests {
         for route in ROUTES {
             let other = house.ask(&app, route.method, &target("/v1", route.pattern, OTHER), "");
             let closed = match route.need.resource {
-                Resource::Admin | Resource::Log | Resource::Party => other == 403,
+                Resource::Import | Resource::Admin | Resource::Log | Resource::Party => other == 403,
                 Resource::Record | Resource::Guide if route.pattern.contains("{ehr_id}") => other == 404,
                 _ if route.operation == Operation::EhrCreate => other == 403,
                 _ => other != 200 || !matches!(route.need.act, Act::Search),

@@ -7,7 +7,7 @@
 //! | `aql` | stored queries; ad-hoc queries need the pattern `*` | the qualified name |
 //! | `guide` | guides (not in SMART on openEHR) | the guide id |
 //! | `party` | demographic parties (not in SMART on openEHR) | |
-//! | `admin`, `log` | administration and the access log: by roles only | |
+//! | `import`, `admin`, `log` | IMPORTED_VERSIONs, administration and the access log: by roles only | |
 //!
 //! In a pattern `*` stands for any text without a period, `**` for any text; `*` alone matches everything. Blanks of a
 //! name are percent-encoded in a scope. `s` is the leave to execute; a `user/` scope executes on EHRs that the request
@@ -28,6 +28,8 @@ pub(crate) enum Resource {
     Guide,
     /// Demographic parties.
     Party,
+    /// Versions of other systems, whose audits and uids are taken as they are.
+    Import,
     /// Physical deletes, loading, reset.
     Admin,
     /// The access log.
@@ -80,23 +82,25 @@ pub(crate) struct Scope {
 }
 
 /// The words of the resources in scopes.
-const RESOURCES: [(&str, Resource); 7] = [
+const RESOURCES: [(&str, Resource); 8] = [
     ("composition", Resource::Record),
     ("template", Resource::Template),
     ("aql", Resource::Query),
     ("guide", Resource::Guide),
     ("party", Resource::Party),
+    ("import", Resource::Import),
     ("admin", Resource::Admin),
     ("log", Resource::Log),
 ];
 
 /// Every role with what it grants.
-pub(crate) const ROLES: [(&str, &str); 7] = [
+pub(crate) const ROLES: [(&str, &str); 8] = [
     ("read", "user/composition-*.rs user/party-*.rs user/template-*.rs user/aql-*.r user/guide-*.r"),
     ("write", "user/composition-*.cud user/party-*.cud user/template-*.rs"),
     ("query", "user/aql-*.rs user/guide-*.rs user/template-*.rs"),
     ("population", "system/aql-*.rs system/guide-*.rs user/template-*.rs"),
     ("define", "user/template-*.cruds user/aql-*.crud user/guide-*.crud"),
+    ("import", "user/import-*.c"),
     ("admin", "user/admin-*.cruds"),
     ("audit", "user/log-*.rs"),
 ];
@@ -158,9 +162,9 @@ impl Scope {
         matches!(self.pattern.as_str(), "*" | "**")
     }
 
-    /// True for administration and the access log, which no token grants by a scope.
+    /// True for imports, administration and the access log, which no token grants by a scope.
     pub fn is_internal(&self) -> bool {
-        matches!(self.resource, Resource::Admin | Resource::Log)
+        matches!(self.resource, Resource::Import | Resource::Admin | Resource::Log)
     }
 }
 
