@@ -212,18 +212,18 @@ impl Kind {
             Operation::TemplateUpload => Kind::new("template upload", "Upload an operational template", &[201, 400, 409])
                 .query(&["type", "version"])
                 .headers(&["Prefer"])
-                .sends(XML)
-                .gives(&["application/xml", "application/json"]),
+                .sends(&["application/xml", "text/plain"])
+                .gives(&["application/xml", "text/plain", "application/json"]),
             Operation::TemplateList => Kind::new("template list", "List templates", &[200, 406]).query(&["type"]).gives(JSON),
             Operation::TemplateVersions => {
                 Kind::new("template versions", "Versions of a template, or the latest as XML or web template", &[200, 404, 406])
                     .query(&["type"])
-                    .gives(&["application/json", "application/xml", WEB_TEMPLATE])
+                    .gives(&["application/json", "application/xml", "text/plain", WEB_TEMPLATE])
             }
             Operation::TemplateGet => Kind::new("template", "A template, byte for byte", &[200, 304, 404, 406])
                 .query(&["type"])
                 .headers(CACHED)
-                .gives(&["application/xml", WEB_TEMPLATE, "application/json"]),
+                .gives(&["application/xml", "text/plain", WEB_TEMPLATE, "application/json"]),
             Operation::TemplateExample => Kind::new("template example", "A document that fits a template", &[200, 400, 404, 406])
                 .query(&["kind", "detail_level", "language", "format", "dialect"])
                 .gives(FORMS),

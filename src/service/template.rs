@@ -41,9 +41,6 @@ impl<R: Repository> Service<R> {
             return Err(Failure::too_large("template", self.config.limits.template));
         }
         let text = call.text()?;
-        if format == OPT2 && !text.trim_start().starts_with('<') {
-            return Err(Failure::new(415, "a template of ADL 2 is read as XML, not as ADL text: send the operational template as XML"));
-        }
         let read = parse(format, text);
         let template = read.map_err(|diagnostics| Failure::in_text(400, "template", text, &diagnostics))?;
         if !template.excesses().is_empty() {
@@ -71,7 +68,7 @@ impl<R: Repository> Service<R> {
         };
         let response = validated(Response::new(201), &definition_etag(&definition), &definition.created).with_header("Location", path);
         let response = match call.prefer.returns {
-            Return::Representation => response.with_body("application/xml", definition.body),
+            Return::Representation => response.with_body(media_type(&definition), definition.body),
             Return::Identifier => response.with_body("application/json", json!({ "uid": definition.name }).to_string()),
             Return::Minimal => response,
         };
@@ -87,8 +84,8 @@ impl<R: Repository> Service<R> {
 
     /// GET /definition/template/{id}: its versions, or the latest of them where XML is wanted.
     pub(super) async fn template_versions(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        match choose(call.request, &["application/json", "application/xml", WEB_TEMPLATE])? {
-            "application/xml" => return self.template_get(call).await,
+        match choose(call.request, &["application/json", "application/xml", WEB_TEMPLATE, "text/plain"])? {
+            "application/xml" | "text/plain" => return self.template_get(call).await,
             WEB_TEMPLATE => return self.template_web(call).await,
             _ => {}
         }
@@ -97,12 +94,13 @@ impl<R: Repository> Service<R> {
 
     /// GET /definition/template/{id}/{version}, GET /definition/template/{adl1.4|adl2}/{id}[/{version}]
     pub(super) async fn template_get(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        if choose(call.request, offered(call.dialect))? != "application/xml" {
+        let found = self.chosen(call).await?;
+        let sent = media_type(&found);
+        if choose(call.request, &offered(call.dialect, sent))? != sent {
             return self.template_web(call).await;
         }
-        let found = self.chosen(call).await?;
         let (etag, body) = (definition_etag(&found), found.body.clone());
-        Ok(definition_response(call.request, &found, &etag, "application/xml", body))
+        Ok(definition_response(call.request, &found, &etag, sent, body))
     }
 }
 
@@ -163,12 +161,18 @@ impl<R: Repository> Service<R> {
     }
 }
 
-/// The forms of one template; in ITS-REST its JSON is the web template.
-fn offered(dialect: Dialect) -> &'static [&'static str] {
+/// The forms of one template, which was sent in the first; in ITS-REST its JSON is the web template.
+fn offered(dialect: Dialect, sent: &'static str) -> Vec<&'static str> {
     match dialect {
-        Dialect::V1 => &["application/xml", WEB_TEMPLATE],
-        Dialect::Its => &["application/xml", WEB_TEMPLATE, "application/json"],
+        Dialect::V1 => vec![sent, WEB_TEMPLATE],
+        Dialect::Its => vec![sent, WEB_TEMPLATE, "application/json"],
     }
+}
+
+/// The media type of the text that a template was sent as: ADL or XML.
+fn media_type(definition: &Definition) -> &'static str {
+    let is_xml = definition.body.trim_start_matches('\u{feff}').trim_start().starts_with('<');
+    if is_xml { "application/xml" } else { "text/plain" }
 }
 
 fn read_stored(found: &Definition) -> Result<Template, Failure> {

@@ -1,6 +1,7 @@
 //! Templates: the readers of operational templates (OPT 1.4, ADL 2), the constraint tree that they make, documents
 //! checked against it, example documents made of it, and a description of it for people.
 
+mod adl2;
 #[cfg(test)]
 #[path = "../../engine/src/rm/arbitrary.rs"]
 #[expect(dead_code, reason = "the tests beside it use more of it")]

@@ -4,6 +4,7 @@
 //! (`P_ARCHETYPE`). A definition with something that the tree cannot say (references, several ranges of one value, tuples
 //! of other classes than quantities, ordinals and scales) is kept opaque: the template has its names and its root class, and documents are checked by the Reference Model alone.
 
+use super::adl2;
 use super::limits::Gauge;
 use super::opt::{class_named, term};
 use super::pattern::Pattern;
@@ -19,14 +20,14 @@ use crate::rm::time::TemporalKind;
 use std::collections::{HashMap, HashSet};
 
 impl Template {
-    /// Reads an operational template of ADL 2 as XML: root `template`, `operational_template` or `archetype`, with an id and
+    /// Reads an operational template of ADL 2, as ADL text or as XML: root `template`, `operational_template` or `archetype`, with an id and
     /// a definition. One whose definition is not understood is read too, as [`Template::is_opaque`].
     ///
     /// # Errors
     /// Every reason why the text is not a template: codes `TPL01xx` (not well-formed, a document type, too deep, too large),
     /// `TPL02xx` (wrong root, no id, no definition, a template of ADL 1.4).
     pub fn parse_opt2(text: &str) -> Result<Template, Vec<Diagnostic>> {
-        let document = Document::parse(text).map_err(|d| vec![d])?;
+        let document = if adl2::is_adl(text) { adl2::document(text) } else { Document::parse(text) }.map_err(|d| vec![d])?;
         let Some(root) = document.root() else { return Err(Vec::new()) };
         if !["template", "operational_template", "archetype"].contains(&root.name()) {
             let message = format!("the root element is `{}`, expected `operational_template`, `template` or `archetype`", root.name());

@@ -43,8 +43,7 @@ impl<'a> Document<'a> {
     /// Reads a text: one problem at most, for nothing behind it can be trusted.
     pub(crate) fn parse(source: &'a str) -> Result<Document<'a>, Diagnostic> {
         if source.len() > MAX_BYTES {
-            return Err(Diagnostic::error("TPL0104", Span::new(0, source.len()), format!("the template has {} bytes", source.len()))
-                .with_help(format!("a template may have at most {MAX_BYTES} bytes")));
+            return Err(too_large(source));
         }
         let body = source.trim_start_matches('\u{feff}');
         let mut builder = Builder { source, base: source.len() - body.len(), reader: Reader::from_str(body), elements: Vec::new(), open: Vec::new() };
@@ -60,6 +59,57 @@ impl<'a> Document<'a> {
     pub(crate) fn root(&'a self) -> Option<Xml<'a>> {
         self.elements.first().map(|element| Xml { document: self, element })
     }
+}
+
+/// Makes a document element by element, for a reader of another syntax.
+#[derive(Default)]
+pub(super) struct Elements<'a>(Vec<Element<'a>>);
+
+impl<'a> Elements<'a> {
+    /// No element of a text yet, which must not be too large.
+    pub(super) fn of(source: &str) -> Result<Elements<'a>, Diagnostic> {
+        if source.len() > MAX_BYTES { Err(too_large(source)) } else { Ok(Elements::default()) }
+    }
+
+    /// Adds an element below another one, and returns its number.
+    pub(super) fn add(&mut self, parent: Option<usize>, name: &'static str, span: Span) -> Result<usize, Diagnostic> {
+        if self.0.len() >= MAX_ELEMENTS {
+            return Err(Diagnostic::error("TPL0104", span, format!("the template has more than {MAX_ELEMENTS} elements"))
+                .with_help("split the template, or leave some out"));
+        }
+        let index = self.0.len();
+        self.0.push(Element { name, span, ..Element::default() });
+        if let Some(parent) = parent.and_then(|parent| self.0.get_mut(parent)) {
+            parent.children.push(index);
+        }
+        Ok(index)
+    }
+
+    /// Adds an attribute to an element.
+    pub(super) fn attribute(&mut self, element: usize, name: &'static str, value: &str) {
+        if let Some(element) = self.0.get_mut(element) {
+            element.attributes.push((name, value.to_owned()));
+        }
+    }
+
+    /// Adds an element that has nothing but a text.
+    pub(super) fn text_child(&mut self, parent: usize, name: &'static str, text: &str, span: Span) -> Result<(), Diagnostic> {
+        let index = self.add(Some(parent), name, span)?;
+        if let Some(element) = self.0.get_mut(index) {
+            text.clone_into(&mut element.text);
+        }
+        Ok(())
+    }
+
+    /// The document.
+    pub(super) fn into_document(self) -> Document<'a> {
+        Document { elements: self.0 }
+    }
+}
+
+fn too_large(source: &str) -> Diagnostic {
+    Diagnostic::error("TPL0104", Span::new(0, source.len()), format!("the template has {} bytes", source.len()))
+        .with_help(format!("a template may have at most {MAX_BYTES} bytes"))
 }
 
 struct Builder<'a> {
