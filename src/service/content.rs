@@ -138,7 +138,7 @@ pub(crate) const COMPOSITION: &str = "composition";
 /// list 422 in the OpenAPI document of ITS-REST.
 pub(crate) fn check_plain(call: &Call<'_>, tree: Tree, what: &str) -> Result<Checked, Failure> {
     let is_party = tree.root().is_some_and(|root| root.class().is_a(Cls::PARTY));
-    refuse_errors(call, what, &model_findings(&tree)).map_err(|failure| if is_party { failure } else { failure.as_bad_request() })?;
+    refuse_errors(call, what, &model_findings(&tree)).map_err(|failure| if is_party { failure } else { failure.into_bad_request() })?;
     Ok(Checked { tree, template_id: None, known: Rc::default() })
 }
 

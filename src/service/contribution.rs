@@ -127,7 +127,7 @@ impl<R: Repository> Service<R> {
             ObjectKind::Composition => self.check_composition(call, tree, rigor).await,
             other => check_plain(call, tree, class_name(other)),
         };
-        checked.map_err(Failure::as_bad_request)
+        checked.map_err(Failure::into_bad_request)
     }
 
     /// Makes sure that a party keeps its class, which is that of the last version with data: VERSIONED_PARTY alone does not tell it. A

@@ -162,7 +162,7 @@ impl Failure {
     }
 
     /// The same with 400 instead of 422, for operations whose OpenAPI document in ITS-REST does not list 422.
-    pub fn as_bad_request(self) -> Failure {
+    pub fn into_bad_request(self) -> Failure {
         Failure { status: if self.status == 422 { 400 } else { self.status }, ..self }
     }
 

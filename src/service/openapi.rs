@@ -212,7 +212,7 @@ impl Kind {
             Operation::TemplateUpload => Kind::new("template upload", "Upload an operational template", &[201, 400, 409])
                 .query(&["type", "version"])
                 .headers(&["Prefer"])
-                .sends(&["application/xml", "text/plain"])
+                .sends(XML)
                 .gives(&["application/xml", "text/plain", "application/json"]),
             Operation::TemplateList => Kind::new("template list", "List templates", &[200, 406]).query(&["type"]).gives(JSON),
             Operation::TemplateVersions => {

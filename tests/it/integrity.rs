@@ -431,7 +431,8 @@ fn a_refusal_tells_nothing_of_another_patient() {
         };
         let foreign_object = object_of(&foreign);
         let created = |uid: &str| contribution(None, &[member("", named(uid))]);
-        let ways: [(String, &str, &dyn Fn(&str) -> String); 4] = [
+        type Way<'w> = (String, &'w str, &'w dyn Fn(&str) -> String);
+        let ways: [Way<'_>; 4] = [
             (format!("ehr/{EHR}/composition"), JSON, &|uid| named(uid).to_string()),
             (format!("ehr/{EHR}/contribution"), JSON, &|uid| created(uid).to_string()),
             (String::from("ehr/bulk"), LINES, &|uid| line(EHR, "composition", &named(uid))),
