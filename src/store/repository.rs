@@ -55,7 +55,8 @@ pub struct Version {
     pub lifecycle: String,
     /// COMPOSITION.archetype_details.template_id.value.
     pub template_id: Option<String>,
-    /// The whole ORIGINAL_VERSION, packed; a deletion has no `data` in it.
+    /// The whole VERSION, packed; a deletion has no `data` in it. An IMPORTED_VERSION is in its stored form: uid, lifecycle_state and data
+    /// at the root, and the item without data.
     pub packed: Packed,
     /// The tags on it and on its object; in a commit: lists that replace those of their targets.
     pub tags: Vec<TagList>,
