@@ -20,8 +20,8 @@ mod token;
 mod whereabouts;
 
 pub use aqlite_engine::answer::{
-    Budget, Cell, CsvOptions, Found, Layout, MAX_PATHS, Plan, Progress, QueryError, ResultColumn, ResultSet, Row, Run, Touched, TouchedShape, plan,
-    query,
+    Budget, Cell, CsvOptions, ExecutionPath, Found, Layout, MAX_PATHS, Plan, Progress, QueryError, ResultColumn, ResultSet, Row, Run, Touched,
+    TouchedShape, plan, query,
 };
 pub use check::{CheckOptions, MAX_MEMBERS, Parameter, Parameters, check, examine};
 pub use complete::{Completion, CompletionKind, complete, diagnose};

@@ -6,16 +6,17 @@
 mod data;
 mod query;
 mod random;
+mod series;
 
 use super::notation::{Document, Repository};
 use super::reference;
-use super::rows::{NOW, run};
+use super::rows::{NOW, traced};
 use super::work::measured;
-use aqlite::aql::{Budget, Parameter, QueryError, QueryOptions, check, format, parse, prepare, print};
+use aqlite::aql::{Budget, ExecutionPath, Parameter, QueryError, QueryOptions, check, format, parse, prepare, print};
 use aqlite::document::Batch;
 use query::Draft;
 use random::Random;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// So many failures are made small and shown.
@@ -38,18 +39,20 @@ fn every_way_gives_the_same_rows() {
     for seed in seeds() {
         let mut random = Random::new(seed);
         for _ in 0..REPOSITORIES {
-            let text = data::repository(&mut random);
+            let is_series = random.one_in(3);
+            let text = if is_series { series::repository(&mut random) } else { data::repository(&mut random) };
             for _ in 0..QUERIES {
                 let case = Case {
                     data: text.clone(),
-                    draft: query::draft(&mut random),
+                    draft: if is_series { series::draft(&mut random) } else { query::draft(&mut random) },
                     exact: random.one_in(8),
                     ehr: random.one_in(10).then(|| "e1".to_owned()),
                 };
                 match case.outcome() {
-                    Outcome::Agreed(rows) => {
+                    Outcome::Agreed(rows, paths) => {
                         told.agreed += 1;
                         told.with_rows += usize::from(rows > 0);
+                        paths.into_iter().for_each(|path| *told.paths.entry(path).or_default() += 1);
                         told.features(&case.draft.text());
                     }
                     Outcome::Refused(why) => {
@@ -74,6 +77,8 @@ fn every_way_gives_the_same_rows() {
     assert!(told.with_rows * 4 > all, "too few of the queries give rows: {told:?}");
     let missing: Vec<_> = query::FEATURES.iter().map(|(name, _)| name).filter(|name| !told.features.contains_key(**name)).collect();
     assert!(missing.is_empty() || all < ENOUGH, "no query has {missing:?}");
+    let untaken: Vec<_> = ExecutionPath::ALL.iter().filter(|path| !told.paths.contains_key(path)).collect();
+    assert!(untaken.is_empty() || all < ENOUGH, "no query that agreed took {untaken:?}: {told:?}");
 }
 
 /// The seeds that `AQLITE_SEEDS` names, else a few.
@@ -92,6 +97,8 @@ struct Told {
     too_much: usize,
     /// How many of the queries that agreed have a feature.
     features: BTreeMap<&'static str, usize>,
+    /// How many of the queries that agreed took an execution path.
+    paths: BTreeMap<ExecutionPath, usize>,
 }
 
 impl Told {
@@ -109,7 +116,8 @@ struct Case {
 }
 
 enum Outcome {
-    Agreed(usize),
+    /// So many rows, made by these execution paths.
+    Agreed(usize, BTreeSet<ExecutionPath>),
     Differs(String),
     /// The query is no query.
     Refused(String),
@@ -144,14 +152,15 @@ impl Case {
             ("plain, two batches", vec![&first, &second], true),
             ("optimised, two batches", vec![&first, &second], false),
         ];
+        let mut taken = BTreeSet::new();
         for (name, batches, plain) in ways {
-            match run(&text, parameters, &options, &batches, plain) {
+            match traced(&text, parameters, &options, &batches, plain) {
                 Err(told) if told.contains("more than") => return Outcome::TooMuch,
-                Ok(found) if found == expected => {}
+                Ok((found, paths)) if found == expected => taken.extend(paths),
                 other => return Outcome::Differs(format!("reference {expected:#?}\n{name} {other:#?}")),
             }
         }
-        self.within_budgets(&text, &options, &[&first, &second], &expected).unwrap_or(Outcome::Agreed(expected.len()))
+        self.within_budgets(&text, &options, &[&first, &second], &expected).unwrap_or_else(|| Outcome::Agreed(expected.len(), taken))
     }
 
     /// Under any budget of work there is the whole answer, or the error: never a part. What is counted is in proportion to the data and the

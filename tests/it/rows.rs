@@ -8,7 +8,7 @@
 
 use super::notation::Repository;
 use super::reference;
-use aqlite::aql::{Budget, Parameter, Parameters, QueryOptions, Run, check, parse, prepare};
+use aqlite::aql::{Budget, ExecutionPath, Parameter, Parameters, QueryOptions, Run, check, parse, prepare};
 use aqlite::document::Batch;
 use std::collections::HashMap;
 
@@ -82,6 +82,17 @@ impl Case {
 
 /// The rows of a query over some batches, each as a JSON array.
 pub fn run(query: &str, parameters: &Parameters, options: &QueryOptions<'_>, batches: &[&Batch], plain: bool) -> Result<Vec<String>, String> {
+    traced(query, parameters, options, batches, plain).map(|(rows, _)| rows)
+}
+
+/// The rows of a query, and the execution paths that made them.
+pub fn traced(
+    query: &str,
+    parameters: &Parameters,
+    options: &QueryOptions<'_>,
+    batches: &[&Batch],
+    plain: bool,
+) -> Result<(Vec<String>, Vec<ExecutionPath>), String> {
     let told = |problems: Vec<aqlite::diag::Diagnostic>| problems.iter().map(|d| d.one_line(query)).collect::<Vec<_>>().join("\n");
     let plan = prepare(query, parameters, options).map_err(told)?;
     let go_on = || false;
@@ -95,8 +106,9 @@ pub fn run(query: &str, parameters: &Parameters, options: &QueryOptions<'_>, bat
             break;
         }
     }
+    let paths = run.execution_paths().collect();
     let result = run.finish().map_err(|e| e.to_string())?;
-    Ok(result
+    let rows = result
         .rows()
         .map(|row| {
             let cells: Vec<String> = row
@@ -109,7 +121,8 @@ pub fn run(query: &str, parameters: &Parameters, options: &QueryOptions<'_>, bat
                 .collect();
             format!("[{}]", cells.join(", "))
         })
-        .collect())
+        .collect();
+    Ok((rows, paths))
 }
 
 fn read(text: &str) -> Vec<Case> {

@@ -11,7 +11,7 @@ pub mod scan;
 mod table;
 mod trie;
 
-pub use eval::{Budget, Found, QueryError, Run, Touched, TouchedShape, way};
+pub use eval::{Budget, ExecutionPath, Found, QueryError, Run, Touched, TouchedShape, way};
 pub use plan::{MAX_PATHS, Plan, plan};
 pub use result::{Cell, Layout, ResultColumn, ResultSet, Row};
 pub use scan::Progress;

@@ -6,24 +6,24 @@ use aqlite::aql::{Parameter, Parameters};
 #[derive(Clone)]
 pub struct Draft {
     pub parameters: Parameters,
-    select: Vec<String>,
-    distinct: bool,
-    top: Option<String>,
-    from: From,
-    condition: Option<Condition>,
-    order: Vec<String>,
-    limit: Option<String>,
+    pub select: Vec<String>,
+    pub distinct: bool,
+    pub top: Option<String>,
+    pub from: From,
+    pub condition: Option<Condition>,
+    pub order: Vec<String>,
+    pub limit: Option<String>,
 }
 
 #[derive(Clone)]
-enum From {
+pub enum From {
     Class(String, Option<(bool, Box<From>)>),
     And(Box<From>, Box<From>),
     Or(Box<From>, Box<From>),
 }
 
 #[derive(Clone)]
-enum Condition {
+pub enum Condition {
     Plain(String),
     Not(Box<Condition>),
     And(Box<Condition>, Box<Condition>),
@@ -748,7 +748,7 @@ impl From {
 }
 
 impl Condition {
-    fn text(&self) -> String {
+    pub fn text(&self) -> String {
         match self {
             Condition::Plain(text) => text.clone(),
             Condition::Not(inner) => format!("NOT ({})", inner.text()),

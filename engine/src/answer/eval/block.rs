@@ -4,6 +4,7 @@ use super::anchors::Conjunct;
 use super::condition::Judge;
 use super::node::Node;
 use super::picked::{Numbers, Picked};
+use super::strategy::ExecutionPath;
 use super::templates::Broken;
 use crate::answer::facts::{Cells, Filled};
 use crate::answer::query::CompareOp;
@@ -70,16 +71,20 @@ impl<'b> Block<'b> {
         if let Some((path, op, limit)) = conjunct.number
             && let Some(numbers) = self.numbers(path)
         {
+            judge.view.note(ExecutionPath::CompareColumn);
+            judge.view.note(self.rows.reading(numbers).path());
             self.compare(numbers, op, limit);
             return Ok(());
         }
         match self.reads(conjunct) {
             Reads::Nothing => {
+                judge.view.note(ExecutionPath::PredicateOnce);
                 if self.rows.is_empty() || !self.is_true(0, conjunct, judge, scratch) {
                     self.keep(|_, _| false);
                 }
             }
             Reads::Words(lane) => {
+                judge.view.note(ExecutionPath::PredicateWords);
                 let word = |row: u32| lane.id(row).unwrap_or_default();
                 let mut known: HashMap<u32, bool> = HashMap::new();
                 for (i, row) in (0..).zip(self.rows.rows().iter()) {
@@ -91,6 +96,7 @@ impl<'b> Block<'b> {
                 self.keep(|_, row| known.get(&word(row)) == Some(&true));
             }
             Reads::Anything => {
+                judge.view.note(ExecutionPath::PredicateRows);
                 let mut flags = Vec::with_capacity(self.rows.len());
                 for i in 0..self.rows.len() {
                     go_on()?;

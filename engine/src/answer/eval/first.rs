@@ -2,6 +2,7 @@
 
 use super::block::{Block, NO_RANK};
 use super::output::best_of;
+use super::strategy::{ExecutionPath, Taken};
 use crate::answer::query::{ColumnValue, Expr, OrderBy, Query};
 use crate::order;
 
@@ -35,7 +36,7 @@ impl<'b> First<'b> {
     }
 
     /// Holds a block back; gives it back where its rows have no ranks.
-    pub fn hold(&mut self, block: Block<'b>) -> Option<Block<'b>> {
+    pub fn hold(&mut self, block: Block<'b>, taken: &Taken) -> Option<Block<'b>> {
         let start = self.ranks.len();
         self.ranks.reserve(block.rows.len());
         if !block.add_ranks(self.path, &mut self.ranks) {
@@ -45,6 +46,9 @@ impl<'b> First<'b> {
             self.ranks.iter_mut().skip(start).filter(|rank| **rank != NO_RANK).for_each(|rank| *rank = !*rank);
         }
         let of_numbers = block.is_of_numbers(self.path);
+        if !block.rows.is_empty() {
+            taken.note(if of_numbers { ExecutionPath::TopNumbers } else { ExecutionPath::TopTimes });
+        }
         self.blocks.push((block, of_numbers));
         None
     }

@@ -19,6 +19,7 @@ mod output;
 mod picked;
 mod predicate;
 mod scope;
+mod strategy;
 mod sum;
 mod survey;
 mod tally;
@@ -28,6 +29,7 @@ mod value;
 mod work;
 
 pub use found::Found;
+pub use strategy::ExecutionPath;
 pub use touched::{Touched, TouchedShape, way};
 
 use super::plan::Plan;
@@ -282,6 +284,11 @@ impl<'p> Run<'p> {
         Progress::Enough
     }
 
+    /// The execution paths that were taken so far.
+    pub fn execution_paths(&self) -> impl Iterator<Item = ExecutionPath> + use<> {
+        self.work.taken.paths()
+    }
+
     /// The result set.
     ///
     /// # Errors
@@ -322,8 +329,14 @@ impl<'p> Run<'p> {
                 Ok(())
             }
             Task::Templates(slice) => self.templates(batch, slice, open),
-            Task::Documents(range) => self.each_document(batch, range, last_ehr, open),
-            Task::Ehrs(range) => self.each_ehr(batch, range, last_ehr, open),
+            Task::Documents(range) => {
+                self.work.taken.note(ExecutionPath::Documents);
+                self.each_document(batch, range, last_ehr, open)
+            }
+            Task::Ehrs(range) => {
+                self.work.taken.note(ExecutionPath::Ehrs);
+                self.each_ehr(batch, range, last_ehr, open)
+            }
         }
     }
 
@@ -346,6 +359,7 @@ impl<'p> Run<'p> {
         let first_only = self.output.missing(plan).is_some();
         let before = self.output.end();
         self.output.may_go_back(first_only);
+        self.work.taken.note(ExecutionPath::Templates);
         let by_template =
             ByTemplate { plan, anchors: &anchors, batch, now, budget, stopped, slice: slice.clone(), work: &work, begun_at: work.spent() };
         let outcome = by_template.run(&mut self.output);

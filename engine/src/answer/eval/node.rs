@@ -1,5 +1,6 @@
 //! Walking stored documents without unpacking them: nodes of fragments, in one EHR.
 
+use super::strategy::ExecutionPath;
 use super::work::{BYTE, Work};
 use crate::answer::plan::EHR_REFERENCES;
 use crate::document::{Batch, Doc, Fragment, ItemKind, Leaf, ObjectKind, Shape, Table};
@@ -76,6 +77,13 @@ impl<'b> View<'b> {
     /// The work of the run that reads.
     pub fn work(self) -> Option<&'b Work> {
         self.work
+    }
+
+    /// Notes that an execution path is taken.
+    pub fn note(self, path: ExecutionPath) {
+        if let Some(work) = self.work {
+            work.taken.note(path);
+        }
     }
 
     /// Counts units of work.

@@ -6,6 +6,7 @@ use super::condition::Judge;
 use super::distinct::Distinct;
 use super::found::Found;
 use super::node::{Node, View};
+use super::strategy::ExecutionPath;
 use super::tally::{Tally, order_at};
 use super::value::Value;
 use super::work::ROW;
@@ -403,6 +404,9 @@ impl Output {
 
     fn add_to_group<'p: 'b, 'b>(&mut self, judge: Judge<'p, 'b>, row: &[Node], keys: Vec<SortKey>, order: Order) {
         let query = &judge.plan.query;
+        if has_keys(query) {
+            judge.view.note(ExecutionPath::Groups);
+        }
         let (mut key, mut buffer) = (String::new(), String::new());
         for column in query.select.iter().filter(|c| is_key(&c.value)) {
             identity(&plain_cell(judge, &column.value, row, &mut buffer), &mut key);

@@ -1,9 +1,35 @@
 //! Rows of a table, picked from it: a range without some, a list, or a bit each.
 
+use super::strategy::ExecutionPath;
 use crate::document::{Bits, Flag, Lane};
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
+
+/// How the numbers of a selection are read from their column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// As they are stored, one stretch.
+    Borrowed,
+    /// Stretch by stretch.
+    Stretches,
+    /// By the bits of the selection and those of the rows that have a number.
+    Bitmap,
+    /// Row by row.
+    Gathered,
+}
+
+impl Reading {
+    /// The name of this execution path.
+    pub fn path(self) -> ExecutionPath {
+        match self {
+            Reading::Borrowed => ExecutionPath::NumbersBorrowed,
+            Reading::Stretches => ExecutionPath::NumbersStretches,
+            Reading::Bitmap => ExecutionPath::NumbersBitmap,
+            Reading::Gathered => ExecutionPath::NumbersGathered,
+        }
+    }
+}
 
 /// Rows of a table.
 #[derive(Clone)]
@@ -199,23 +225,42 @@ impl<'b> Picked<'b> {
     }
 
     /// What a slot of numbers has in these rows, which all have it.
-    pub fn of<'c>(&self, Numbers { values, lane }: Numbers<'c>) -> Cow<'c, [f64]> {
-        // Parts that were collected do not always stand in the order of their table.
-        let in_order = !matches!(self, Picked::These(rows) if !rows.is_sorted_by(|a, b| a < b));
-        let span = if in_order { self.span() } else { 0..0 };
-        let among = part_of(values, &(lane.at(span.start)..lane.at(span.end)));
-        if self.len() == among.len() {
-            return Cow::Borrowed(among);
-        }
-        match (self, lane.flag()) {
-            (Picked::But(..), None) => {
+    pub fn of<'c>(&self, numbers: Numbers<'c>) -> Cow<'c, [f64]> {
+        let Numbers { values, lane } = numbers;
+        match (self.reading(numbers), lane.flag()) {
+            (Reading::Borrowed, _) => Cow::Borrowed(self.stretch_of(numbers)),
+            (Reading::Stretches, _) => {
                 let mut own = Vec::with_capacity(self.len());
                 self.stretches(|stretch| own.extend_from_slice(part_of(values, &stretch)));
                 Cow::Owned(own)
             }
-            (_, Some(flag)) if self.len() >= among.len() / 16 && in_order => Cow::Owned(flag.pick(&self.bits(), values)),
+            (Reading::Bitmap, Some(flag)) => Cow::Owned(flag.pick(&self.bits(), values)),
             _ => Cow::Owned(self.rows().iter().filter_map(|row| values.get(lane.at(*row) as usize)).copied().collect()),
         }
+    }
+
+    /// How [`Picked::of`] reads numbers.
+    pub fn reading(&self, numbers: Numbers<'_>) -> Reading {
+        let among = self.stretch_of(numbers).len();
+        if self.len() == among {
+            return Reading::Borrowed;
+        }
+        match (self, numbers.lane.flag()) {
+            (Picked::But(..), None) => Reading::Stretches,
+            (_, Some(_)) if self.len() >= among / 16 && self.is_in_order() => Reading::Bitmap,
+            _ => Reading::Gathered,
+        }
+    }
+
+    /// The numbers from the first row to the last; none where the rows are in no order.
+    fn stretch_of<'c>(&self, Numbers { values, lane }: Numbers<'c>) -> &'c [f64] {
+        let span = if self.is_in_order() { self.span() } else { 0..0 };
+        part_of(values, &(lane.at(span.start)..lane.at(span.end)))
+    }
+
+    /// False for child rows that were collected in the order of their parent rows, where that is not the order of their own table.
+    fn is_in_order(&self) -> bool {
+        !matches!(self, Picked::These(rows) if !rows.is_sorted_by(|a, b| a < b))
     }
 
     /// The rows whose value passes a test.

@@ -3,6 +3,7 @@
 use super::block::Block;
 use super::node::{Node, View};
 use super::output::{Order, SortKey, cell_of, compare_keys, identity, sort_key};
+use super::strategy::ExecutionPath;
 use super::sum::Sum;
 use super::value::Value;
 use super::work::ROW;
@@ -42,8 +43,8 @@ impl Tally {
     ) {
         let rows = block.rows.len();
         let path = match aggregate {
-            Aggregate::CountRows => return self.count += rows as u64,
-            Aggregate::Count(path) if block.fills(*path) => return self.count += rows as u64,
+            Aggregate::CountRows => return self.count_block(view, rows),
+            Aggregate::Count(path) if block.fills(*path) => return self.count_block(view, rows),
             Aggregate::Count(path) | Aggregate::CountDistinct(path) => *path,
             Aggregate::Sum(path) | Aggregate::Avg(path) | Aggregate::Min(path) | Aggregate::Max(path) => *path,
         };
@@ -51,15 +52,21 @@ impl Tally {
             return;
         }
         if known.as_ref().is_none_or(|(of, _)| *of != path) {
-            *known = block.numbers(path).map(|numbers| (path, block.rows.of(numbers)));
+            *known = block.numbers(path).map(|numbers| {
+                view.note(block.rows.reading(numbers).path());
+                (path, block.rows.of(numbers))
+            });
         }
         match (aggregate, known) {
             (Aggregate::Sum(_) | Aggregate::Avg(_), Some((_, values))) => {
+                view.note(ExecutionPath::SumColumn);
                 self.count += rows as u64;
                 self.sum.add_all(values);
             }
             (Aggregate::Min(_) | Aggregate::Max(_), Some((_, values))) => {
-                let best = if matches!(aggregate, Aggregate::Min(_)) { least(values) } else { -least_of(values, |v| -v) };
+                let is_min = matches!(aggregate, Aggregate::Min(_));
+                view.note(if is_min { ExecutionPath::MinColumn } else { ExecutionPath::MaxColumn });
+                let best = if is_min { least(values) } else { -least_of(values, |v| -v) };
                 if !self.is_behind(aggregate, best) {
                     let as_good = (0..).zip(&**values).filter(|(_, value)| **value == best).map(|(i, _)| i);
                     let first = as_good.min_by_key(|i| block.place(*i));
@@ -68,9 +75,16 @@ impl Tally {
             }
             _ => {
                 view.count(ROW * rows as u64);
+                view.note(ExecutionPath::AggregateRows);
                 (0..rows).for_each(|i| self.add_at(aggregate, view, block, i, start, scratch));
             }
         }
+    }
+
+    /// Counts all rows of a block.
+    fn count_block(&mut self, view: View<'_>, rows: usize) {
+        view.note(ExecutionPath::CountBlock);
+        self.count += rows as u64;
     }
 
     /// True when a number cannot be the best.

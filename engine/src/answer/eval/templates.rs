@@ -17,6 +17,7 @@ use super::output::Output;
 use super::picked::Picked;
 use super::predicate::Tester;
 use super::scope::{Scope, table_of};
+use super::strategy::ExecutionPath;
 use super::survey::{Sorted, over_run};
 use super::work::{ROW, STEP, Work};
 use super::{Budget, CHECKED, QueryError};
@@ -314,6 +315,9 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         for (number, case, rows) in std::mem::take(&mut search.without) {
             let (Some(table), Some(over)) = (self.batch.table(number), over_run(&case)) else { continue };
             let (cells, rows) = (Rc::clone(&over.without), Picked::These(rows));
+            if !rows.is_empty() {
+                self.work.taken.note(ExecutionPath::ParentRowsAlone);
+            }
             self.give(search, Block { table, number, cells, rows, order: 0, over: Over::Nothing }, sink)?;
         }
         self.give_parts(search, sink)?;
@@ -402,7 +406,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
                 Ok(self.go_on(done, 0)?)
             })?;
         }
-        let block = if let Some(first) = &mut search.first { first.hold(block) } else { Some(block) };
+        let block = if let Some(first) = &mut search.first { first.hold(block, &self.work.taken) } else { Some(block) };
         match block {
             Some(block) if self.plan.costly => search.tested.push(block),
             Some(block) => self.pass(search, &block, sink)?,
@@ -416,6 +420,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         if block.rows.is_empty() {
             return Ok(());
         }
+        self.note(sink, &block.over);
         match sink {
             Sink::Fold(output) => {
                 output.fold(self.judge(), block, &mut search.scratch);
@@ -445,6 +450,23 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
         Ok(())
     }
 
+    /// Notes where the rows of a block go, and what they are rows of.
+    fn note(&self, sink: &Sink<'_, 'b>, over: &Over) {
+        let taken = &self.work.taken;
+        taken.note(match sink {
+            Sink::Fold(_) => ExecutionPath::Fold,
+            Sink::Sort(_) => ExecutionPath::Sort,
+            Sink::Fill(_) if self.plan.query.distinct => ExecutionPath::FillDistinct,
+            Sink::Fill(_) => ExecutionPath::Fill,
+            Sink::Hits(_) => ExecutionPath::Join,
+        });
+        match over {
+            Over::Nothing => {}
+            Over::Unasked => taken.note(ExecutionPath::ChildRowsAlone),
+            Over::Known { .. } => taken.note(ExecutionPath::ChildRows),
+        }
+    }
+
     /// Asks the host now and then whether to go on.
     pub fn go_on(&self, done: &mut usize, rows: usize) -> Result<(), QueryError> {
         *done += rows + 16;
@@ -459,6 +481,7 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
     /// Finds what passes of one fragment's rows.
     fn walk(&self, search: &mut Search<'_, 'p, 'b>, trie: &'p Trie, (table, number): (&Table, u32), row: u32) -> Result<(), Broken> {
         self.go_on(&mut search.done, 0)?;
+        self.work.taken.note(ExecutionPath::WalkedFragments);
         let judge = self.judge();
         let at = |values: &[u32]| values.get(row as usize).copied().unwrap_or(u32::MAX);
         let (place, doc) = (at(table.places()), at(table.docs()));

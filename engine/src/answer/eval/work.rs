@@ -5,6 +5,7 @@
 //! of columnar rows, once a step elsewhere.
 
 use super::QueryError;
+use super::strategy::Taken;
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
@@ -34,13 +35,15 @@ pub(super) struct Work {
     pause_at: Cell<u64>,
     /// True until the first step of a piece: each piece makes at least one, or it would never end.
     is_fresh: Cell<bool>,
+    /// The execution paths that were taken.
+    pub taken: Taken,
 }
 
 impl Work {
     /// Nothing is spent; `limit` units may be, with a pause after each `piece` of them.
     pub fn new(limit: u64, piece: u64) -> Work {
         let piece = piece.max(1);
-        Work { limit, spent: Cell::new(0), piece, pause_at: Cell::new(piece), is_fresh: Cell::new(true) }
+        Work { limit, spent: Cell::new(0), piece, pause_at: Cell::new(piece), is_fresh: Cell::new(true), taken: Taken::default() }
     }
 
     /// Units spent so far.
