@@ -131,17 +131,15 @@ impl Members {
         truth(found, comparable && moments.axes.iter().all(|axis| *axis == value.axis()))
     }
 
-    /// Whether a whole temporal object is a member; a duration may be one of numbers too.
+    /// Whether a whole temporal object is a member.
     pub(super) fn has_temporal_object(&self, kind: TemporalKind, text: &str) -> Option<bool> {
         let sets = self.sets();
-        let comparable = !(sets.has_null || sets.has_boolean);
+        let comparable = !(sets.has_null || sets.has_boolean || sets.has_number);
         let Some(value) = Temporal::parse(kind, text) else { return truth(false, self.literals.is_empty()) };
-        let is_duration = kind == TemporalKind::Duration;
         let moments = self.moments(kind);
-        let found = (moments.axes.contains(&value.axis()) && moments.keys.contains(&key(value)))
-            || (is_duration && sets.numbers.contains(&bits(value.magnitude())));
+        let found = moments.axes.contains(&value.axis()) && moments.keys.contains(&key(value));
         let same_axis = moments.others.is_empty() && moments.axes.iter().all(|axis| *axis == value.axis());
-        truth(found, comparable && same_axis && (is_duration || !sets.has_number))
+        truth(found, comparable && same_axis)
     }
 
     fn sets(&self) -> &Sets {
@@ -165,7 +163,7 @@ impl Members {
         cell.get_or_init(|| {
             let mut moments = Moments::default();
             for text in &self.sets().texts {
-                match Temporal::parse(kind, text).or_else(|| Temporal::classify(text)) {
+                match Temporal::of_literal(kind, text).or_else(|| Temporal::classify(text)) {
                     Some(value) if value.axis() == kind.axis() => {
                         moments.keys.insert(key(value));
                         moments.note(value.axis());

@@ -191,6 +191,11 @@ impl NumberColumn {
         &self.values
     }
 
+    /// True when a number of at least this size was written with more digits than a double holds, or otherwise oddly.
+    pub fn has_long(&self, size: f64) -> bool {
+        self.odd.iter().any(|(row, _)| self.values.get(*row as usize).is_some_and(|value| value.abs() >= size))
+    }
+
     fn push(&mut self, token: &str) {
         let row = self.values.len() as u32;
         match plain(token) {

@@ -114,12 +114,15 @@ impl<'a> ArchetypeId<'a> {
     /// True when data of archetype `data` is data of this one: the same, or a specialisation of it.
     ///
     /// Class and major version must be equal, and the concept of the data must be this concept or begin with it and a
-    /// `-`. `v1` takes every `v1.x.y`; a version with minor and patch takes only itself.
+    /// `-`. `v1` takes every `v1.x.y`. An id with minor and patch names exactly that archetype: neither specialisations nor other
+    /// versions.
     pub fn subsumes(self, data: ArchetypeId<'_>) -> bool {
+        if self.version != self.major() {
+            return self == data;
+        }
         let entity = (self.originator, self.model, self.class) == (data.originator, data.model, data.class);
         let rest = data.concept.strip_prefix(self.concept);
-        let version = self.version == data.version || (self.version == self.major() && self.major() == data.major());
-        entity && version && rest.is_some_and(|r| r.is_empty() || r.starts_with('-'))
+        entity && self.major() == data.major() && rest.is_some_and(|r| r.is_empty() || r.starts_with('-'))
     }
 }
 
@@ -212,6 +215,7 @@ mod tests {
             assert!(!subsumes("laboratory_test.v1", data), "{data}");
         }
         assert!(subsumes("a.v1.2.0", "a.v1.2.0") && !subsumes("a.v1.2.0", "a.v1.2.1") && !subsumes("a-b.v1", "a.v1"));
+        assert!(!subsumes("a.v1.2.0", "a-b.v1.2.0") && !subsumes("a.v1.2.0", "a.v1") && !subsumes("a.v1.2.0-rc.1", "a.v1.2.0"));
     }
 
     #[test]

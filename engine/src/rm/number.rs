@@ -143,6 +143,16 @@ pub fn shown(number: f64) -> String {
     placed(sign, &size.replace('.', ""), exponent.parse().unwrap_or(0) + 1)
 }
 
+/// The exact decimal digits of a natural number times a power of 2, where that is a whole number; `words` are its digits of 32 bits, the
+/// lowest first.
+pub(crate) fn whole(words: Vec<u32>, exponent: i32) -> Option<String> {
+    let mut scaled = Natural(words);
+    powers(2, u64::from(exponent.max(0).unsigned_abs())).for_each(|power| scaled.times_plus(power, 0));
+    let is_whole = powers(2, u64::from(exponent.min(0).unsigned_abs())).all(|power| scaled.over(power) == 0);
+    let digits = scaled.digits();
+    is_whole.then(|| if digits.is_empty() { "0".to_owned() } else { digits })
+}
+
 /// A number with so many digits behind the point; of two as near, by the exact binary value, the one whose last digit is even.
 ///
 /// ```

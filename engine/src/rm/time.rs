@@ -137,18 +137,25 @@ impl Temporal {
         }
     }
 
-    /// Reads a value whose kind only its form tells: duration, date-time, date, then time.
+    /// Reads a text whose kind only its form tells: duration, date, date-time, then time of day.
     ///
-    /// Four digits are a year, six a time; two are nothing.
+    /// A time of day has a colon or a `T` in front: bare digits are a date (`2019`, `201905`) or nothing.
     pub fn classify(text: &str) -> Option<Temporal> {
         let kinds: &[TemporalKind] = match text.as_bytes() {
             [b'P', ..] | [b'-', b'P', ..] => &[TemporalKind::Duration],
-            [_, _] => &[],
-            [_, _, _, _, _, _] if text.bytes().all(|b| b.is_ascii_digit()) => &[TemporalKind::Time],
             [b'0'..=b'9' | b'T', ..] => &[TemporalKind::Date, TemporalKind::DateTime, TemporalKind::Time],
             _ => &[],
         };
-        kinds.iter().find_map(|kind| Temporal::parse(*kind, text))
+        kinds.iter().find_map(|kind| Temporal::of_literal(*kind, text))
+    }
+
+    /// Reads a text that stands beside a value of a kind as one of that kind.
+    ///
+    /// It is [`Temporal::parse`], except that a time of day needs a colon or a `T` in front, so that a number of digits that reads as a
+    /// date, or as no date by mistake, is never taken for a time.
+    pub fn of_literal(kind: TemporalKind, text: &str) -> Option<Temporal> {
+        let may_be = kind != TemporalKind::Time || text.contains(':') || text.starts_with('T');
+        if may_be { Temporal::parse(kind, text) } else { None }
     }
 
     /// The point of a number of microseconds since 0001-01-01T00:00Z.
@@ -174,6 +181,57 @@ impl Temporal {
     /// The order that sorting, minimum and maximum use: begin, then end. `None` across axes.
     pub fn total_order(self, other: Temporal) -> Option<Ordering> {
         self.floor_order(other).map(|order| order.then(self.latest.cmp(&other.latest)))
+    }
+
+    /// The text in whose place a date, date-time or time of day stands among texts that are none: where it begins, in UTC, in the
+    /// extended form down to the seconds, with the digits of their fraction up to the last that is not zero.
+    ///
+    /// It never decreases with time, so the order of texts and the order of times do not contradict each other. What begins outside of
+    /// the years 0000 to 9999, or before midnight, has the place of the nearest time that does not.
+    ///
+    /// ```
+    /// use aqlite_engine::rm::time::{Temporal, TemporalKind};
+    ///
+    /// let place = |kind, text| Temporal::parse(kind, text).map(Temporal::sort_text);
+    /// assert_eq!(place(TemporalKind::Date, "2019-05").as_deref(), Some("2019-05-01T00:00:00"));
+    /// assert_eq!(place(TemporalKind::DateTime, "20190501T101900.50+0200").as_deref(), Some("2019-05-01T08:19:00.5"));
+    /// assert_eq!(place(TemporalKind::Time, "10:19").as_deref(), Some("10:19:00"));
+    /// ```
+    pub fn sort_text(self) -> String {
+        let begin = self.place();
+        let mut out = String::from_utf8_lossy(self.sort_prefix().trim_ascii_end()).into_owned();
+        let fraction = format!("{:06}{:018}", begin.rem_euclid(SECOND), self.finer.max(0));
+        let digits = fraction.trim_end_matches('0');
+        if !digits.is_empty() {
+            out.push('.');
+            out.push_str(digits);
+        }
+        out
+    }
+
+    /// The first characters of [`Temporal::sort_text`], up to the seconds, padded with blanks.
+    pub fn sort_prefix(self) -> [u8; 19] {
+        let begin = self.place();
+        let clock = begin.rem_euclid(DAY);
+        let mut out = [b' '; 19];
+        match self.axis() {
+            Axis::Calendar => {
+                let (year, month, day) = date_after(begin.div_euclid(DAY));
+                let parts = [(year, 4, b'-'), (month, 2, b'-'), (day, 2, b'T'), (clock / HOUR, 2, b':')];
+                write_parts(&parts, clock % HOUR, &mut out);
+            }
+            _ => write_parts(&[(begin / HOUR, 2, b':')], begin % HOUR, &mut out),
+        }
+        out
+    }
+
+    /// Where it begins, within what four digits of a year or two of an hour can write.
+    fn place(self) -> i64 {
+        let (least, most) = match self.axis() {
+            Axis::Calendar => (days_before(0, 1, 1) * DAY, days_before(10_000, 1, 1) * DAY - 1),
+            _ => (0, 100 * HOUR - 1),
+        };
+        self.earliest.clamp(least, most)
     }
 
     /// The openEHR magnitude: days since 0001-01-01 for a date, seconds since then for a date-time, since midnight for a
@@ -268,6 +326,14 @@ impl DurationParts {
         let (earliest, finer) = if self.negative { (-length, -fraction.finer) } else { (length, fraction.finer) };
         Temporal { kind: TemporalKind::Duration, earliest, latest: earliest, finer }
     }
+}
+
+/// Writes numbers of so many digits, each with what follows it, then minutes and seconds of a part of an hour.
+fn write_parts(parts: &[(i64, u32, u8)], of_hour: i64, out: &mut [u8; 19]) {
+    let minutes = [(of_hour / MINUTE, 2, b':'), (of_hour % MINUTE / SECOND, 2, b' ')];
+    let digits = |number: i64, width: u32| (0..width).rev().map(move |place| b'0' + (number / 10_i64.pow(place) % 10) as u8);
+    let bytes = parts.iter().chain(&minutes).flat_map(|(number, width, mark)| digits(*number, *width).chain([*mark]));
+    out.iter_mut().zip(bytes).for_each(|(to, byte)| *to = byte);
 }
 
 /// An instant as extended ISO 8601 in UTC, with milli- or microseconds only where there are any; `micros` count from
@@ -489,13 +555,31 @@ mod tests {
     #[test]
     fn kinds_are_told_by_form() {
         let kinds =
-            [("2019", Some(Date)), ("2019-05-01", Some(Date)), ("103000", Some(Time)), ("10:30", Some(Time)), ("2019-05-01T10", Some(DateTime))];
+            [("2019", Some(Date)), ("2019-05-01", Some(Date)), ("T103000", Some(Time)), ("10:30", Some(Time)), ("2019-05-01T10", Some(DateTime))];
         let more = [("-P1D", Some(Duration)), ("10", None), ("at0001", None), ("", None), ("20190501", Some(Date)), ("é", None)];
-        for (text, kind) in kinds.into_iter().chain(more) {
+        let digits = [("103000", None), ("201905", Some(Date)), ("1030", Some(Date)), ("10:30:00+01:00", Some(Time)), ("T1030", Some(Time))];
+        for (text, kind) in kinds.into_iter().chain(more).chain(digits) {
             assert_eq!(Temporal::classify(text).map(|t| t.kind), kind, "{text}");
         }
         let (date, time) = (Temporal::classify("2019").unwrap(), Temporal::classify("10:30").unwrap());
         assert_eq!((date.same(time), date.floor_order(time)), (None, None));
+    }
+
+    #[test]
+    fn the_place_among_texts_never_contradicts_time() {
+        let times = "0001-01-01T00:30+14:00 2019 2019-01-01 2019-01-01T00:00:00 2019-01-01T00:00:00.5Z 2019-01-01T00:00:00.51Z 2019-01-01T00:00:00.5000000001Z \
+            2019-01-01T00:00:01+00:00 2019-01-01T05:00+05:00 2018-12-31T23:59:59Z 9999-12-31T23:30-05:00 9999-12-31";
+        let clocks = "00:00 00:30+01:00 23:30-05:00 12:00 12:00:00 12 11:59:59.999999 T1200";
+        for (kind, texts) in [(DateTime, times), (Time, clocks)] {
+            let all: Vec<Temporal> = texts.split_whitespace().map(|t| Temporal::parse(kind, t).unwrap()).collect();
+            for (a, b) in all.iter().flat_map(|a| all.iter().map(move |b| (a, b))) {
+                let (time, place) = (a.total_order(*b).unwrap(), a.sort_text().cmp(&b.sort_text()));
+                assert!(place.is_eq() || place == time, "{a:?} {b:?} {} {}", a.sort_text(), b.sort_text());
+            }
+        }
+        assert_eq!(Temporal::parse(Time, "00:30+01:00").unwrap().sort_text(), "00:00:00");
+        assert_eq!(Temporal::parse(Time, "23:30-05:00").unwrap().sort_text(), "28:30:00");
+        assert_eq!(Temporal::parse(DateTime, "2019-01-01T00:00:00.5000000001Z").unwrap().sort_text(), "2019-01-01T00:00:00.5000000001");
     }
 
     #[test]

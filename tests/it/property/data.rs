@@ -12,7 +12,7 @@ const NAMES: [&str; 6] = [
     r#"{"_type":"DV_CODED_TEXT","value":"B","defining_code":{"terminology_id":{"value":"SNOMED-CT"},"code_string":"313267000"}}"#,
 ];
 const TIMES: [&str; 6] = ["2020-01-01T08:00:00Z", "2020-01-01T09:00:00+01:00", "2020-01-01T09:00", "2020-01-02", "2020-01", "2020-01-01T08:00:00.5Z"];
-const LEAVES: [&str; 34] = [
+const LEAVES: [&str; 42] = [
     "1",
     "2",
     "2.0",
@@ -28,7 +28,11 @@ const LEAVES: [&str; 34] = [
     "'10'",
     "'2'",
     "'2020-01'",
+    "'2020-01-02T00'",
+    "'08:00:00 x'",
+    "'PT1H'",
     "count 2",
+    "count 9007199254740993",
     "count 10",
     "code at0005 'A'",
     "code at0007 'B'",
@@ -38,11 +42,15 @@ const LEAVES: [&str; 34] = [
     "date 2020",
     "time 08:00",
     "time 09:00:00+01:00",
+    "time 08:00:00.5",
+    "time 00:30+01:00",
     "datetime 2020-01-02T00:00:00Z",
     "datetime 20200101T080000Z",
     "duration PT1H",
     "duration PT60M",
     "duration -P1D",
+    "duration P1M",
+    "datetime 2020",
     "ordinal 2 'A'",
     "scale 2.5 'B'",
     "proportion 1/2",

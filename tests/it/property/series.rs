@@ -23,6 +23,8 @@ struct Layout {
     /// Elements at0004 of each event.
     repeated: &'static [usize],
     has_context: bool,
+    /// Some counts are too long for a double.
+    has_large: bool,
 }
 
 /// A repository of some EHRs with compositions of one layout; some are changed or deleted later.
@@ -32,6 +34,7 @@ pub fn repository(random: &mut Random) -> String {
         optional: random.pick(&[100, 60, 30, 5]),
         repeated: random.pick(&[&[1][..], &[1], &[1], &[2], &[1, 2]]),
         has_context: random.percent(50),
+        has_large: random.one_in(4),
     };
     let (mut out, ehrs) = (String::new(), 1 + random.below(3));
     for ordinal in 1..=4 + random.below(30) {
@@ -74,7 +77,9 @@ fn composition(layout: &Layout, random: &mut Random, out: &mut String) {
         for _ in 0..random.pick(layout.repeated) {
             element(out, "at0004", &format!("{} mm", random.pick(&NUMBERS)));
         }
-        element(out, "at0005", &format!("count {}", random.below(20)));
+        let large = random.pick(&["9007199254740993", "9223372036854775807", "-9007199254740995"]);
+        let small = random.below(20).to_string();
+        element(out, "at0005", &format!("count {}", if layout.has_large && random.one_in(6) { large } else { &small }));
         if random.percent(layout.optional) {
             element(out, "at0006", &format!("{} kg", random.pick(&NUMBERS)));
         }

@@ -184,7 +184,7 @@ impl<'a> World<'a> {
             let wanted = |d: &usize| expr.versions == Versions::All || self.is_current(*d);
             let documents: Vec<usize> = match parent {
                 Parent::Ehr(ehr) => self.documents_of(ehr).filter(wanted).collect(),
-                Parent::Folder(folder) => self.listed(folder),
+                Parent::Folder(folder) => self.listed_objects(folder).into_iter().flat_map(|d| self.versions_of(d)).filter(wanted).collect(),
                 Parent::Object(first) => self.versions_of(first).filter(wanted).collect(),
                 _ => Vec::new(),
             };
@@ -258,19 +258,24 @@ impl<'a> World<'a> {
         row.latest && !row.deleted
     }
 
-    /// The compositions that a folder lists, then those of its sub-folders.
+    /// The latest versions of the compositions that a folder lists, then of those of its sub-folders.
     fn listed(&self, folder: At<'a>) -> Vec<usize> {
+        self.listed_objects(folder).into_iter().filter_map(|first| self.versions_of(first).find(|d| self.is_current(*d))).collect()
+    }
+
+    /// The first versions of the compositions that a folder lists, then of those of its sub-folders.
+    fn listed_objects(&self, folder: At<'a>) -> Vec<usize> {
         let mut out = Vec::new();
         for item in folder.node.values(Attr::ITEMS) {
             let id = item.text_along(&[Attr::ID, Attr::VALUE]).unwrap_or_default();
             let object = id.split("::").next().unwrap_or_default();
             out.extend(self.documents_of(folder.ehr).find(|d| {
                 let row = &self.repository.documents[*d].row;
-                self.is_current(*d) && row.kind == ObjectKind::Composition && row.object_id == object
+                row.kind == ObjectKind::Composition && row.object_id == object
             }));
         }
         for inner in folder.node.values(Attr::FOLDERS) {
-            out.extend(self.listed(At { node: inner, ..folder }));
+            out.extend(self.listed_objects(At { node: inner, ..folder }));
         }
         out
     }
@@ -463,10 +468,19 @@ impl<'a> World<'a> {
             Expr::Path(path) => row[*path].map_or(Value::Null, Value::of),
             Expr::Literal(literal) => Value::literal(literal),
             Expr::Call(function, arguments) => {
-                let arguments: Vec<Value> = arguments.iter().map(|a| self.value(a, row)).collect();
+                let arguments: Vec<(Value, Option<String>)> = arguments.iter().map(|a| (self.value(a, row), digits(a, row))).collect();
                 value::call(*function, &arguments, self.now).unwrap_or(Value::Null)
             }
         }
+    }
+}
+
+/// The digits of an expression that is a number as it was stored or written.
+fn digits(expr: &Expr, row: &Row<'_>) -> Option<String> {
+    match expr {
+        Expr::Path(path) => row[*path].and_then(value::digits),
+        Expr::Literal(Literal::Number(token)) => Some(token.clone()),
+        _ => None,
     }
 }
 
@@ -519,8 +533,9 @@ fn is_kind_of(own: &str, wanted: &str, exact: bool) -> bool {
     }
     match (archetype(own), archetype(wanted)) {
         (Some((class, concept, version)), Some((c, parent, v))) => {
+            // With minor and patch it names only itself, which was asked above.
             let concept_fits = concept == parent || concept.starts_with(&format!("{parent}-"));
-            let version_fits = version == v || (!v.contains('.') && version.starts_with(&format!("{v}.")));
+            let version_fits = !v.contains('.') && (version == v || version.starts_with(&format!("{v}.")));
             class == c && concept_fits && version_fits
         }
         (None, None) => own.starts_with(&format!("{wanted}.")),

@@ -1,11 +1,12 @@
 //! Behind WHERE: groups and aggregates, order, distinct rows, window; and how cells are written.
 
-use super::value::Value;
+use super::value::{self, Value};
 use super::{At, Row, World, time};
 use aqlite::aql::query::{Aggregate, ColumnValue, Expr, Literal, OrderBy, Window};
 use aqlite::document::ObjectKind;
 use aqlite::rm::class::{Attr, Cls};
 use aqlite::rm::json;
+use aqlite::rm::number;
 use aqlite::rm::tree::{Kind, NodeRef};
 use std::cmp::Ordering;
 
@@ -23,7 +24,7 @@ enum Key {
     Temporal(time::Interval),
     Text(String),
     Boolean(bool),
-    Object(String),
+    Object,
     Null,
 }
 
@@ -111,8 +112,12 @@ fn aggregated<'a>(world: &World<'a>, aggregate: &Aggregate, rows: &[&Row<'a>]) -
             all.dedup();
             of_number(all.len() as f64)
         }
-        Aggregate::Sum(path) if !numbers(path).is_empty() => of_number(sum(&numbers(path))),
-        Aggregate::Avg(path) if !numbers(path).is_empty() => of_number(sum(&numbers(path)) / numbers(path).len() as f64),
+        Aggregate::Sum(path) if !numbers(path).is_empty() => whole_sum(&present(path)).unwrap_or_else(|| of_number(sum(&parts(&present(path))))),
+        Aggregate::Avg(path) if !numbers(path).is_empty() => {
+            let average = of_number(sum(&parts(&present(path))) / numbers(path).len() as f64);
+            let point = if average.json.contains('.') { "" } else { ".0" };
+            Cell { json: format!("{}{point}", average.json), ..average }
+        }
         Aggregate::Sum(_) | Aggregate::Avg(_) => null(),
         Aggregate::Min(path) => best(world, &present(path), Ordering::Less),
         Aggregate::Max(path) => best(world, &present(path), Ordering::Greater),
@@ -127,24 +132,27 @@ fn best<'a>(world: &World<'a>, nodes: &[At<'a>], wanted: Ordering) -> Cell {
     cells.reduce(|best, cell| if order(&cell.key, &best.key) == wanted { cell } else { best }).unwrap_or_else(null)
 }
 
-/// Numbers, then dates, texts, booleans, objects, NULL.
+/// Numbers, then durations, texts with dates and times among them, booleans, objects, NULL.
 fn order(a: &Key, b: &Key) -> Ordering {
     let rank = |key: &Key| match key {
         Key::Number(_) => 0,
         Key::Temporal(('l', ..)) => 1,
-        Key::Temporal(('c', ..)) => 2,
-        Key::Temporal(_) => 3,
-        Key::Text(_) => 4,
-        Key::Boolean(_) => 5,
-        Key::Object(_) => 6,
-        Key::Null => 7,
+        Key::Temporal(_) | Key::Text(_) => 2,
+        Key::Boolean(_) => 3,
+        Key::Object => 4,
+        Key::Null => 5,
+    };
+    let place = |key: &Key| match key {
+        Key::Text(text) => (text.clone(), 0),
+        Key::Temporal(interval) if interval.0 == 'd' => (time::place(*interval), 1),
+        Key::Temporal(interval) => (time::place(*interval), 2),
+        _ => (String::new(), 0),
     };
     match (a, b) {
         (Key::Number(a), Key::Number(b)) => a.partial_cmp(b).unwrap_or(Ordering::Equal),
         (Key::Temporal(a), Key::Temporal(b)) if a.0 == b.0 => a.cmp(b),
-        (Key::Text(a), Key::Text(b)) | (Key::Object(a), Key::Object(b)) => a.cmp(b),
         (Key::Boolean(a), Key::Boolean(b)) => a.cmp(b),
-        _ => rank(a).cmp(&rank(b)),
+        _ => (rank(a), place(a)).cmp(&(rank(b), place(b))),
     }
 }
 
@@ -154,7 +162,8 @@ fn null() -> Cell {
 
 fn of_number(number: f64) -> Cell {
     let number = number + 0.0;
-    Cell { json: number.to_string(), identity: format!("number {number}"), key: Key::Number(number) }
+    // Of two shortest spellings that are equally near, the engine's printer decides.
+    Cell { json: number::shown(number), identity: format!("number {number}"), key: Key::Number(number) }
 }
 
 fn quoted(text: &str) -> String {
@@ -185,13 +194,11 @@ fn expression<'a>(world: &World<'a>, expr: &Expr, row: &Row<'a>) -> Cell {
 fn of_node(world: &World<'_>, at: At<'_>) -> Cell {
     let value = Value::of(at);
     let key = match &value {
-        // The text of a duration sorts as text, a whole DV_DURATION by its length.
-        Value::Temporal(Cls::DV_DURATION, text) => Key::Text(text.clone()),
         Value::Temporal(class, text) | Value::TemporalObject(class, text) => {
             time::read(*class, text).map_or_else(|| Key::Text(text.clone()), Key::Temporal)
         }
         Value::TextObject(text) => Key::Text(text.clone()),
-        Value::Object => Key::Object(json::write(at.node)),
+        Value::Object => Key::Object,
         plain => of_value(plain).key,
     };
     let identity = match at.node.kind() {
@@ -223,6 +230,24 @@ fn deep(node: NodeRef<'_>) -> String {
         Kind::Object => format!("{}{{{}}}", node.class(), children.collect::<Vec<_>>().join(",")),
         Kind::List => format!("[{}]", children.collect::<Vec<_>>().join(",")),
     }
+}
+
+/// The sum of whole numbers of an integer type with all its digits; `None` where some number is of another type.
+fn whole_sum(nodes: &[At<'_>]) -> Option<Cell> {
+    let numbers = nodes.iter().filter(|at| Value::of(**at).number().is_some());
+    let whole = |at: &At<'_>| value::digits(*at).filter(|_| value::is_integer(*at))?.parse::<i128>().ok();
+    let sum: i128 = numbers.map(whole).sum::<Option<i128>>()?;
+    Some(Cell { json: sum.to_string(), ..of_number(sum as f64) })
+}
+
+/// Doubles whose sum is exactly that of the stored numbers: a long whole number is several.
+fn parts(nodes: &[At<'_>]) -> Vec<f64> {
+    let of = |at: &At<'_>| {
+        let number = Value::of(*at).number()?;
+        let whole = value::digits(*at).and_then(|digits| digits.parse::<i128>().ok()).filter(|_| number.abs() > 1e15);
+        Some(whole.map_or_else(|| vec![number], |whole| vec![(whole >> 40) as f64 * 2_f64.powi(40), (whole & ((1 << 40) - 1)) as f64]))
+    };
+    nodes.iter().filter_map(of).flatten().collect()
 }
 
 /// The exact sum, rounded once: numbers as whole multiples of the finest unit among them.

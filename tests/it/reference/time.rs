@@ -27,19 +27,50 @@ pub fn read(class: Cls, text: &str) -> Option<Interval> {
     }
 }
 
-/// The interval of a text on the axis of a class.
+/// The interval of a text on the axis of a class; a time has a colon or a leading `T`.
 pub fn on_axis(class: Cls, text: &str) -> Option<Interval> {
-    read(if class == Cls::DV_DATE { Cls::DV_DATE_TIME } else { class }, text)
+    match class {
+        Cls::DV_DATE => read(Cls::DV_DATE_TIME, text),
+        Cls::DV_TIME if !text.contains(':') && !text.starts_with('T') => None,
+        _ => read(class, text),
+    }
 }
 
-/// The interval of a text that is a date, time or duration of any kind; two digits are nothing, six a time.
+/// The interval of a text that is a date, time or duration of any kind.
 pub fn anything(text: &str) -> Option<Interval> {
-    let kinds = match text.len() {
-        2 => &[][..],
-        6 => &[Cls::DV_TIME, Cls::DV_DURATION],
-        _ => &[Cls::DV_DATE_TIME, Cls::DV_TIME, Cls::DV_DURATION],
-    };
-    kinds.iter().find_map(|class| read(*class, text))
+    [Cls::DV_DATE_TIME, Cls::DV_TIME, Cls::DV_DURATION].iter().find_map(|class| on_axis(*class, text))
+}
+
+/// The text in whose place an interval of the axes `d` and `c` stands among other texts: its begin in UTC, extended, to the seconds and the
+/// last digit of their fraction that is not zero.
+pub fn place((axis, from, _): Interval) -> String {
+    let (mut rest, day) = (from, 86_400 * SECOND);
+    let mut out = String::new();
+    if axis == 'd' {
+        let mut year = 1;
+        let length = |year: i128| (1..=12).map(|m| days(year, m)).sum::<i128>() * day;
+        if rest < 0 {
+            (year, rest) = (0, rest + length(0));
+        }
+        while rest >= length(year) {
+            rest -= length(year);
+            year += 1;
+        }
+        if year > 9999 {
+            return "9999-12-31T23:59:59.999999".to_owned();
+        }
+        let mut month = 1;
+        while rest >= days(year, month) * day {
+            rest -= days(year, month) * day;
+            month += 1;
+        }
+        out = format!("{year:04}-{month:02}-{:02}T", rest / day + 1);
+        rest %= day;
+    }
+    let rest = rest.max(0);
+    let (hour, minute, second) = (rest / SECOND / 3600, rest / SECOND / 60 % 60, rest / SECOND % 60);
+    out += &format!("{hour:02}:{minute:02}:{second:02}.{:024}", rest % SECOND);
+    out.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// The length of a duration in seconds.

@@ -88,19 +88,30 @@ fn number(text: &str) -> Value {
     text.parse().map_or(Value::Null, Value::Number)
 }
 
+/// The digits of a number as it was stored: of a leaf, or of the number of a whole data value.
+pub fn digits(at: At<'_>) -> Option<String> {
+    let attr = match at.node.class() {
+        Cls::DV_QUANTITY | Cls::DV_COUNT => Attr::MAGNITUDE,
+        Cls::DV_ORDINAL | Cls::DV_SCALE => Attr::VALUE,
+        _ => return (at.node.kind() == Kind::Number).then(|| at.node.text().to_owned()),
+    };
+    at.node.text_at(attr).map(str::to_owned)
+}
+
+/// True for a number of an integer type, and for a data value that stands for one.
+pub fn is_integer(at: At<'_>) -> bool {
+    let holder = if at.node.kind() == Kind::Object { at.node.class() } else { at.holder };
+    matches!(holder, Cls::DV_COUNT | Cls::DV_ORDINAL)
+}
+
 /// Three-valued: `None` is unknown.
 pub fn compare(left: &Value, op: CompareOp, right: &Value) -> Option<bool> {
     let equality = matches!(op, CompareOp::Eq | CompareOp::Ne);
     let order = match (left, right) {
-        (Value::Null | Value::Object, _) | (_, Value::Null | Value::Object) => return None,
+        (Value::Null | Value::Object | Value::TextObject(_), _) | (_, Value::Null | Value::Object | Value::TextObject(_)) => return None,
         (Value::Untyped(text), other) => return compare(&typed(text, other), op, other),
         (other, Value::Untyped(text)) => return compare(other, op, &typed(text, other)),
-        (Value::TextObject(text), other) if equality => return compare(&Value::Text(text.clone()), op, other),
-        (other, Value::TextObject(text)) if equality => return compare(other, op, &Value::Text(text.clone())),
-        (Value::TextObject(_), _) | (_, Value::TextObject(_)) => return None,
         (Value::Number(a), Value::Number(b)) => a.partial_cmp(b)?,
-        (Value::TemporalObject(Cls::DV_DURATION, a), Value::Number(b)) => time::seconds(a)?.partial_cmp(b)?,
-        (Value::Number(a), Value::TemporalObject(Cls::DV_DURATION, b)) => a.partial_cmp(&time::seconds(b)?)?,
         (Value::Boolean(a), Value::Boolean(b)) if equality => a.cmp(b),
         (Value::Text(a), Value::Text(b)) => a.chars().cmp(b.chars()),
         _ => return temporal(left, op, right),
@@ -164,16 +175,19 @@ pub fn is_like(text: &[char], pattern: &[LikeItem]) -> bool {
     }
 }
 
-/// `None` is NULL: a missing or wrong argument, or a result that is no number.
-pub fn call(function: Function, arguments: &[Value], now: &str) -> Option<Value> {
+/// `None` is NULL: a missing or wrong argument, or a result that is no number. An argument is a value, and if it is a number that was not
+/// computed, its digits.
+pub fn call(function: Function, arguments: &[(Value, Option<String>)], now: &str) -> Option<Value> {
     let text = |i: usize| {
-        arguments.get(i).and_then(|v| match v {
-            Value::Number(n) => Some(n.to_string()),
+        let (value, digits) = arguments.get(i)?;
+        match value {
+            Value::Number(n) => digits.clone().or_else(|| Some(n.to_string())),
             Value::Boolean(b) => Some(b.to_string()),
+            Value::TemporalObject(Cls::DV_DURATION, text) => time::seconds(text).map(|n| n.to_string()),
             other => other.text(),
-        })
+        }
     };
-    let number = |i: usize| arguments.get(i).and_then(Value::number);
+    let number = |i: usize| arguments.get(i).and_then(|(value, _)| value.number());
     let numeric = |n: f64| n.is_finite().then_some(Value::Number(if n == 0.0 { 0.0 } else { n }));
     match function {
         Function::Length => numeric(text(0)?.chars().count() as f64),
@@ -181,7 +195,11 @@ pub fn call(function: Function, arguments: &[Value], now: &str) -> Option<Value>
         Function::Position => numeric(at_index(&text(1)?, &text(0)?).map_or(0.0, |i| i as f64 + 1.0)),
         Function::Substring => {
             let (whole, from) = (text(0)?, number(1)?.floor());
-            let until = if arguments.len() == 3 { from + number(2)?.floor() } else { f64::INFINITY };
+            let length = if arguments.len() == 3 { number(2)? } else { f64::INFINITY };
+            if from < 1.0 || length < 0.0 {
+                return None;
+            }
+            let until = from + length.floor();
             let characters = whole.chars().enumerate().filter(|(i, _)| *i as f64 + 1.0 >= from && (*i as f64) + 1.0 < until);
             Some(Value::Text(characters.map(|(_, c)| c).collect()))
         }

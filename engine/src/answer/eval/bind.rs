@@ -48,7 +48,7 @@ pub(super) struct Binder<'p, 'b> {
     pub work: &'p Work,
     pub trail: &'p Trail,
     /// The living compositions of the EHR by their object ids, once a folder was looked at.
-    pub listed: OnceCell<HashMap<&'b str, u32>>,
+    pub listed: OnceCell<HashMap<&'b str, Vec<u32>>>,
 }
 
 /// Where the enumeration of the assignments of one document or EHR stands, so that it can be left and gone on with.
@@ -282,7 +282,9 @@ impl<'p, 'b> Binder<'p, 'b> {
             Parent::Ehr(ehr) => self.view.docs_of(ehr).filter(|d| wanted(d)).try_for_each(visit),
             Parent::Doc(doc) if wanted(&doc) => visit(doc),
             Parent::Object(object) => self.docs_in(object).filter(|d| wanted(d)).try_for_each(visit),
-            Parent::Node(node) if self.view.class(node).is_a(Cls::FOLDER) => self.listed(node, visit),
+            Parent::Node(node) if self.view.class(node).is_a(Cls::FOLDER) => self.listed_objects(node, &mut |documents| {
+                documents.iter().filter_map(|d| self.view.batch.doc(*d)).filter(wanted).try_for_each(&mut *visit)
+            }),
             _ => ControlFlow::Continue(()),
         }
     }
@@ -405,24 +407,31 @@ impl<'p, 'b> Binder<'p, 'b> {
         found
     }
 
-    /// The living compositions of the EHR by their object ids.
-    fn compositions(&self) -> &HashMap<&'b str, u32> {
+    /// The compositions of the EHR by their object ids: their versions, oldest first.
+    fn compositions(&self) -> &HashMap<&'b str, Vec<u32>> {
         self.listed.get_or_init(|| {
             let batch = self.view.batch;
-            let is_composition = |doc: &Doc| is_current(doc) && doc.row.kind == ObjectKind::Composition;
-            let mut found = HashMap::new();
+            let mut found: HashMap<&'b str, Vec<u32>> = HashMap::new();
             for document in batch.docs_of(self.ehr) {
                 self.view.count(STEP);
-                if batch.doc(*document).as_ref().is_some_and(is_composition) {
-                    found.entry(batch.object_id(*document)).or_insert(*document);
+                if batch.doc(*document).is_some_and(|doc| doc.row.kind == ObjectKind::Composition) {
+                    found.entry(batch.object_id(*document)).or_default().push(*document);
                 }
             }
             found
         })
     }
 
-    /// The compositions that a folder lists, then those of its sub-folders, each listing counted.
+    /// The latest versions of the compositions that a folder lists, then of those that its sub-folders list, each listing counted.
     fn listed(&self, folder: Node, visit: &mut dyn FnMut(Doc) -> ControlFlow<()>) -> ControlFlow<()> {
+        self.listed_objects(folder, &mut |documents| {
+            let mut current = documents.iter().filter_map(|document| self.view.batch.doc(*document)).filter(is_current);
+            current.next().map_or(ControlFlow::Continue(()), &mut *visit)
+        })
+    }
+
+    /// The versions of each composition that a folder lists, then of those that its sub-folders list, each listing counted.
+    fn listed_objects(&self, folder: Node, visit: &mut dyn FnMut(&[u32]) -> ControlFlow<()>) -> ControlFlow<()> {
         let mut items = Vec::new();
         self.view.each(folder, Attr::ITEMS, &mut |item| {
             items.extend(self.view.single(item, Attr::ID).and_then(|id| self.view.text_at(id, Attr::VALUE)));
@@ -430,8 +439,8 @@ impl<'p, 'b> Binder<'p, 'b> {
         });
         for id in items {
             let object = id.split("::").next().unwrap_or(id);
-            if let Some(doc) = self.compositions().get(object).and_then(|document| self.view.batch.doc(*document)) {
-                visit(doc)?;
+            if let Some(documents) = self.compositions().get(object) {
+                visit(documents)?;
             }
         }
         let mut folders = Vec::new();
@@ -439,7 +448,7 @@ impl<'p, 'b> Binder<'p, 'b> {
             folders.push(inner);
             true
         });
-        folders.into_iter().try_for_each(|inner| self.listed(inner, visit))
+        folders.into_iter().try_for_each(|inner| self.listed_objects(inner, visit))
     }
 }
 

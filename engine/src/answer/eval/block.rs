@@ -2,9 +2,10 @@
 
 use super::anchors::Conjunct;
 use super::condition::Judge;
-use super::node::Node;
+use super::node::{Node, View};
 use super::picked::{Numbers, Picked};
 use super::strategy::ExecutionPath;
+use super::tally::EXACT;
 use super::templates::Broken;
 use crate::answer::facts::{Cells, Filled};
 use crate::answer::query::CompareOp;
@@ -212,6 +213,20 @@ impl<'b> Block<'b> {
             Column::Number(numbers) => Some(Numbers { values: numbers.values(), lane }),
             _ => None,
         }
+    }
+
+    /// The numbers of a path, where each is exactly what was stored: no whole number in the column is too long for a double.
+    pub fn exact_numbers(&self, path: usize) -> Option<Numbers<'b>> {
+        match self.lane(path)?.column() {
+            Column::Number(numbers) if numbers.has_long(EXACT) => None,
+            _ => self.numbers(path),
+        }
+    }
+
+    /// True for a path to numbers of an integer type.
+    pub fn is_integer(&self, view: View<'_>, path: usize) -> bool {
+        let node = self.item_of(path).zip(self.rows.get(0)).map(|(item, row)| Node { fragment: Fragment { table: self.number, row }, item });
+        node.is_some_and(|node| view.is_integer(node))
     }
 
     /// Appends what the values of a path sort by among values of their kind, or [`NO_RANK`] for one of no kind; false, and nothing,

@@ -6,7 +6,7 @@ use super::predicate::Tester;
 use super::value::{Value, compare, member};
 use super::work::{BYTE, STEP, TEST, Work};
 use crate::answer::plan::Plan;
-use crate::answer::query::{Condition, Expr, LikeItem, LikePattern};
+use crate::answer::query::{Condition, Expr, LikeItem, LikePattern, Literal};
 
 /// Evaluates expressions and conditions over the rows of one batch.
 #[derive(Clone, Copy)]
@@ -72,7 +72,11 @@ impl<'p: 'b, 'b> Judge<'p, 'b> {
             Expr::Path(path) => row.get(*path).map_or(Value::Null, |n| self.view.value(*n)),
             Expr::Literal(literal) => Value::of_literal(literal),
             Expr::Call(function, arguments) => {
-                let arguments: Vec<Value<'b>> = arguments.iter().map(|a| self.value(a, row)).collect();
+                let argument = |(place, argument)| match function::takes_text(*function, place) {
+                    true => self.text_argument(argument, row),
+                    false => self.value(argument, row),
+                };
+                let arguments: Vec<Value<'b>> = arguments.iter().enumerate().map(argument).collect();
                 let bytes: usize = arguments.iter().filter_map(Value::as_text).map(str::len).sum();
                 // What CONCAT makes is as long as all its arguments: it is counted before it is made.
                 if self.view.work().is_some_and(|work| !work.compare(STEP + bytes as u64 * BYTE, &mut 0)) {
@@ -81,6 +85,18 @@ impl<'p: 'b, 'b> Judge<'p, 'b> {
                 function::call(*function, &arguments, self.now)
             }
         }
+    }
+}
+
+impl<'p: 'b, 'b> Judge<'p, 'b> {
+    /// The value of an argument that is a text: of a number its digits as stored or written.
+    fn text_argument(self, expr: &'p Expr, row: &[Node]) -> Value<'b> {
+        let digits = match expr {
+            Expr::Path(path) => row.get(*path).filter(|node| !node.is_none()).and_then(|node| self.view.digits(*node)),
+            Expr::Literal(Literal::Number(token)) => Some(token.clone()),
+            _ => None,
+        };
+        digits.map_or_else(|| self.value(expr, row), |digits| Value::Text(digits.into()))
     }
 }
 

@@ -3,6 +3,7 @@
 use super::value::Value;
 use crate::answer::query::Function;
 use crate::rm::number;
+use crate::rm::time::TemporalKind;
 
 /// Calls a function; a wrong type or an impossible argument gives NULL.
 pub(super) fn call<'a>(function: Function, arguments: &[Value<'a>], now: &str) -> Value<'a> {
@@ -16,7 +17,7 @@ fn evaluate<'a>(function: Function, arguments: &[Value<'a>], now: &str) -> Optio
         Function::Length => Value::Number(text(0)?.chars().count() as f64),
         Function::Contains => Value::Boolean(text(0)?.contains(&text(1)?)),
         Function::Position => Value::Number(position(&text(0)?, &text(1)?)),
-        Function::Substring => Value::Text(substring(&text(0)?, number(1)?, if arguments.len() > 2 { Some(number(2)?) } else { None }).into()),
+        Function::Substring => Value::Text(substring(&text(0)?, number(1)?, if arguments.len() > 2 { Some(number(2)?) } else { None })?.into()),
         Function::Concat => Value::Text((0..arguments.len()).map(text).collect::<Option<String>>()?.into()),
         Function::ConcatWs => Value::Text((1..arguments.len()).filter_map(text).collect::<Vec<_>>().join(&text(0)?).into()),
         Function::Abs => finite(number(0)?.abs())?,
@@ -37,11 +38,21 @@ fn finite<'a>(number: f64) -> Option<Value<'a>> {
     number.is_finite().then_some(Value::Number(number + 0.0))
 }
 
-/// A value as text, as CONCAT and its kin take it.
+/// True for an argument that is read as a text.
+pub(super) fn takes_text(function: Function, argument: usize) -> bool {
+    match function {
+        Function::Length | Function::Contains | Function::Position | Function::Concat | Function::ConcatWs => true,
+        Function::Substring => argument == 0,
+        _ => false,
+    }
+}
+
+/// A value as text, as CONCAT and its kin take it: a whole duration is its length in seconds.
 fn printed(value: &Value<'_>) -> Option<String> {
     match value {
         Value::Number(number) => Some(number::shown(*number)),
         Value::Boolean(flag) => Some(flag.to_string()),
+        Value::TemporalObject(TemporalKind::Duration, _) => value.as_number().map(number::shown),
         other => other.as_text().map(str::to_owned),
     }
 }
@@ -51,11 +62,14 @@ fn position(part: &str, text: &str) -> f64 {
     text.find(part).map_or(0.0, |at| (text.chars().count() - text.get(at..).map_or(0, |rest| rest.chars().count()) + 1) as f64)
 }
 
-/// Characters from a position on; what lies before the text or behind it is empty.
-fn substring(text: &str, from: f64, length: Option<f64>) -> String {
+/// Characters from a position on; what lies behind the text is empty. `None` for a position below 1 and for a negative length.
+fn substring(text: &str, from: f64, length: Option<f64>) -> Option<String> {
     let first = from.floor();
+    if first < 1.0 || length.is_some_and(|length| length < 0.0) {
+        return None;
+    }
     let end = length.map_or(f64::INFINITY, |l| first + l.floor());
-    (1u32..).map(f64::from).zip(text.chars()).filter(|(i, _)| *i >= first && *i < end).map(|(_, c)| c).collect()
+    Some((1u32..).map(f64::from).zip(text.chars()).filter(|(i, _)| *i >= first && *i < end).map(|(_, c)| c).collect())
 }
 
 /// Half away from zero, to a number of decimals (negative: tens, hundreds), on the decimal digits as people write them.
@@ -93,8 +107,9 @@ mod tests {
     fn positions_count_characters() {
         assert_eq!(position("ß", "aßc"), 2.0);
         assert_eq!(position("x", "abc"), 0.0);
-        assert_eq!(substring("äöüß", 2.0, Some(2.0)), "öü");
-        assert_eq!(substring("abc", -1.0, Some(3.0)), "a");
+        assert_eq!(substring("äöüß", 2.0, Some(2.0)).as_deref(), Some("öü"));
+        assert_eq!((substring("abc", -1.0, Some(3.0)), substring("abc", 0.0, None), substring("abc", 1.0, Some(-1.0))), (None, None, None));
+        assert_eq!((substring("abc", 4.0, Some(3.0)).as_deref(), substring("abc", 1.0, Some(0.0)).as_deref()), (Some(""), Some("")));
     }
 
     #[test]

@@ -34,6 +34,15 @@ fn is_optional(shape: &Shape, item: u32) -> bool {
     shape.item(item).is_some_and(|item| item.flag.is_some())
 }
 
+/// The attribute with the number that a whole data value stands for.
+fn main_number(class: Cls) -> Option<Attr> {
+    match class {
+        Cls::DV_QUANTITY | Cls::DV_COUNT => Some(Attr::MAGNITUDE),
+        Cls::DV_ORDINAL | Cls::DV_SCALE => Some(Attr::VALUE),
+        _ => None,
+    }
+}
+
 /// The reading view of a batch.
 #[derive(Clone, Copy)]
 pub(super) struct View<'b> {
@@ -161,6 +170,28 @@ impl<'b> View<'b> {
             Leaf::Number(number) => Some(number),
             _ => None,
         }
+    }
+
+    /// The number that a node stands for, with its digits as stored: of a leaf, of a quantity or count, of an ordinal or scale. `None`
+    /// for what is no number, and for a number that is computed (a proportion).
+    pub fn digits(self, node: Node) -> Option<String> {
+        let number = match self.leaf(node) {
+            Some(_) => node,
+            None => self.single(node, main_number(self.class(node))?)?,
+        };
+        let is_number = matches!(self.leaf(number), Some(Leaf::Number(_)));
+        let mut out = String::new();
+        if is_number {
+            self.write_token(number, &mut out);
+        }
+        is_number.then_some(out)
+    }
+
+    /// True for a number of an integer type, and for a data value whose number is of one (DV_COUNT, DV_ORDINAL).
+    pub fn is_integer(self, node: Node) -> bool {
+        let class = self.class(node);
+        let number = main_number(class).and_then(|attr| class.attr(attr)).map_or(class, |def| def.ty);
+        matches!(number, Cls::INTEGER | Cls::INTEGER64)
     }
 
     /// The first value at an attribute.

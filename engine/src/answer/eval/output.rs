@@ -20,6 +20,7 @@ use crate::rm::Token;
 use crate::rm::json::Scanner;
 use crate::rm::number;
 use crate::rm::time::{Axis, Temporal, TemporalKind};
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
@@ -32,7 +33,7 @@ pub(super) struct OutRow {
     /// Which of the kept keys it sorts by: counted in rows.
     keys: u32,
     /// The rank and beginning of the first of them, in its direction: most rows are told apart by it.
-    lead: (u8, u64),
+    lead: u128,
     order: Order,
 }
 
@@ -44,14 +45,15 @@ const DUPLICATES: usize = 4096;
 /// The default order of a row: two keys, where rows do not come in order, then its number in order of arrival.
 pub(super) type Order = (u64, u64, u64);
 
-/// What a value sorts by: numbers, temporal values by their axis, texts, booleans, objects, and NULL last.
+/// What a value sorts by: numbers, durations by their length, texts with dates and times among them, booleans, objects, and NULL last.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum SortKey {
     Number(f64),
     Temporal(Temporal),
     Text(String),
     Boolean(bool),
-    Object(String),
+    /// An object that has no value to sort by: the default order decides among them.
+    Object,
     Null,
 }
 
@@ -273,10 +275,7 @@ impl Output {
         let number = start.checked_div(query.order.len()).unwrap_or(0) as u32;
         self.keys.extend(keys);
         self.key_bytes += self.keys.get(start..).unwrap_or_default().iter().map(SortKey::text_bytes).sum::<usize>();
-        let lead = query.order.first().zip(self.keys.get(start)).map_or((0, 0), |(by, key)| match (by.descending, key.lead()) {
-            (true, (rank, value)) => (!rank, !value),
-            (false, lead) => lead,
-        });
+        let lead = query.order.first().zip(self.keys.get(start)).map_or(0, |(by, key)| if by.descending { !key.lead() } else { key.lead() });
         self.sorted = false;
         self.rows.push(OutRow { cells, nodes, keys: number, lead, order });
     }
@@ -669,7 +668,7 @@ fn order_key<'p: 'b, 'b>(judge: Judge<'p, 'b>, key: &'p OrderBy, row: &[Node]) -
     let of_path = |path: usize| match row.get(path) {
         Some(node) => match judge.view.batch.point(node.fragment, node.item) {
             Some(micros) => SortKey::Temporal(Temporal::at(micros)),
-            None => sort_key(judge.view, *node, &judge.view.value(*node)),
+            None => sort_key(&judge.view.value(*node)),
         },
         None => SortKey::Null,
     };
@@ -677,28 +676,22 @@ fn order_key<'p: 'b, 'b>(judge: Judge<'p, 'b>, key: &'p OrderBy, row: &[Node]) -
         OrderBy::Path(path) => of_path(*path),
         OrderBy::Column(column) => match judge.plan.query.select.get(*column).map(|c| &c.value) {
             Some(ColumnValue::Expr(Expr::Path(path))) => of_path(*path),
-            Some(ColumnValue::Expr(expr)) => sort_key(judge.view, Node::NONE, &judge.value(expr, row)),
+            Some(ColumnValue::Expr(expr)) => sort_key(&judge.value(expr, row)),
             _ => SortKey::Null,
         },
     }
 }
 
-pub(super) fn sort_key(view: View<'_>, node: Node, value: &Value<'_>) -> SortKey {
+pub(super) fn sort_key(value: &Value<'_>) -> SortKey {
     match value {
         Value::Null => SortKey::Null,
         Value::Boolean(flag) => SortKey::Boolean(*flag),
         Value::Number(number) => SortKey::Number(without_sign_of_zero(*number)),
-        // The text of a duration sorts as text (P30M before P40D), a whole DV_DURATION by its length.
-        Value::Temporal(TemporalKind::Duration, text) => SortKey::Text(text.to_string()),
         Value::Temporal(kind, text) => temporal_key(*kind, text),
         Value::TemporalObject(kind, text) => temporal_key(*kind, text),
         Value::Text(text) => SortKey::Text(text.to_string()),
         Value::TextObject(text) | Value::Untyped(text) => SortKey::Text((*text).to_owned()),
-        Value::Object => {
-            let mut out = String::new();
-            view.write_json(node, &mut out);
-            SortKey::Object(out)
-        }
+        Value::Object => SortKey::Object,
     }
 }
 
@@ -712,39 +705,50 @@ fn temporal_key(kind: TemporalKind, text: &str) -> SortKey {
 impl SortKey {
     /// Bytes of the text that it holds.
     fn text_bytes(&self) -> usize {
-        if let SortKey::Text(text) | SortKey::Object(text) = self { text.len() } else { 0 }
+        if let SortKey::Text(text) = self { text.len() } else { 0 }
     }
 
     fn rank(&self) -> u8 {
         match self {
             SortKey::Number(_) => 0,
-            SortKey::Temporal(temporal) => match temporal.axis() {
-                Axis::Length => 1,
-                Axis::Clock => 2,
-                Axis::Calendar => 3,
-            },
-            SortKey::Text(_) => 4,
-            SortKey::Boolean(_) => 5,
-            SortKey::Object(_) => 6,
-            SortKey::Null => 7,
+            SortKey::Temporal(temporal) if temporal.axis() == Axis::Length => 1,
+            SortKey::Text(_) | SortKey::Temporal(_) => 2,
+            SortKey::Boolean(_) => 3,
+            SortKey::Object => 4,
+            SortKey::Null => 5,
         }
     }
 
-    /// Never more for less: the rank, then the beginning of the value.
-    fn lead(&self) -> (u8, u64) {
+    /// Never more for less: the rank in the first byte, then the beginning of the value.
+    fn lead(&self) -> u128 {
         let value = match self {
-            SortKey::Number(number) => in_order(rank_of(*number)),
-            SortKey::Temporal(temporal) => in_order(temporal.earliest),
-            SortKey::Text(text) | SortKey::Object(text) => {
-                let mut bytes = [0; 8];
-                bytes.iter_mut().zip(text.bytes()).for_each(|(to, byte)| *to = byte);
-                u64::from_be_bytes(bytes)
-            }
-            SortKey::Boolean(flag) => u64::from(*flag),
-            SortKey::Null => 0,
+            SortKey::Number(number) => u128::from(in_order(rank_of(*number))),
+            SortKey::Temporal(temporal) if temporal.axis() == Axis::Length => u128::from(in_order(temporal.earliest)),
+            // The 15 bytes end before the seconds of a date-time; those of a time of day reach into the fraction.
+            SortKey::Temporal(temporal) if temporal.axis() == Axis::Clock => beginning(temporal.sort_text().as_bytes()),
+            SortKey::Temporal(temporal) => beginning(&temporal.sort_prefix()),
+            SortKey::Text(text) => beginning(text.as_bytes()),
+            SortKey::Boolean(flag) => u128::from(*flag),
+            SortKey::Object | SortKey::Null => 0,
         };
-        (self.rank(), value)
+        u128::from(self.rank()) << 120 | value
     }
+
+    /// Its place among texts, and what comes first of those with the same place: texts, dates, times of day.
+    fn place(&self) -> (Cow<'_, str>, u8) {
+        match self {
+            SortKey::Text(text) => (Cow::Borrowed(text), 0),
+            SortKey::Temporal(temporal) => (Cow::Owned(temporal.sort_text()), if temporal.axis() == Axis::Calendar { 1 } else { 2 }),
+            _ => (Cow::Borrowed(""), 0),
+        }
+    }
+}
+
+/// The first 15 bytes of a text, as a number in the order of texts.
+fn beginning(text: &[u8]) -> u128 {
+    let mut bytes = [0; 16];
+    bytes.iter_mut().skip(1).zip(text).for_each(|(to, byte)| *to = *byte);
+    u128::from_be_bytes(bytes)
 }
 
 /// A number without sign in the place of one with.
@@ -753,13 +757,16 @@ fn in_order(number: i64) -> u64 {
 }
 
 /// The total order of values; NULL behind everything.
+///
+/// Dates and times of one axis are in the order of time. Among other texts each stands at [`Temporal::sort_text`], which is in the
+/// order of time too, so the order is transitive over texts, dates and times together.
 pub(super) fn compare_keys(a: &SortKey, b: &SortKey) -> Ordering {
     match (a, b) {
         (SortKey::Number(a), SortKey::Number(b)) => a.total_cmp(b),
         (SortKey::Temporal(a), SortKey::Temporal(b)) if a.axis() == b.axis() => a.total_order(*b).unwrap_or(Ordering::Equal),
-        (SortKey::Text(a), SortKey::Text(b)) | (SortKey::Object(a), SortKey::Object(b)) => a.cmp(b),
+        (SortKey::Text(a), SortKey::Text(b)) => a.cmp(b),
         (SortKey::Boolean(a), SortKey::Boolean(b)) => a.cmp(b),
-        _ => a.rank().cmp(&b.rank()),
+        _ => a.rank().cmp(&b.rank()).then_with(|| a.place().cmp(&b.place())),
     }
 }
 

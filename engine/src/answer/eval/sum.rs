@@ -1,6 +1,6 @@
 //! Exact sums: the same whatever the order of the numbers, rounded once.
 
-use crate::rm::number::{power_of_two, rounded};
+use crate::rm::number::{power_of_two, rounded, whole};
 
 /// A sum of numbers: for each 32 binary exponents, what the numbers with these come to, in units of the lowest.
 ///
@@ -78,6 +78,28 @@ impl Sum {
         }
         self.windows.resize(self.windows.len().max(window - self.first + 1), 0);
         self.windows.get_mut(window - self.first).into_iter().for_each(|w| *w += amount);
+    }
+
+    /// Adds a whole number exactly, whatever its size.
+    pub fn add_whole(&mut self, number: i128) {
+        let mut rest = number;
+        // A double takes the highest 53 binary digits, so three of them take all.
+        while rest != 0 {
+            let part = (rest >> rest.unsigned_abs().ilog2().saturating_sub(52)) << rest.unsigned_abs().ilog2().saturating_sub(52);
+            self.add(part as f64);
+            rest -= part;
+        }
+    }
+
+    /// All digits of the sum, where it is a whole number.
+    pub fn whole(&mut self) -> Option<String> {
+        self.flush();
+        if self.infinite != 0.0 || self.infinite.is_nan() {
+            return None;
+        }
+        let (digits, negative) = self.digits();
+        let digits = whole(digits, (self.first * WINDOW) as i32 + LOWEST)?;
+        Some(if negative { format!("-{digits}") } else { digits })
     }
 
     /// The sum, rounded to the nearest number.
@@ -177,6 +199,27 @@ mod tests {
         let mut odd = Sum::default();
         odd.add_all(&[f64::NAN, 1.0]);
         assert!(odd.value().is_nan());
+    }
+
+    #[test]
+    fn whole_sums_keep_all_digits() {
+        let of = |numbers: &[i128]| {
+            let mut sum = Sum::default();
+            numbers.iter().for_each(|n| sum.add_whole(*n));
+            sum.whole()
+        };
+        assert_eq!(of(&[]).as_deref(), Some("0"));
+        assert_eq!(of(&[i128::from(i64::MAX), i128::from(i64::MAX)]).as_deref(), Some("18446744073709551614"));
+        assert_eq!(of(&[i128::from(i64::MIN), -1]).as_deref(), Some("-9223372036854775809"));
+        assert_eq!(of(&[9_007_199_254_740_993, 2, -5]).as_deref(), Some("9007199254740990"));
+        assert_eq!(of(&[i128::MAX, -1]).as_deref(), Some("170141183460469231731687303715884105726"));
+        let mut half = Sum::default();
+        half.add_all(&[1.0, 0.5]);
+        assert_eq!(half.whole(), None);
+        half.add_all(&[0.5]);
+        assert_eq!(half.whole().as_deref(), Some("2"));
+        half.add(f64::INFINITY);
+        assert_eq!(half.whole(), None);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use super::work::ROW;
 use crate::answer::query::Aggregate;
 use crate::answer::result::Cell;
 use crate::document::Number;
+use crate::rm::number::shown;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -19,6 +20,8 @@ use std::collections::HashSet;
 pub(super) struct Tally {
     count: u64,
     sum: Sum,
+    /// Some number that was added is of a type with fractions.
+    is_real: bool,
     best: Option<(SortKey, Cell<String>, Order)>,
     seen: HashSet<String>,
     /// Bytes of what was seen, about.
@@ -52,7 +55,7 @@ impl Tally {
             return;
         }
         if known.as_ref().is_none_or(|(of, _)| *of != path) {
-            *known = block.numbers(path).map(|numbers| {
+            *known = block.exact_numbers(path).map(|numbers| {
                 view.note(block.rows.reading(numbers).path());
                 (path, block.rows.of(numbers))
             });
@@ -61,6 +64,7 @@ impl Tally {
             (Aggregate::Sum(_) | Aggregate::Avg(_), Some((_, values))) => {
                 view.note(ExecutionPath::SumColumn);
                 self.count += rows as u64;
+                self.is_real |= !block.is_integer(view, path);
                 self.sum.add_all(values);
             }
             (Aggregate::Min(_) | Aggregate::Max(_), Some((_, values))) => {
@@ -121,9 +125,15 @@ impl Tally {
                 }
             }
             Aggregate::Sum(path) | Aggregate::Avg(path) => {
-                if let Some(number) = at(path).and_then(|n| view.value(n).as_number()) {
+                if let Some((node, number)) = at(path).and_then(|node| Some((node, view.value(node).as_number()?))) {
                     self.count += 1;
-                    self.sum.add(number);
+                    self.is_real |= !view.is_integer(node);
+                    // A double holds every whole number below 2⁵³: of greater ones the digits decide.
+                    let digits = if number.abs() < EXACT { None } else { view.digits(node).and_then(|digits| digits.parse().ok()) };
+                    match digits {
+                        Some(whole) => self.sum.add_whole(whole),
+                        None => self.sum.add(number),
+                    }
                 }
             }
             Aggregate::Min(path) => self.improve(view, at(path), Ordering::Less, order),
@@ -138,7 +148,7 @@ impl Tally {
         if matches!(value, Value::TextObject(_) | Value::Object) {
             self.unordered = true;
         }
-        let key = sort_key(view, node, &value);
+        let key = sort_key(&value);
         let better = |(best, _, at): &(SortKey, Cell<String>, Order)| match compare_keys(&key, best) {
             Ordering::Equal => order < *at,
             found => found == wanted,
@@ -153,8 +163,11 @@ impl Tally {
         match aggregate {
             Aggregate::CountRows | Aggregate::Count(_) => Cell::Number(Number::Token(self.count.to_string())),
             Aggregate::CountDistinct(_) => Cell::Number(Number::Token(self.seen.len().to_string())),
-            Aggregate::Sum(_) if self.count > 0 => Cell::computed(self.sum.value()),
-            Aggregate::Avg(_) if self.count > 0 => Cell::computed(self.sum.value() / self.count as f64),
+            Aggregate::Sum(_) if self.count > 0 => match self.sum.whole().filter(|_| !self.is_real) {
+                Some(digits) => Cell::Number(Number::Token(digits)),
+                None => Cell::computed(self.sum.value()),
+            },
+            Aggregate::Avg(_) if self.count > 0 => double(self.sum.value() / self.count as f64),
             Aggregate::Min(_) | Aggregate::Max(_) if !self.unordered => self.best.as_ref().map_or(Cell::Null, |(_, cell, _)| cell.clone()),
             _ => Cell::Null,
         }
@@ -169,6 +182,18 @@ impl Tally {
             _ => SortKey::Null,
         }
     }
+}
+
+/// Below this, 2⁵³, a double holds every whole number.
+pub(super) const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// A cell of a number that is a double whatever its value: a whole one with `.0`.
+fn double(number: f64) -> Cell<String> {
+    let mut digits = shown(number + 0.0);
+    if !digits.contains('.') {
+        digits.push_str(".0");
+    }
+    if number.is_finite() { Cell::Number(Number::Token(digits)) } else { Cell::Null }
 }
 
 /// The order of a row by its place in a batch.

@@ -22,9 +22,9 @@ pub(super) enum Value<'a> {
     Text(Cow<'a, str>),
     /// The text of a stored date, time, date-time or duration.
     Temporal(TemporalKind, Cow<'a, str>),
-    /// A whole DV_DATE, DV_TIME, DV_DATE_TIME or DV_DURATION: comparable with temporal values, a duration with its seconds too.
+    /// A whole DV_DATE, DV_TIME, DV_DATE_TIME or DV_DURATION: comparable with temporal values.
     TemporalObject(TemporalKind, &'a str),
-    /// A DV_TEXT: comparable for equality only, by its value.
+    /// A whole DV_TEXT: it sorts and stands in functions as its text, and compares with nothing.
     TextObject(&'a str),
     /// Text of a URL parameter.
     Untyped(&'a str),
@@ -96,7 +96,7 @@ impl<'a> Value<'a> {
             (Value::TemporalObject(kind, text), _) => Temporal::parse(*kind, text),
             (_, Value::Temporal(kind, _) | Value::TemporalObject(kind, _)) => {
                 let text = self.as_text()?;
-                Temporal::parse(*kind, text).or_else(|| Temporal::classify(text))
+                Temporal::of_literal(*kind, text).or_else(|| Temporal::classify(text))
             }
             _ => None,
         }
@@ -119,11 +119,10 @@ pub(super) fn member(value: &Value<'_>, members: &Members) -> Option<bool> {
         Value::Number(number) => members.has_number(*number),
         Value::Boolean(flag) => members.has_boolean(*flag),
         Value::Text(text) => members.has_text(text),
-        Value::TextObject(text) => members.has_text(text),
         Value::Temporal(kind, text) => members.has_temporal(*kind, text),
         Value::TemporalObject(kind, text) => members.has_temporal_object(*kind, text),
         Value::Untyped(_) => one_by_one(value, members),
-        Value::Null | Value::Object => members.literals().is_empty().then_some(false),
+        Value::Null | Value::Object | Value::TextObject(_) => members.literals().is_empty().then_some(false),
     }
 }
 
@@ -144,16 +143,11 @@ fn one_by_one(value: &Value<'_>, members: &Members) -> Option<bool> {
 pub(super) fn compare(left: &Value<'_>, op: CompareOp, right: &Value<'_>) -> Option<bool> {
     let equality = matches!(op, CompareOp::Eq | CompareOp::Ne);
     match (left, right) {
-        (Value::Null | Value::Object, _) | (_, Value::Null | Value::Object) => None,
-        (Value::TextObject(a), b) if equality => compare(&Value::Text((*a).into()), op, b),
-        (a, Value::TextObject(b)) if equality => compare(a, op, &Value::Text((*b).into())),
-        (Value::TextObject(_), _) | (_, Value::TextObject(_)) => None,
+        (Value::Null | Value::Object | Value::TextObject(_), _) | (_, Value::Null | Value::Object | Value::TextObject(_)) => None,
         (Value::Untyped(text), other) => compare(&typed(text, other), op, other),
         (other, Value::Untyped(text)) => compare(other, op, &typed(text, other)),
         (Value::Number(a), Value::Number(b)) => a.partial_cmp(b).map(|o| holds(op, o)),
         (Value::Boolean(a), Value::Boolean(b)) if equality => Some(holds(op, a.cmp(b))),
-        (Value::TemporalObject(TemporalKind::Duration, _), Value::Number(b)) => left.as_number()?.partial_cmp(b).map(|o| holds(op, o)),
-        (Value::Number(a), Value::TemporalObject(TemporalKind::Duration, _)) => a.partial_cmp(&right.as_number()?).map(|o| holds(op, o)),
         (Value::Text(a), Value::Text(b)) => Some(holds(op, a.as_ref().cmp(b.as_ref()))),
         _ => compare_temporal(left, op, right),
     }
