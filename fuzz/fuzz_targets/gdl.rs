@@ -36,7 +36,7 @@ fn guide(text: &str) -> bool {
     let compiled = guide.compile();
     run(&compiled);
     let _ = compiled.queries_at(now());
-    let _ = describe::describe(text, "en", now());
+    let _ = describe::describe(text, "en", now(), Options::default());
     for printed in [print::json(text), print::odin(text)] {
         let printed = printed.expect("what was read is printed");
         let again = match gdl::parse(&printed) {

@@ -57,20 +57,44 @@ impl Machine<'_> {
         if !self.budget.bytes(FRAME + json_size(&template.object)) {
             return;
         }
-        let object = fill::filled(&template.object, &|code, attribute| self.place_value(code, attribute, local));
+        let object = fill::filled(&template.object, &|code, attribute| self.place_value(code, attribute, local, &made.created));
         if let Some(object) = object {
             made.objects.push((template.id.clone(), Arc::new(object)));
         }
     }
 
-    /// The values of a place such as `{$gt0009.magnitude}`: all with `all`, otherwise the last. They count as written; once the
-    /// budget is exceeded there are none.
-    pub fn place_value(&self, code: &str, attribute: Option<&str>, local: &[(String, Vec<Value>)]) -> Vec<Value> {
+    /// The values of a place such as `{$gt0009.magnitude}`: all with `all`, otherwise the last; with `all` behind the code of a binding its
+    /// instances, those of `created` behind the others. They count as written; once the budget is exceeded there are none.
+    pub fn place_value(&self, code: &str, attribute: Option<&str>, local: &[(String, Vec<Value>)], created: &[Output]) -> Vec<Value> {
         if !self.budget.work(1 + local.len()) {
             return Vec::new();
         }
-        let found = self.values_of_place(code, attribute, local);
+        let own = local.iter().any(|(name, _)| name == code) || self.guide.slot_of(code).is_some();
+        let of_binding = if own || attribute != Some("all") { None } else { self.instances_as_values(code, created) };
+        let found = of_binding.unwrap_or_else(|| self.values_of_place(code, attribute, local));
         if found.iter().all(|value| self.budget.value(value)) { found } else { Vec::new() }
+    }
+
+    /// The instances of a binding that its predicates keep, then those that the guide created: each an object of its values by variable.
+    /// `None` where no binding has this code.
+    fn instances_as_values(&self, code: &str, created: &[Output]) -> Option<Vec<Value>> {
+        let binding = self.guide.guide.bindings.iter().position(|b| b.id == code)?;
+        let columns = &self.guide.bindings.get(binding)?.columns;
+        let place = self.place.get();
+        let selected = self.selected(binding);
+        self.place.set(place);
+        if !self.budget.work(selected.len().saturating_mul(1 + columns.len()).saturating_add(created.len())) {
+            return Some(Vec::new());
+        }
+        let instances = self.input.instances.get(binding).map(Vec::as_slice).unwrap_or_default();
+        let mut all = Vec::with_capacity(selected.len());
+        for instance in selected.iter().filter_map(|i| instances.get(*i)) {
+            let named = columns.iter().zip(&instance.values).filter_map(|(column, value)| Some((&column.named.as_ref()?.0, value)));
+            all.push(object_of(named.map(|(code, value)| (&**code, value))));
+        }
+        let own = created.iter().filter(|output| *output.id == *code);
+        all.extend(own.map(|output| object_of(output.values.iter().map(|v| (&*v.code, &v.value)))));
+        Some(all)
     }
 
     fn values_of_place(&self, code: &str, attribute: Option<&str>, local: &[(String, Vec<Value>)]) -> Vec<Value> {
@@ -274,4 +298,10 @@ fn proportion(base: &Value, attribute: Attribute, n: f64) -> Result<Value, Troub
         _ => p.kind = integer(n).filter(|k| (0..=4).contains(k) && real(*k) == n).ok_or(Trouble::Range)?,
     }
     Ok(Value::Proportion(p))
+}
+
+/// Values by their names as one object, without those that are null.
+fn object_of<'v>(values: impl Iterator<Item = (&'v str, &'v Value)>) -> Value {
+    let members = values.filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.to_owned(), fill::to_json(value)));
+    Value::Object(Arc::new(serde_json::Value::Object(members.collect())))
 }

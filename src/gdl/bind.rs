@@ -5,6 +5,7 @@
 
 use super::compile::CompiledGuide;
 use super::guide::Direction;
+use super::run::Options;
 use super::stored::Reader;
 use super::time::{Clock, Moment};
 use super::value::Value;
@@ -81,8 +82,13 @@ impl CompiledGuide {
     /// The same for a run at a moment, as they should be asked: predicates leave out in the query what they would leave out
     /// afterwards anyway.
     pub fn queries_at<'c>(&self, clock: impl Into<Clock<'c>>) -> Vec<BindingQuery> {
+        self.queries_for(clock, &Options::default())
+    }
+
+    /// The same for a run with these options: where units are converted, no query leaves out quantities of other units.
+    pub fn queries_for<'c>(&self, clock: impl Into<Clock<'c>>, options: &Options) -> Vec<BindingQuery> {
         let clock = clock.into();
-        self.queries_with(&|index, place| self.pushed(index, clock, place))
+        self.queries_with(&|index, place| self.pushed(index, clock, options.convert_units, place))
     }
 
     fn queries_with(&self, pushed: Pushed<'_>) -> Vec<BindingQuery> {

@@ -4,10 +4,13 @@ use super::compile::Attribute;
 use super::expr::ast::{Function, Operator};
 use super::time::{Clock, Moment, TimeUnit};
 use super::value::{Coded, Quantity, Value, grouped, integer, real};
+use crate::rm::{number, units};
+use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// Why an operation has no result.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Trouble {
     /// Division by zero, or the remainder of it.
     DivisionByZero,
@@ -15,8 +18,8 @@ pub enum Trouble {
     Range,
     /// The operation does not exist for these types.
     Types,
-    /// Two quantities with different units.
-    Units,
+    /// Two quantities with these units, which differ; empty where there is none.
+    Units(Arc<str>, Arc<str>),
     /// The logarithm of zero was stored: rules can compare it, but it is no result.
     Infinite,
 }
@@ -25,14 +28,15 @@ type Result<T> = std::result::Result<T, Trouble>;
 
 impl Trouble {
     /// In words.
-    pub fn text(self) -> &'static str {
-        match self {
+    pub fn text(&self) -> Cow<'static, str> {
+        let named = |unit: &Arc<str>| if unit.is_empty() { String::from("none") } else { format!("`{unit}`") };
+        Cow::Borrowed(match self {
             Trouble::DivisionByZero => "division by zero",
             Trouble::Range => "the result is out of range",
             Trouble::Types => "the types do not fit",
-            Trouble::Units => "the units differ",
+            Trouble::Units(left, right) => return Cow::Owned(format!("the units differ: {} and {}", named(left), named(right))),
             Trouble::Infinite => "the value is infinite: rules compare it, but it is no result",
-        }
+        })
     }
 }
 
@@ -159,34 +163,50 @@ pub(crate) fn compare(operator: Operator, a: &Value, b: &Value, clock: Clock<'_>
     match operator {
         Operator::Equal => equal(a, b, clock).map(Some),
         Operator::Unequal => equal(a, b, clock).map(|e| Some(!e)),
-        _ => match order(a, b, clock)? {
-            None => Ok(Some(false)),
-            Some(order) => Ok(Some(match operator {
+        _ => {
+            let order = order(a, b, clock)?;
+            Ok(Some(match operator {
                 Operator::Less => order == Ordering::Less,
                 Operator::LessOrEqual => order != Ordering::Greater,
                 Operator::Greater => order == Ordering::Greater,
                 Operator::GreaterOrEqual => order != Ordering::Less,
                 _ => return Err(Trouble::Types),
-            })),
-        },
+            }))
+        }
     }
 }
 
-/// `None`: the units differ, so that no order holds.
-fn order(a: &Value, b: &Value, clock: Clock<'_>) -> Result<Option<Ordering>> {
+/// The order of two values; quantities of different units have none, unless both are of time.
+fn order(a: &Value, b: &Value, clock: Clock<'_>) -> Result<Ordering> {
     if let (Some(x), Some(y)) = (instant(a, clock), instant(b, clock)) {
-        return Ok(Some(x.millis.cmp(&y.millis)));
+        return Ok(x.millis.cmp(&y.millis));
     }
+    let milliseconds = || Arc::from("ms");
     let (x, y) = match (a, b) {
-        (Value::Quantity(x), Value::Quantity(y)) if x.unit != y.unit => match (period_millis(a, clock), period_millis(b, clock)) {
-            (Some(x), Some(y)) => (x, y),
-            _ => return Ok(None),
-        },
-        (Value::Span(x), Value::Quantity(_)) => (*x, period_millis(b, clock).ok_or(Trouble::Units)?),
-        (Value::Quantity(_), Value::Span(y)) => (period_millis(a, clock).ok_or(Trouble::Units)?, *y),
+        (Value::Quantity(x), Value::Quantity(y)) if x.unit != y.unit => {
+            let periods = period_millis(a, clock).zip(period_millis(b, clock));
+            periods.ok_or_else(|| Trouble::Units(x.unit.clone(), y.unit.clone()))?
+        }
+        (Value::Span(x), Value::Quantity(q)) => (*x, period_millis(b, clock).ok_or_else(|| Trouble::Units(milliseconds(), q.unit.clone()))?),
+        (Value::Quantity(q), Value::Span(y)) => (period_millis(a, clock).ok_or_else(|| Trouble::Units(q.unit.clone(), milliseconds()))?, *y),
         _ => (a.number().ok_or(Trouble::Types)?, b.number().ok_or(Trouble::Types)?),
     };
-    x.partial_cmp(&y).map(Some).ok_or(Trouble::Range)
+    x.partial_cmp(&y).ok_or(Trouble::Range)
+}
+
+/// A quantity in the unit of another, where both measure one property and UCUM has a factor between them; `None` for all else, and where
+/// nothing needs to be converted. Units of time are left to the calendar.
+pub(crate) fn in_unit_of(other: &Value, value: &Value) -> Option<Value> {
+    let (Value::Quantity(wanted), Value::Quantity(given)) = (other, value) else { return None };
+    let is_time = |unit: &str| TimeUnit::parse(unit).is_some();
+    if wanted.unit == given.unit || (is_time(&wanted.unit) && is_time(&given.unit)) {
+        return None;
+    }
+    let magnitude = units::convert(given.magnitude, &given.unit, &wanted.unit).filter(|magnitude| magnitude.is_finite())?;
+    // Factors and offsets are decimal, doubles are not: without rounding, 98.6 [degF] would be a little more than 37 Cel.
+    let decimals = if magnitude == 0.0 { 0.0 } else { (11.0 - magnitude.abs().log10().floor()).clamp(0.0, 300.0) };
+    let magnitude = number::parse(&number::fixed(magnitude, decimals as usize))?;
+    Some(Value::Quantity(Quantity { magnitude, unit: wanted.unit.clone(), precision: None }))
 }
 
 fn equal(a: &Value, b: &Value, clock: Clock<'_>) -> Result<bool> {
@@ -201,7 +221,7 @@ fn equal(a: &Value, b: &Value, clock: Clock<'_>) -> Result<bool> {
         (Value::Proportion(x), Value::Proportion(y)) => x.numerator == y.numerator && x.denominator == y.denominator && x.kind == y.kind,
         (Value::Object(x), Value::Object(y)) => x == y,
         (Value::Text(t), _) | (_, Value::Text(t)) if Value::Text(t.clone()).number().is_none() => return Err(Trouble::Types),
-        _ => order(a, b, clock)? == Some(Ordering::Equal),
+        _ => order(a, b, clock)? == Ordering::Equal,
     })
 }
 
@@ -239,7 +259,7 @@ pub(crate) fn extreme(max: bool, a: &Value, b: &Value, clock: Clock<'_>) -> Resu
     if a.is_null() || b.is_null() {
         return Ok(Value::Null);
     }
-    let order = order(a, b, clock)?.ok_or(Trouble::Units)?;
+    let order = order(a, b, clock)?;
     Ok(if (order == Ordering::Less) == max { b.clone() } else { a.clone() })
 }
 

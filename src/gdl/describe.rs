@@ -16,15 +16,15 @@ use crate::rm::json::{elements, members};
 use serde_json::{Value as Json, json};
 
 /// A guide: `{id, gdl_version, language, languages, concept, purpose, use, misuse, bindings, inputs, outputs, rules, terms, problems}` in a language.
-/// Each binding has its variables and the AQL that it makes at a moment, each input what a form needs ([`form::Input`]).
+/// Each binding has its variables and the AQL that it makes at a moment under some options, each input what a form needs ([`form::Input`]).
 ///
 /// # Errors
 /// What leaves no guide.
-pub fn describe(text: &str, language: &str, now: Moment) -> Result<Json, Vec<Diagnostic>> {
+pub fn describe(text: &str, language: &str, now: Moment, options: Options) -> Result<Json, Vec<Diagnostic>> {
     let compiled = super::parse(text)?.compile();
     let guide = compiled.guide();
     let name = |code: &str| guide.term(code, language).map(str::to_owned);
-    let aql: Vec<(usize, String)> = compiled.queries_at(now).into_iter().map(|q| (q.binding, q.aql)).collect();
+    let aql: Vec<(usize, String)> = compiled.queries_for(now, &options).into_iter().map(|q| (q.binding, q.aql)).collect();
     let binding = |(i, b): (usize, &super::guide::Binding)| {
         let elements: Vec<Json> = b.elements.iter().map(|e| json!({ "id": e.id, "name": name(&e.id), "path": e.path })).collect();
         let predicates: Vec<&str> = b.predicates.iter().map(|p| p.text.as_str()).collect();
@@ -72,11 +72,11 @@ fn outputs(compiled: &CompiledGuide, language: &str) -> Vec<Json> {
 ///
 /// # Errors
 /// What leaves no guide, and a run that exceeds a limit.
-pub fn try_out(text: &str, given: &[(String, String)], language: &str, now: Moment) -> Result<Json, Vec<Diagnostic>> {
+pub fn try_out(text: &str, given: &[(String, String)], language: &str, now: Moment, options: Options) -> Result<Json, Vec<Diagnostic>> {
     let compiled = super::parse(text)?.compile();
     let input: Vec<(String, Value)> = given.iter().map(|(code, value)| (code.clone(), literal(value))).collect();
     let instances = instances(&compiled, &input);
-    let options = Options { trace: true, ..Options::default() };
+    let options = Options { trace: true, ..options };
     let run =
         compiled.run(&RunInput { instances: &instances, clock: now.into(), language, options, terminology: None }).map_err(|e| vec![exceeded(&e)])?;
     Ok(run_json(&compiled, &run, language))
@@ -87,16 +87,16 @@ pub fn try_out(text: &str, given: &[(String, String)], language: &str, now: Mome
 ///
 /// # Errors
 /// What leaves no guide, and a run that exceeds a limit.
-pub fn run_on_answers(text: &str, answers: &[(String, String)], language: &str, now: Moment) -> Result<Json, Vec<Diagnostic>> {
+pub fn run_on_answers(text: &str, answers: &[(String, String)], language: &str, now: Moment, options: Options) -> Result<Json, Vec<Diagnostic>> {
     let compiled = super::parse(text)?.compile();
     let mut instances = vec![Vec::new(); compiled.bindings.len()];
-    for query in compiled.queries_at(now) {
+    for query in compiled.queries_for(now, &options) {
         let answer = answers.iter().find(|(id, _)| *id == query.id).map_or("", |(_, answer)| answer);
         if let Some(place) = instances.get_mut(query.binding) {
             *place = query.instances(rows(answer).unwrap_or_default(), now);
         }
     }
-    let options = Options { trace: true, ..Options::default() };
+    let options = Options { trace: true, ..options };
     let run =
         compiled.run(&RunInput { instances: &instances, clock: now.into(), language, options, terminology: None }).map_err(|e| vec![exceeded(&e)])?;
     Ok(run_json(&compiled, &run, language))

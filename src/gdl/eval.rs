@@ -181,6 +181,7 @@ impl<'a> Machine<'a> {
             Op::Call(function, a) => Cow::Owned(self.noted(calc::function(function, &self.eval(a, instance)))),
             Op::Extreme(max, a, b) => {
                 let (a, b) = (self.eval(a, instance), self.eval(b, instance));
+                let b = self.comparable(&a, b);
                 Cow::Owned(self.noted(calc::extreme(max, &a, &b, self.input.clock)))
             }
             Op::Binary(operator, a, b) => Cow::Owned(self.binary(operator, a, b, instance)),
@@ -211,8 +212,8 @@ impl<'a> Machine<'a> {
             return Value::Null;
         }
         let unit = |v: &Value| if let Value::Quantity(q) = v { Some(q.unit.clone()) } else { None };
-        if slot.all().any(|v| unit(v) != unit(&slot.last)) {
-            self.note(Trouble::Units);
+        if let Some(other) = slot.all().find(|v| unit(v) != unit(&slot.last)) {
+            self.note(Trouble::Units(unit(other).unwrap_or_default(), unit(&slot.last).unwrap_or_default()));
             return Value::Null;
         }
         let total: Option<f64> = slot.all().map(Value::number).sum();
@@ -273,10 +274,17 @@ impl<'a> Machine<'a> {
                 if fits { self.noted(calc::arithmetic(operator, &left, &right, self.input.clock)) } else { Value::Null }
             }
             _ => {
-                let result = calc::compare(operator, &left, &self.eval(b, instance), self.input.clock);
+                let right = self.comparable(&left, self.eval(b, instance));
+                let result = calc::compare(operator, &left, &right, self.input.clock);
                 self.noted(result.map(|t| t.map_or(Value::Null, Value::Boolean)))
             }
         }
+    }
+
+    /// The right side of a comparison: in the unit of the left one, where the run converts units and can convert these.
+    fn comparable<'v>(&self, left: &Value, right: Cow<'v, Value>) -> Cow<'v, Value> {
+        let converted = if self.input.options.convert_units { calc::in_unit_of(left, &right) } else { None };
+        converted.map_or(right, Cow::Owned)
     }
 
     /// Whether a code falls under a guide term by its term bindings; unknown without a code.

@@ -1,4 +1,5 @@
-//! Templates and texts with places for values: `{$gt0009}`, `{$gt0009.magnitude}`, `{$gt0009.all}`.
+//! Templates and texts with places for values: `{$gt0009}`, `{$gt0009.magnitude}`, `{$gt0009.all}`. Behind the code of a binding, `.all` gives
+//! its instances.
 
 use super::value::{Value, integer, round_half_even};
 use crate::rm::number;

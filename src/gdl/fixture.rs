@@ -92,17 +92,25 @@ pub fn agrees(expected: &str, actual: &Value) -> bool {
         (Value::Coded(e), Value::Coded(a)) => e.code == a.code && e.terminology == a.terminology,
         (Value::Boolean(e), Value::Boolean(a)) => e == *a,
         (Value::Moment(e), Value::Moment(a)) => e.millis == a.millis,
-        (Value::Quantity(e), Value::Quantity(a)) => e.unit == a.unit && same_number(&e, a),
-        (Value::Quantity(e), Value::Number(n)) => e.unit.is_empty() && same_number(&e, &plain(*n)),
-        (Value::Count(e), Value::Quantity(a)) => a.unit.is_empty() && same_number(&Quantity { precision: Some(0), ..plain(real(e)) }, a),
-        (Value::Count(e), Value::Number(n)) => real(e) == *n,
         (Value::Count(e), Value::Count(a)) => e == *a,
-        _ => squeezed(expected) == squeezed(&text_form(actual)),
+        (Value::Proportion(e), Value::Proportion(a)) => e.numerator == a.numerator && e.denominator == a.denominator && e.kind == a.kind,
+        (e, actual) => match as_quantity(&e).zip(as_quantity(actual)) {
+            Some((e, a)) => squeezed(&e.unit) == squeezed(&a.unit) && same_number(&e, &a),
+            None => squeezed(expected) == squeezed(&text_form(actual)),
+        },
     }
 }
 
-fn plain(n: f64) -> Quantity {
-    Quantity { magnitude: n, unit: Arc::from(""), precision: Some(15) }
+/// A value that is a number, as a quantity: counts, plain numbers and proportions have no unit. What was computed is as precise as a double.
+fn as_quantity(value: &Value) -> Option<Quantity> {
+    let plain = |magnitude: f64, precision: u8| Some(Quantity { magnitude, unit: Arc::from(""), precision: Some(precision) });
+    match value {
+        Value::Quantity(q) => Some(q.clone()),
+        Value::Count(n) => plain(real(*n), 0),
+        Value::Number(n) => plain(*n, 15),
+        Value::Proportion(_) => plain(value.number()?, 15),
+        _ => None,
+    }
 }
 
 fn same_number(expected: &Quantity, actual: &Quantity) -> bool {
@@ -175,6 +183,24 @@ mod tests {
         assert!(agrees("1.6,%", &actual(1.6, Some(1))));
         assert!(!agrees("1.6,%", &actual(1.7, Some(1))));
         assert!(!agrees("1.6,a", &actual(1.6, Some(1))));
+        let in_unit = |unit: &str| Value::Quantity(Quantity { magnitude: 12.0, unit: Arc::from(unit), precision: Some(0) });
+        for (expected, unit) in [("12,10^6  /kg", "10^6 /kg"), ("12, 10^6 /kg ", " 10^6\t/kg"), ("12,% lower limb", "%  lower limb")] {
+            assert!(agrees(expected, &in_unit(unit)), "{expected}");
+        }
+        assert!(!agrees("12,10^6/kg", &in_unit("10^6 /kg")) && !agrees("12", &in_unit("kg")) && !agrees("12,kg", &Value::Count(12)));
+    }
+
+    #[test]
+    fn numbers_of_any_kind_agree_as_numbers() {
+        let proportion =
+            |numerator: f64, denominator: f64, kind: i64| Value::Proportion(Proportion { numerator, denominator, kind, precision: None });
+        let unitless = |magnitude: f64, precision| Value::Quantity(Quantity { magnitude, unit: Arc::from(""), precision });
+        for actual in [Value::Count(3), Value::Number(3.0), unitless(3.0, None), unitless(3.0, Some(1)), proportion(6.0, 2.0, 0)] {
+            assert!(["3", "3.0", "6,2,0"].iter().all(|expected| agrees(expected, &actual) || matches!(actual, Value::Proportion(_))), "{actual:?}");
+            assert!(agrees("3", &actual) && agrees("3.00", &actual), "{actual:?}");
+            assert!(!agrees("4", &actual) && !agrees("3.1", &actual) && !agrees("3,mg", &actual), "{actual:?}");
+        }
+        assert!(agrees("0.33", &proportion(1.0, 3.0, 0)) && agrees("1,4,0", &Value::Number(0.25)) && !agrees("1,4,0", &proportion(2.0, 8.0, 0)));
         assert!(agrees("DvText(value=ASA 1E)", &Value::text("ASA  1E")));
     }
 }

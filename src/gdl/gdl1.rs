@@ -106,8 +106,8 @@ fn with_unit(statements: &mut Item) {
         let mut ends: Vec<usize> = Vec::new();
         let mut visit = |v: &Variable| ends.extend((v.attribute.as_deref() == Some("units")).then_some(v.span.end));
         match parse::action(text) {
-            Ok((action, _)) => action.variables(&mut visit),
-            Err(_) => parse::condition(text).iter().for_each(|(expr, _)| expr.variables(&mut visit)),
+            Ok(action) => action.variables(&mut visit),
+            Err(_) => parse::condition(text).iter().for_each(|expr| expr.variables(&mut visit)),
         }
         order::sort(&mut ends);
         ends.iter().rev().filter_map(|end| end.checked_sub(1)).for_each(|last| text.replace_range(last..=last, ""));

@@ -1,7 +1,7 @@
 //! A guide: one model for GDL1 and GDL2, whatever syntax it was written in.
 //!
-//! Expressions are read with the guide. One that cannot be read does not take the guide away: published guides have
-//! such statements. It is reported in [`Guide::problems`] and never counts as true or does anything.
+//! Expressions are read with the guide, each as a whole. One that cannot be read is refused: [`Guide::problems`] names its place, a
+//! condition is then never true and an action does nothing. The rest of the guide works, because published guides have such statements.
 
 use super::budget::FRAME;
 use super::expr::ast::{Action, Expr};

@@ -39,7 +39,7 @@ impl<'g> Population<'g> {
     /// trace is wanted.
     pub fn new(guide: &'g CompiledGuide, clock: impl Into<Clock<'g>>, options: Options) -> Population<'g> {
         let clock = clock.into();
-        let queries = guide.queries_at(clock);
+        let queries = guide.queries_for(clock, &options);
         let found = vec![Vec::new(); queries.len()];
         Population {
             guide,

@@ -17,10 +17,11 @@ use crate::rm::number;
 const BEHIND_TIMES_OF_DAY: i64 = 3 * 86_400_000;
 
 impl CompiledGuide {
-    /// The conditions for the rows of a binding, to be joined by AND. `place` says how a column is written in the query.
-    pub(crate) fn pushed(&self, binding: usize, clock: Clock<'_>, place: &dyn Fn(&str) -> String) -> Vec<String> {
+    /// The conditions for the rows of a binding, to be joined by AND. `place` says how a column is written in the query. Quantities of
+    /// other units are left out only where the run does not convert units.
+    pub(crate) fn pushed(&self, binding: usize, clock: Clock<'_>, convert_units: bool, place: &dyn Fn(&str) -> String) -> Vec<String> {
         let predicates = self.guide.bindings.get(binding).map(|b| b.predicates.as_slice()).unwrap_or_default();
-        let mut pusher = Pusher { clock, place, conditions: Vec::new() };
+        let mut pusher = Pusher { clock, convert_units, place, conditions: Vec::new() };
         predicates.iter().filter_map(|p| p.expr.as_ref()).for_each(|expr| pusher.expr(expr));
         pusher.conditions
     }
@@ -48,6 +49,7 @@ fn constant(expr: &Expr, clock: Clock<'_>) -> Option<Value> {
 
 struct Pusher<'a> {
     clock: Clock<'a>,
+    convert_units: bool,
     place: &'a dyn Fn(&str) -> String,
     conditions: Vec<String>,
 }
@@ -79,7 +81,7 @@ impl Pusher<'_> {
             (_, Some(Value::Number(n)), Attribute::Whole | Attribute::Magnitude) => {
                 number(&column, operator, n).map(|condition| unless_absent(&format!("{column}/magnitude"), &condition))
             }
-            (_, Some(Value::Quantity(q)), Attribute::Whole) => quantity(&column, operator, &q),
+            (_, Some(Value::Quantity(q)), Attribute::Whole) if !self.convert_units => quantity(&column, operator, &q),
             (Operator::Equal, Some(Value::Coded(code)), Attribute::Whole) => Some(coded(&column, &code)),
             (Operator::Equal, Some(Value::Text(code)), Attribute::Code) => {
                 let path = format!("{column}/defining_code/code_string");

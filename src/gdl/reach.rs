@@ -178,8 +178,7 @@ mod tests {
     use crate::gdl::expr::parse;
 
     fn can_be_true(conditions: &[&str]) -> bool {
-        let condition =
-            |text: &&str| Condition { text: (*text).to_owned(), span: Span::default(), expr: parse::condition(text).map(|(e, _)| e).ok() };
+        let condition = |text: &&str| Condition { text: (*text).to_owned(), span: Span::default(), expr: parse::condition(text).ok() };
         let conditions: Vec<Condition> = conditions.iter().map(condition).collect();
         let known = HashSet::from(["gt1", "gt2"]);
         let mut reach = Reach::new(&known);

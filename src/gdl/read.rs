@@ -143,30 +143,14 @@ impl Reader<'_> {
 
     fn condition(&mut self, item: &Item) -> Condition {
         let text = item.text().unwrap_or_default();
-        let expr = parse::condition(text).and_then(|(expr, rest)| self.with_rest(item, text, expr, rest));
-        let expr = expr.map_err(|d| self.report(item, text, d)).ok();
+        let expr = parse::condition(text).map_err(|d| self.report(item, text, d)).ok();
         Condition { text: text.to_owned(), span: item.span, expr }
     }
 
     fn step(&mut self, item: &Item) -> Step {
         let text = item.text().unwrap_or_default();
-        let action = parse::action(text).and_then(|(action, rest)| self.with_rest(item, text, action, rest));
-        let action = action.map_err(|d| self.report(item, text, d)).ok();
+        let action = parse::action(text).map_err(|d| self.report(item, text, d)).ok();
         Step { text: text.to_owned(), span: item.span, action }
-    }
-
-    /// Closing brackets, marks and texts behind a complete statement are passed over, as the engines of authors do; a
-    /// number or variable there would change the result, so such a statement is refused.
-    fn with_rest<T>(&mut self, item: &Item, text: &str, statement: T, rest: Option<Diagnostic>) -> Result<T, Diagnostic> {
-        let Some(problem) = rest else { return Ok(statement) };
-        let rest = text.get(problem.span.start..).unwrap_or_default();
-        let is_text = rest.starts_with('\'') && rest.ends_with('\'') && rest.matches('\'').count() == 2;
-        if !is_text && rest.contains(|c: char| !"();!. ".contains(c)) {
-            return Err(problem);
-        }
-        let help = format!("`{rest}` is left out");
-        self.report(item, text, Diagnostic { code: "GDL0204", ..problem }.with_help(help));
-        Ok(statement)
     }
 
     /// Moves a problem from its place in the expression to its place in the file.

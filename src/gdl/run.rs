@@ -31,13 +31,16 @@ pub struct Options {
     /// Do as the engine does with which published fixtures were made, where it makes up values: a unit or precision before
     /// any number makes a quantity of 0, and each part of a proportion is a count. Off, what is missing stays missing.
     pub as_published: bool,
+    /// Convert quantities of compatible UCUM units where they are compared: 0.5 kg is more than 400 g. Off, comparing quantities of
+    /// different units is unknown, and a note names both units. Units of time are always compared by the calendar.
+    pub convert_units: bool,
     /// The most that the run may consume.
     pub limits: Limits,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { round_on_store: true, include_input: false, trace: false, as_published: false, limits: Limits::default() }
+        Options { round_on_store: true, include_input: false, trace: false, as_published: false, convert_units: false, limits: Limits::default() }
     }
 }
 
@@ -311,7 +314,7 @@ impl Machine<'_> {
         used
     }
 
-    fn selected(&self, binding: usize) -> Vec<usize> {
+    pub(crate) fn selected(&self, binding: usize) -> Vec<usize> {
         let instances = self.input.instances.get(binding).map(Vec::as_slice).unwrap_or_default();
         let mut kept: Vec<usize> = (0..instances.len()).collect();
         self.place.set(Place::Predicate(binding));
@@ -416,7 +419,7 @@ impl Machine<'_> {
         let Some(plan) = self.guide.rules.get(index) else { return };
         let Some(rule) = self.guide.guide.rules.get(plan.source) else { return };
         self.place.set(Place::Cards(index));
-        let text = |t: &str| fill::filled_text(t, &|code, attribute| self.place_value(code, attribute, &[]));
+        let text = |t: &str| fill::filled_text(t, &|code, attribute| self.place_value(code, attribute, &[], &[]));
         let mut values = plan.card_values.iter();
         for card in &rule.cards {
             if !self.budget.bytes(card.size()) {
@@ -425,7 +428,7 @@ impl Machine<'_> {
             let suggestions = card.suggestions.iter().map(|s| SuggestionOut {
                 label: text(&s.label),
                 uuid: s.uuid.clone(),
-                actions: s.actions.iter().map(|a| self.suggested(a, values.next().map(Vec::as_slice).unwrap_or_default())).collect(),
+                actions: s.actions.iter().map(|a| self.suggested(a, values.next().map(Vec::as_slice).unwrap_or_default(), &made.created)).collect(),
             });
             let suggestions = suggestions.collect();
             let source = card.source.as_ref().map_or_else(|| LinkOut { label: self.guide.guide.id.clone(), url: None, icon: None, kind: None }, link);
@@ -440,12 +443,12 @@ impl Machine<'_> {
         }
     }
 
-    fn suggested(&self, action: &SuggestedAction, values: &[(String, u32)]) -> ActionOut {
+    fn suggested(&self, action: &SuggestedAction, values: &[(String, u32)], created: &[Output]) -> ActionOut {
         let local: Vec<(String, Vec<Value>)> = values.iter().map(|(name, id)| (name.clone(), vec![self.eval(*id, None).into_owned()])).collect();
         let template = action.template.as_ref().and_then(|(id, _)| self.guide.guide.templates.iter().find(|t| t.id == *id));
         let template = template.filter(|t| self.budget.bytes(FRAME + json_size(&t.object)));
-        let resource = template.and_then(|t| fill::filled(&t.object, &|code, attribute| self.place_value(code, attribute, &local)));
-        let description = fill::filled_text(&action.description, &|code, attribute| self.place_value(code, attribute, &local));
+        let resource = template.and_then(|t| fill::filled(&t.object, &|code, attribute| self.place_value(code, attribute, &local, created)));
+        let description = fill::filled_text(&action.description, &|code, attribute| self.place_value(code, attribute, &local, created));
         ActionOut { kind: action.kind.clone(), description, resource }
     }
 

@@ -43,7 +43,7 @@ pub struct Note {
     /// The statement as written.
     pub statement: String,
     /// Why it has no value.
-    pub reason: &'static str,
+    pub reason: String,
 }
 
 /// A rule.
@@ -239,7 +239,7 @@ pub(crate) fn notes(machine: &Machine<'_>) -> Vec<Note> {
     let note = |(place, trouble): &(Place, Trouble)| {
         let (place, statement) = place_and_statement(machine, *place);
         let statement = if machine.budget.bytes(2 * FRAME + statement.len()) { statement } else { "" };
-        Note { guide_id: machine.guide.guide.id.clone(), place, statement: statement.to_owned(), reason: trouble.text() }
+        Note { guide_id: machine.guide.guide.id.clone(), place, statement: statement.to_owned(), reason: trouble.text().into_owned() }
     };
     machine.notes.borrow().iter().map(note).collect()
 }

@@ -281,7 +281,8 @@ impl<'c> Asked<'c> {
         let accepted = accepted.split(',').map(|part| part.split([';', '-']).next().unwrap_or_default().trim());
         let known = |language: &&str| guide.terms.iter().any(|t| t.language.eq_ignore_ascii_case(language));
         let language = call.request.query_value("language").or_else(|| accepted.into_iter().find(known));
-        let options = Options { trace: call.request.query_value("trace") == Some("true"), ..Options::default() };
+        let is_true = |name: &str| call.request.query_value(name) == Some("true");
+        let options = Options { trace: is_true("trace"), convert_units: is_true("convert_units"), ..Options::default() };
         Ok(Asked { now, zone, language: language.unwrap_or(&guide.original_language).to_owned(), options })
     }
 }

@@ -234,11 +234,11 @@ impl Kind {
             Operation::GuideUpload => Kind::new("guide upload", "Upload a guide", &[201, 400, 409]).headers(&["Prefer"]).sends(TEXT).gives(JSON),
             Operation::GuideList => Kind::new("guide list", "List guides", &[200, 406]).gives(JSON),
             Operation::GuideGet => Kind::new("guide", "A guide as sent", &[200, 304, 404, 406]).headers(CACHED).gives(TEXT),
-            Operation::GuideRun => {
-                Kind::new("guide run", "Execute a guide on one EHR", &[200, 400, 404, 406]).query(&["now", "zone", "language", "trace"]).gives(JSON)
-            }
+            Operation::GuideRun => Kind::new("guide run", "Execute a guide on one EHR", &[200, 400, 404, 406])
+                .query(&["now", "zone", "language", "trace", "convert_units"])
+                .gives(JSON),
             Operation::GuideRunOn => Kind::new("guide run on", "Execute a guide on EHRs", &[200, 400, 404, 406])
-                .query(&["now", "zone", "language", "trace", "guide_id"])
+                .query(&["now", "zone", "language", "trace", "convert_units", "guide_id"])
                 .sends(&["application/json", "application/x-ndjson"])
                 .gives(&["application/json", "application/x-ndjson"]),
             Operation::ValueSetStore => Kind::new("value set store", "Store a value set", &[201, 204, 400, 412]).headers(&["If-Match"]).sends(JSON),
@@ -366,7 +366,7 @@ fn schema_of(name: &str) -> Value {
         "version_at_time" | "now" | "from" | "to" => json!({ "type": "string", "description": "Extended ISO 8601 with its time zone." }),
         "format" => json!({ "type": "string", "enum": ["JSON", "XML", "FLAT", "STRUCTURED"] }),
         "snapshot" => json!({ "type": "string", "description": "`meta._snapshot` of the first page: the state that is read." }),
-        "trace" | "strict" => json!({ "type": "string", "enum": ["true", "false"] }),
+        "trace" | "convert_units" | "strict" => json!({ "type": "string", "enum": ["true", "false"] }),
         _ => json!({ "type": "string" }),
     }
 }

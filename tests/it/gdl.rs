@@ -607,3 +607,49 @@ fn a_guide_runs_on_generated_records() {
     }
     assert!(with_value > 10 && fired > 40, "{with_value} {fired}");
 }
+
+/// A guide with two weights in its data, and a rule with a condition.
+fn weights(condition: &str) -> CompiledGuide {
+    let element = |code: &str| json!({"path": format!("/data[at0001]/items[{code}]")});
+    compiled(&json!({"id": "weights", "definition": {
+        "data_bindings": {
+            "in": {"model_id": "openEHR-EHR-OBSERVATION.in.v1", "type": "INPUT", "elements": {"a": element("a"), "b": element("b")}},
+            "out": {"model_id": "openEHR-EHR-OBSERVATION.out.v1", "type": "OUTPUT", "elements": {"x": element("x")}}},
+        "rules": {"r": {"priority": 1, "when": [condition], "then": ["$x.magnitude=1"]}}}}))
+}
+
+#[test]
+fn units_are_converted_only_where_the_caller_asks_for_it() {
+    let fired = |condition: &str, a: &str, b: &str, convert_units: bool| {
+        let guide = weights(condition);
+        let values = [("/data[at0001]/items[a]", a), ("/data[at0001]/items[b]", b)];
+        let options = Options { convert_units, ..Options::default() };
+        let instances = guide.instances_of(&[instance("openEHR-EHR-OBSERVATION.in.v1", &values)]);
+        let clock = Moment::parse(NOW, 0).unwrap().into();
+        let run = guide.run(&RunInput { instances: &instances, clock, language: "en", options, terminology: None }).unwrap();
+        (!run.fired.is_empty(), run.notes.iter().map(|n| n.reason.clone()).collect::<Vec<_>>().join("; "))
+    };
+    let told = |text: &str| (false, text.to_owned());
+    for (condition, a, b, plain, converted) in [
+        ("$a>$b", "0.5,kg", "400,g", told("the units differ: `kg` and `g`"), (true, String::new())),
+        ("$a==$b", "1,m", "100,cm", told("the units differ: `m` and `cm`"), (true, String::new())),
+        ("$a!=$b", "1,m", "101,cm", told("the units differ: `m` and `cm`"), (true, String::new())),
+        ("$a<=37,Cel", "98.6,[degF]", "0,1", told("the units differ: `[degF]` and `Cel`"), (true, String::new())),
+        ("!($a<$b)", "1,kg", "1,cm", told("the units differ: `kg` and `cm`"), told("the units differ: `kg` and `cm`")),
+        ("$a>$b", "5,kg", "4,box", told("the units differ: `kg` and `box`"), told("the units differ: `kg` and `box`")),
+        ("$a>$b", "40,d", "1,mo", (true, String::new()), (true, String::new())),
+        ("max($a,$b)==$a", "1,kg", "999,g", told("the units differ: `kg` and `g`"), (true, String::new())),
+    ] {
+        assert_eq!((fired(condition, a, b, false), fired(condition, a, b, true)), (plain, converted), "{condition} {a} {b}");
+    }
+}
+
+#[test]
+fn queries_of_a_run_that_converts_units_leave_no_unit_out() {
+    let guide = compiled(&json!({"id": "pushed", "definition": {"data_bindings": {
+        "in": {"model_id": "openEHR-EHR-OBSERVATION.in.v1", "type": "INPUT", "predicates": ["/data[at0001]/items[at0002]/value > 70,kg"],
+            "elements": {"a": {"path": "/data[at0001]/items[at0002]"}}}}, "rules": {}}}));
+    let now = Moment::parse(NOW, 0).unwrap();
+    let aql = |convert_units: bool| guide.queries_for(now, &Options { convert_units, ..Options::default() })[0].aql.clone();
+    assert!(aql(false).contains("'kg'") && !aql(true).contains("'kg'"), "{}\n{}", aql(false), aql(true));
+}

@@ -3,7 +3,7 @@
 use aqlite::gdl::form::{Choice, Control, Input, inputs};
 use aqlite::gdl::suite::Suite;
 use aqlite::gdl::time::Moment;
-use aqlite::gdl::{self, describe};
+use aqlite::gdl::{self, Options, describe};
 use serde_json::json;
 
 const GUIDE: &str = r#"{
@@ -66,7 +66,7 @@ fn the_control_of_an_input_follows_from_its_use() {
 
 #[test]
 fn a_guide_is_described_and_tried_out() {
-    let told = describe::describe(GUIDE, "de", Moment::parse("2024-01-01T00:00:00Z", 0).unwrap()).unwrap();
+    let told = describe::describe(GUIDE, "de", Moment::parse("2024-01-01T00:00:00Z", 0).unwrap(), Options::default()).unwrap();
     assert_eq!((&told["id"], &told["purpose"], &told["languages"]), (&json!("Form.v1"), &json!("Ein Formular zeigen"), &json!(["en", "de"])));
     assert!(told["bindings"][0]["aql"].as_str().unwrap().contains("CONTAINS OBSERVATION o[openEHR-EHR-OBSERVATION.form.v1]"));
     assert_eq!(told["outputs"][0]["variable"], "gt0030");
@@ -82,8 +82,13 @@ fn a_guide_is_described_and_tried_out() {
         ("gt0019", "x"),
     ];
     let given: Vec<(String, String)> = given.iter().map(|(code, value)| ((*code).to_owned(), (*value).to_owned())).collect();
-    let run =
-        describe::try_out(&GUIDE.replace("$gt0010 < 80,lb", "$gt0010 < 80,kg"), &given, "en", Moment::parse("2024-01-01T00:00:00Z", 0).unwrap());
+    let run = describe::try_out(
+        &GUIDE.replace("$gt0010 < 80,lb", "$gt0010 < 80,kg"),
+        &given,
+        "en",
+        Moment::parse("2024-01-01T00:00:00Z", 0).unwrap(),
+        Options::default(),
+    );
     let run = run.unwrap();
     assert_eq!(run["fired"], json!(["gt0040"]));
     assert_eq!(run["results"][0]["values"][0]["literal"], "2|local::at0031|Bad|");
@@ -95,13 +100,13 @@ fn a_guide_is_described_and_tried_out() {
 fn a_guide_runs_on_the_answers_to_its_queries() {
     let row = r#"[{"_type":"DV_QUANTITY","magnitude":70.5,"units":"kg"},null,null,null,null,null,null,null,{"_type":"DV_DATE_TIME","value":"2023-05-01T08:00:00Z"},null,"u::s::1"]"#;
     let answers = [("gt0002".to_owned(), format!(r#"{{"q":"…","columns":[],"rows":[{row}]}}"#))];
-    let run = describe::run_on_answers(GUIDE, &answers, "en", Moment::parse("2024-01-01T00:00:00Z", 0).unwrap()).unwrap();
+    let run = describe::run_on_answers(GUIDE, &answers, "en", Moment::parse("2024-01-01T00:00:00Z", 0).unwrap(), Options::default()).unwrap();
     let used = &run["trace"]["inputs"][0]["used"][0];
     assert_eq!(
         (&used["composition"], &used["time"], &used["values"][0]["value"]),
         (&json!("u::s::1"), &json!("2023-05-01T08:00:00Z"), &json!("70.5 kg"))
     );
-    let before = describe::run_on_answers(GUIDE, &answers, "en", Moment::parse("2022-01-01T00:00:00Z", 0).unwrap()).unwrap();
+    let before = describe::run_on_answers(GUIDE, &answers, "en", Moment::parse("2022-01-01T00:00:00Z", 0).unwrap(), Options::default()).unwrap();
     assert_eq!(before["trace"]["inputs"][0]["found"], 0);
 }
 

@@ -54,8 +54,8 @@ export function convert(magnitude: number, from: string, to: string): number | u
 }
 
 /** A guide (GDL1 or GDL2) as people read it: what it asks of a record at a moment, what a form for it needs, its rules, its problems. */
-export function describeGuide(guide: string, language = "en", { now = new Date() }: { now?: Date } = {}): GuideDescription {
-  return guarded(() => JSON.parse(described(text(guide, "guide"), language, now.toISOString())) as GuideDescription);
+export function describeGuide(guide: string, language = "en", { now = new Date(), convertUnits = false }: { now?: Date; convertUnits?: boolean } = {}): GuideDescription {
+  return guarded(() => JSON.parse(described(text(guide, "guide"), language, now.toISOString(), convertUnits)) as GuideDescription);
 }
 
 /** A guide as GDL2 in JSON (GDL1 is translated), or as ODIN. */
@@ -63,9 +63,16 @@ export function printGuide(guide: string, syntax: "json" | "odin" = "json"): str
   return guarded(() => printed(text(guide, "guide"), syntax));
 }
 
-/** Runs a guide on the values of a form, literals by variable: `{ gt0003: "80,kg" }`. */
-export function runGuide(guide: string, inputs: Record<string, string>, { language = "en", now = new Date() }: { language?: string; now?: Date } = {}): GuideRun {
-  return guarded(() => JSON.parse(tried(text(guide, "guide"), JSON.stringify(inputs), language, now.toISOString())) as GuideRun);
+/**
+ * Runs a guide on the values of a form, literals by variable: `{ gt0003: "80,kg" }`. With `convertUnits`, quantities of compatible UCUM units
+ * are converted where they are compared; without, such a comparison is unknown, and a note names both units.
+ */
+export function runGuide(
+  guide: string,
+  inputs: Record<string, string>,
+  { language = "en", now = new Date(), convertUnits = false }: { language?: string; now?: Date; convertUnits?: boolean } = {},
+): GuideRun {
+  return guarded(() => JSON.parse(tried(text(guide, "guide"), JSON.stringify(inputs), language, now.toISOString(), convertUnits)) as GuideRun);
 }
 
 /** Runs the cases of a fixture file (YAML) on a guide. */

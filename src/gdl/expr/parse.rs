@@ -13,18 +13,18 @@ const MAX_OPERANDS: usize = 1_000;
 /// A problem; its span counts bytes from the start of the expression.
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// Reads a condition or a predicate, and tells what stands behind it.
-pub(crate) fn condition(text: &str) -> Result<(Expr, Option<Diagnostic>)> {
+/// Reads a condition or a predicate: the whole text, or it is refused.
+pub(crate) fn condition(text: &str) -> Result<Expr> {
     let mut parser = Parser::new(text);
     let expr = parser.expression(0)?;
-    Ok((expr, parser.end()))
+    parser.end().map(|()| expr)
 }
 
-/// Reads an action, and tells what stands behind it.
-pub(crate) fn action(text: &str) -> Result<(Action, Option<Diagnostic>)> {
+/// Reads an action: the whole text, or it is refused.
+pub(crate) fn action(text: &str) -> Result<Action> {
     let mut parser = Parser::new(text);
     let action = parser.action()?;
-    Ok((action, parser.end()))
+    parser.end().map(|()| action)
 }
 
 struct Parser<'a> {
@@ -67,9 +67,7 @@ impl<'a> Parser<'a> {
 
     /// Accepts a word in any case that does not go on as a longer name.
     fn accept_name(&mut self, name: &str) -> bool {
-        let rest = self.rest();
-        let found = rest.get(..name.len()).is_some_and(|w| w.eq_ignore_ascii_case(name))
-            && !rest.get(name.len()..).unwrap_or_default().starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':');
+        let found = starts_with_name(self.rest(), name);
         if found {
             self.at += name.len();
             self.skip();
@@ -88,8 +86,8 @@ impl<'a> Parser<'a> {
         Diagnostic::error("GDL0201", Span::new(self.at, end), format!("expected {expected}, found {found}"))
     }
 
-    fn end(&self) -> Option<Diagnostic> {
-        (!self.rest().is_empty()).then(|| self.error("an operator or the end of the expression"))
+    fn end(&self) -> Result<()> {
+        if self.rest().is_empty() { Ok(()) } else { Err(self.error("an operator or the end of the expression")) }
     }
 
     fn deeper(&mut self) -> Result<()> {
@@ -118,7 +116,7 @@ impl<'a> Parser<'a> {
     /// The operator that stands here and where it ends, not taken yet.
     fn operator(&self) -> Option<(Operator, usize)> {
         use Operator::*;
-        const SYMBOLS: [(&str, Operator); 22] = [
+        const SYMBOLS: [(&str, Operator); 16] = [
             ("||", Or),
             ("&&", And),
             ("==", Equal),
@@ -135,15 +133,20 @@ impl<'a> Parser<'a> {
             ("/", Divided),
             ("%", Modulo),
             ("^", Power),
-            ("!is_a", IsNotA),
-            ("! is_a", IsNotA),
-            ("is_a", IsA),
-            ("and ", And),
-            ("or ", Or),
-            ("AND ", And),
         ];
+        const WORDS: [(&str, Operator); 3] = [("and", And), ("or", Or), ("is_a", IsA)];
         let rest = self.rest();
-        SYMBOLS.iter().find(|(s, _)| rest.starts_with(s)).map(|(s, o)| (*o, self.at + s.trim_end().len()))
+        if let Some((symbol, operator)) = SYMBOLS.iter().find(|(s, _)| rest.starts_with(s)) {
+            return Some((*operator, self.at + symbol.len()));
+        }
+        let negated = rest.strip_prefix('!').map(str::trim_start);
+        let start = self.text.len() - negated.unwrap_or(rest).len();
+        let (word, operator) = WORDS.iter().find(|(word, _)| starts_with_name(self.text.get(start..).unwrap_or_default(), word))?;
+        match (negated, operator) {
+            (None, operator) => Some((*operator, start + word.len())),
+            (Some(_), IsA) => Some((IsNotA, start + word.len())),
+            (Some(_), _) => None,
+        }
     }
 
     fn operand(&mut self) -> Result<Expr> {
@@ -421,6 +424,12 @@ impl<'a> Parser<'a> {
     }
 }
 
+/// True for a text that starts with a word, in any letter case, which does not go on as a longer name.
+fn starts_with_name(text: &str, name: &str) -> bool {
+    text.get(..name.len()).is_some_and(|word| word.eq_ignore_ascii_case(name))
+        && !text.get(name.len()..).unwrap_or_default().starts_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':')
+}
+
 /// The value of an expression that only adds and subtracts numbers.
 fn sum_of_numbers(expr: &Expr) -> Option<f64> {
     match expr {
@@ -471,20 +480,19 @@ mod tests {
             ("any[$gt1, $gt2]($gt1 > $gt2)", "any2($gt1 Greater $gt2)"),
             ("$gt1 == local::at0001|a|||$gt2==5,a", "(($gt1 Equal DV_CODED_TEXT) Or ($gt2 Equal DV_QUANTITY))"),
             ("$gt1 is_a local::gt5|x|", "($gt1 IsA DV_CODED_TEXT)"),
+            ("$gt1 ! is_a local::gt5|x| OR $gt2 And $gt3", "(($gt1 IsNotA DV_CODED_TEXT) Or ($gt2 And $gt3))"),
         ] {
-            assert_eq!(condition(text).map(|(e, rest)| (shown(&e), rest)), Ok((expected.to_owned(), None)), "{text}");
+            assert_eq!(condition(text).map(|e| shown(&e)), Ok(expected.to_owned()), "{text}");
         }
     }
 
     #[test]
     fn actions() {
-        assert!(matches!(action("$gt5|Score|.magnitude=0"), Ok((Action::Assign(..), None))));
-        assert!(matches!(action("$gt100.create($gt5.unit='kg';$gt5.magnitude=80)"), Ok((Action::Create(_, list), None)) if list.len() == 2));
+        assert!(matches!(action("$gt5|Score|.magnitude=0"), Ok(Action::Assign(..))));
+        assert!(matches!(action("$gt100.create($gt5.unit='kg';$gt5.magnitude=80)"), Ok(Action::Create(_, list)) if list.len() == 2));
+        assert!(matches!(action("use_template($gt1002($gt2000=2013-04-20;$gt2001='x'))"), Ok(Action::UseTemplate(_, list)) if list.len() == 2));
         assert!(
-            matches!(action("use_template($gt1002($gt2000=2013-04-20;$gt2001='x'))"), Ok((Action::UseTemplate(_, list), None)) if list.len() == 2)
-        );
-        assert!(
-            matches!(action("use_template($t[if: $b1,$b2; $v|x|: $a,$b; $w: $c,$d])"), Ok((Action::UseTemplateEach(_, c, l), None)) if (c.len(), l.len()) == (2, 2))
+            matches!(action("use_template($t[if: $b1,$b2; $v|x|: $a,$b; $w: $c,$d])"), Ok(Action::UseTemplateEach(_, c, l)) if (c.len(), l.len()) == (2, 2))
         );
     }
 
@@ -494,6 +502,9 @@ mod tests {
         assert_eq!(condition("($gt1 == 5").unwrap_err().code, "GDL0201");
         assert_eq!(condition(&"(".repeat(10_000)).unwrap_err().code, "GDL0202");
         assert_eq!(action("$gt1 == 5").unwrap_err().code, "GDL0203");
+        for text in ["$gt1 == 5)", "$gt1 == 5;", "$gt1 == 5 'kg'", "$gt1 == 5 !", "$gt1 == 5 6", "$gt1 == 5 ."] {
+            assert_eq!(condition(text).unwrap_err().span.start, 9 + usize::from(text.contains(" 5 ")), "{text}");
+        }
         assert_eq!(condition(&format!("{}$a", "!".repeat(10_000))).unwrap_err().code, "GDL0202");
     }
 }
