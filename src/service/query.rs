@@ -194,6 +194,7 @@ impl<R: Repository> Service<R> {
         match error {
             QueryError::TooManyRows(_) | QueryError::TooManyCombinations(_) | QueryError::TooLarge(_) => Failure::bad(error.to_string()),
             QueryError::TooMuchWork(_) => Failure::new(408, error.to_string()),
+            QueryError::Broken(_) => Failure::new(500, error.to_string()),
             QueryError::Stopped => {
                 Failure::new(408, format!("the query took longer than {seconds} s; narrow it by an EHR, an archetype or a template"))
             }

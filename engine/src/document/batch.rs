@@ -147,6 +147,8 @@ pub struct Batch {
     /// The number of the first table.
     base: u32,
     layout: u64,
+    /// The invariant that did not hold when something was added, if any.
+    broken: Option<&'static str>,
     derived: OnceCell<Box<Derived>>,
 }
 
@@ -159,6 +161,12 @@ impl Batch {
     /// How many documents it holds, removed ones included.
     pub fn len(&self) -> usize {
         self.docs.len()
+    }
+
+    /// The invariant that did not hold when something was added: what the batch holds is not all that it was given, and no answer may be
+    /// made of it.
+    pub fn broken(&self) -> Option<&'static str> {
+        self.broken
     }
 
     /// True when it holds no document.
@@ -316,9 +324,12 @@ impl Batch {
             part.runs.iter().map(|run| run.iter().map(|of_run| self.add_part(doc, packed, of_run, within)).collect()).collect();
         let fit = self.fit(&part.shape, archetype);
         let number = fit.table;
-        let Some(table) = self.tables.get_mut((number - self.base) as usize) else { return Fragment { table: number, row: 0 } };
+        let table = self.tables.get_mut((number - self.base) as usize);
         let texts = (0..part.slots.len() as u32).map(|slot| packed.slot(part, slot));
-        let row = table.add((doc, place, whole), &fit, texts, &runs, &mut self.words);
+        let Some(row) = table.and_then(|table| table.add((doc, place, whole), &fit, texts, &runs, &mut self.words)) else {
+            self.broken = Some("a fragment does not fit the columns of its table");
+            return Fragment::NONE;
+        };
         let parts = runs.iter().zip(&fit.runs).flat_map(|(parts, run)| parts.iter().map(move |part| (*run, part)));
         for (run, part) in parts {
             let origins = self.tables.get_mut((part.table - self.base) as usize).map(|table| &mut table.origins);

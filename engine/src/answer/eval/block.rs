@@ -151,6 +151,23 @@ impl<'b> Block<'b> {
         judge.truth(conjunct.condition, scratch, &mut conjunct.exists.clone()) == Some(true)
     }
 
+    /// True where every row of the block is one of its table, has its place, its document and, for child rows, its parent row, and every cell
+    /// has a column in rows so wide: what reads them relies on it.
+    pub fn is_sound(&self, width: usize) -> bool {
+        let (table, len) = (self.table, self.table.len());
+        let lists = [table.docs(), table.places(), table.wholes()].iter().all(|list| list.len() == len);
+        let fits = |cells: &[Filled]| cells.iter().all(|filled| filled.column < width);
+        let over = match &self.over {
+            Over::Nothing | Over::Unasked => true,
+            Over::Known { wholes, of } => {
+                of.len() == self.rows.len()
+                    && of.iter().all(|(whole, _)| (*whole as usize) < wholes.len())
+                    && wholes.iter().all(|whole| fits(&whole.cells))
+            }
+        };
+        lists && over && fits(&self.cells) && self.rows.span().end as usize <= len
+    }
+
     /// Writes the nodes of a row.
     pub fn fill(&self, i: usize, scratch: &mut [Node]) {
         scratch.fill(Node::NONE);

@@ -59,7 +59,10 @@ impl<'p: 'b, 'b> Judge<'p, 'b> {
     }
 
     fn exists(self, number: usize, row: &[Node]) -> bool {
-        let Some((_, plan)) = self.plan.exists.get(number) else { return false };
+        let Some((_, plan)) = self.plan.exists.get(number) else {
+            self.view.note_broken("an EXISTS condition has no plan");
+            return false;
+        };
         let at = |column: usize| row.get(column).copied().filter(|n| !n.is_none());
         let tester = Tester { plan: self.plan, view: self.view };
         let passes = plan.checks.iter().all(|(column, predicate)| at(*column).is_some_and(|n| tester.holds(predicate, n)));

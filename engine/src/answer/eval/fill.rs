@@ -10,7 +10,7 @@ use crate::answer::facts::{Case, Cells};
 use crate::answer::query::{ClassExpr, ColumnValue, Expr};
 use crate::answer::result::{Held, Sheet};
 use crate::answer::trie::Trie;
-use crate::document::{Batch, Dictionary, Fragment, ItemKind, Lane, Table};
+use crate::document::{Dictionary, Fragment, ItemKind, Lane, Table};
 use crate::order;
 use crate::rm::class::Cls;
 use std::rc::Rc;
@@ -132,7 +132,7 @@ impl<'b> Filling<'_, 'b> {
         let (first, width) = (sheet.len() as u64, expander.plan.query.select.len());
         let (cells, texts) = sheet.extend(block.rows.len());
         let sources: Vec<(usize, Source<'b>)> =
-            own.iter().map(|(at, path)| (*at, Source::of(expander.view.batch, block.number, &block.cells, *path, texts))).collect();
+            own.iter().map(|(at, path)| (*at, Source::of(expander.view, block.number, &block.cells, *path, texts))).collect();
         let at = |values: &[u32], row: u32| values.get(row as usize).copied().unwrap_or(u32::MAX);
         let rows = block.rows.rows();
         for (rows, cells) in rows.chunks(TOGETHER).zip(cells.chunks_mut(TOGETHER * width)) {
@@ -190,7 +190,7 @@ impl<'b> Above<'b> {
         let found = batch.table(number).zip(expander.expansion(self.trie, Node::root(fragment)));
         self.known.extend(found.map(|(table, case)| {
             let template = case.rows().and_then(<[_]>::first);
-            let sources = self.paths.iter().flat_map(|(at, path)| Some((*at, Source::of(batch, number, template?, *path, texts))));
+            let sources = self.paths.iter().flat_map(|(at, path)| Some((*at, Source::of(expander.view, number, template?, *path, texts))));
             Known { number, table, sources: sources.collect(), case }
         }));
         self.known.len().saturating_sub(1)
@@ -204,11 +204,14 @@ impl Known<'_> {
 }
 
 impl<'b> Source<'b> {
-    fn of(batch: &'b Batch, number: u32, template: &Cells, path: usize, texts: &mut Dictionary) -> Source<'b> {
+    fn of(view: View<'b>, number: u32, template: &Cells, path: usize, texts: &mut Dictionary) -> Source<'b> {
+        let batch = view.batch;
         let found = filled(template, path).and_then(|filled| Some((batch.table(number)?, filled.item, filled.slot)));
         let Some((table, item, slot)) = found else { return Source::Same(Held::Null) };
-        if let Some(lane) = slot.and_then(|slot| table.lane(slot)) {
-            return Source::Slot(lane);
+        match slot.map(|slot| table.lane(slot)) {
+            Some(Some(lane)) => return Source::Slot(lane),
+            Some(None) => view.note_broken("a slot has no column"),
+            None => {}
         }
         match table.shape().item(item).map(|i| i.kind) {
             Some(ItemKind::Constant(..)) => {

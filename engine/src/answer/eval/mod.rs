@@ -117,6 +117,8 @@ pub enum QueryError {
     TooMuchWork(u64),
     /// The host asked to stop, or its time is over.
     Stopped,
+    /// An invariant of the engine does not hold: there is no answer, because it could be wrong.
+    Broken(&'static str),
 }
 
 impl fmt::Display for QueryError {
@@ -136,6 +138,7 @@ impl fmt::Display for QueryError {
                 f,
                 "the query takes more than {limit} units of work; narrow it by an EHR, an archetype or a template, and join fewer class expressions by AND"
             ),
+            QueryError::Broken(what) => write!(f, "an invariant of the engine is broken: {what}"),
             QueryError::Stopped => f.write_str("the query was stopped; narrow it by an EHR, an archetype or a template"),
         }
     }
@@ -235,6 +238,9 @@ impl<'p> Run<'p> {
         self.output.settle(judge);
         if self.failure.is_none() && self.work.is_over() {
             self.failure = self.work.check().err();
+        }
+        if let Some(what) = batch.broken().or(self.work.broken.get()) {
+            self.failure = Some(QueryError::Broken(what));
         }
         if self.failure.is_some() || self.is_full() { Progress::Enough } else { Progress::More }
     }

@@ -88,6 +88,13 @@ impl<'b> View<'b> {
         self.work
     }
 
+    /// Notes that an invariant does not hold: the run ends without an answer.
+    pub fn note_broken(self, what: &'static str) {
+        if let Some(work) = self.work {
+            work.broken.set(Some(what));
+        }
+    }
+
     /// Notes that an execution path is taken.
     pub fn note(self, path: ExecutionPath) {
         if let Some(work) = self.work {

@@ -576,7 +576,13 @@ pub(super) fn hold_node(view: View<'_>, node: Node, own: &mut Dictionary, shown:
     let Fragment { table: number, row } = node.fragment;
     let table = view.batch.tables().get(number as usize);
     match table.and_then(|table| Some((table, table.shape().item(node.item)?.kind))) {
-        Some((table, ItemKind::Slot(_, slot))) => table.lane(slot).map_or(Held::Null, |lane| Held::slot(lane, row, own)),
+        Some((table, ItemKind::Slot(_, slot))) => match table.lane(slot) {
+            Some(lane) => Held::slot(lane, row, own),
+            None => {
+                view.note_broken("a slot has no column");
+                Held::Null
+            }
+        },
         Some((_, ItemKind::Constant(..))) => match *shown {
             Some((known, held)) if (known.fragment.table, known.item) == (number, node.item) => held,
             _ => shown_as(view, node, own, shown),

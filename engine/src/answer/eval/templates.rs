@@ -421,6 +421,10 @@ impl<'p: 'b, 'b> ByTemplate<'p, 'b> {
             return Ok(());
         }
         self.note(sink, &block.over);
+        if !block.is_sound(self.plan.width) {
+            self.work.broken.set(Some("a block of rows does not fit its table"));
+            return Ok(());
+        }
         match sink {
             Sink::Fold(output) => {
                 output.fold(self.judge(), block, &mut search.scratch);

@@ -37,13 +37,23 @@ pub(super) struct Work {
     is_fresh: Cell<bool>,
     /// The execution paths that were taken.
     pub taken: Taken,
+    /// The invariant that did not hold, if any: the run ends without an answer.
+    pub broken: Cell<Option<&'static str>>,
 }
 
 impl Work {
     /// Nothing is spent; `limit` units may be, with a pause after each `piece` of them.
     pub fn new(limit: u64, piece: u64) -> Work {
         let piece = piece.max(1);
-        Work { limit, spent: Cell::new(0), piece, pause_at: Cell::new(piece), is_fresh: Cell::new(true), taken: Taken::default() }
+        Work {
+            limit,
+            spent: Cell::new(0),
+            piece,
+            pause_at: Cell::new(piece),
+            is_fresh: Cell::new(true),
+            taken: Taken::default(),
+            broken: Cell::new(None),
+        }
     }
 
     /// Units spent so far.

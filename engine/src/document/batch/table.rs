@@ -123,15 +123,28 @@ impl Table {
         Some(Fit { table, archetype: self.archetype, grown: self.grown, slots: union.slots, runs: union.runs, set: union.set })
     }
 
-    /// Adds a fragment, with its document, its place and that of what it is a part of, and gives its row.
+    /// True where the columns, runs and flags of a fit are there, one for each of so many slots and runs of a fragment.
+    fn admits(&self, fit: &Fit, slots: usize, runs: usize) -> bool {
+        let is_there = |numbers: &[u32], len: usize| numbers.iter().all(|number| (*number as usize) < len);
+        (fit.slots.len(), fit.runs.len()) == (slots, runs)
+            && is_there(&fit.slots, self.columns.len())
+            && is_there(&fit.runs, self.runs.len())
+            && is_there(&fit.set, self.flags.len())
+    }
+
+    /// Adds a fragment, with its document, its place and that of what it is a part of, and gives its row; `None`, with nothing added, where
+    /// the fit is none of this table: a value without a column would be lost.
     pub(super) fn add<'t>(
         &mut self,
         (doc, place, whole): (u32, u32, u32),
         fit: &Fit,
-        texts: impl Iterator<Item = &'t str>,
+        texts: impl ExactSizeIterator<Item = &'t str>,
         runs: &[Vec<Fragment>],
         words: &mut Dictionary,
-    ) -> u32 {
+    ) -> Option<u32> {
+        if !self.admits(fit, texts.len(), runs.len()) {
+            return None;
+        }
         let row = self.docs.len() as u32;
         push(&mut self.docs, doc);
         push(&mut self.places, place);
@@ -148,7 +161,7 @@ impl Table {
             self.flags.get_mut(*flag as usize).into_iter().for_each(|flag| flag.set(row));
         }
         self.hidden.extend((doc == u32::MAX).then_some(row));
-        row
+        Some(row)
     }
 
     /// True when a fragment has an item.
@@ -310,6 +323,27 @@ mod tests {
         let elements: Vec<String> = elements.iter().map(element).collect();
         let head = r#""_type":"ITEM_LIST","archetype_node_id":"at0000","name":{"_type":"DV_TEXT","value":"L"}"#;
         format!(r#"{{{head},"items":[{}]}}"#, elements.join(","))
+    }
+
+    #[test]
+    fn a_fragment_that_fits_no_column_is_not_added() {
+        let (mut batch, shapes) = (Batch::new(), Shapes::new());
+        let tree = json::read(&list(&[(1, r#"{"_type":"DV_COUNT","magnitude":7}"#)]), Cls::ITEM_LIST).unwrap();
+        batch.add_whole(u32::MAX, &pack(tree.root().unwrap(), &NothingKnown, &shapes));
+        assert_eq!(batch.broken(), None);
+        let mut words = super::Dictionary::default();
+        let table = &mut batch.tables[0];
+        let slots = table.columns.len();
+        let fit = |columns: Vec<u32>, set: Vec<u32>| super::Fit { table: 0, archetype: None, grown: 0, slots: columns, runs: Vec::new(), set };
+        let all = || (0..slots as u32).collect::<Vec<_>>();
+        let mut add = |fit: super::Fit, texts: usize| table.add((0, 0, 0), &fit, vec!["1"; texts].into_iter(), &[], &mut words);
+        let beyond = all().into_iter().map(|slot| slot + 1).collect();
+        assert_eq!(add(fit(beyond, Vec::new()), slots), None, "a column that is not there");
+        assert_eq!(add(fit(all(), Vec::new()), slots + 1), None, "a value more than columns");
+        assert_eq!(add(fit(all(), Vec::new()), slots - 1), None, "a column without a value");
+        assert_eq!(add(fit(all(), vec![99]), slots), None, "a flag that is not there");
+        assert_eq!(add(fit(all(), Vec::new()), slots), Some(1));
+        assert_eq!(table.len(), 2);
     }
 
     #[test]
