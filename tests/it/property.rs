@@ -160,7 +160,7 @@ impl Case {
                 other => return Outcome::Differs(format!("reference {expected:#?}\n{name} {other:#?}")),
             }
         }
-        self.within_budgets(&text, &options, &[&first, &second], &expected).unwrap_or_else(|| Outcome::Agreed(expected.len(), taken))
+        self.within_budgets(&text, &options, &[&first, &second], &expected).unwrap_or(Outcome::Agreed(expected.len(), taken))
     }
 
     /// Under any budget of work there is the whole answer, or the error: never a part. What is counted is in proportion to the data and the
