@@ -73,7 +73,6 @@ impl<'b> Block<'b> {
             && let Some(numbers) = self.numbers(path)
         {
             judge.view.note(ExecutionPath::CompareColumn);
-            judge.view.note(self.rows.reading(numbers).path());
             self.compare(numbers, op, limit);
             return Ok(());
         }

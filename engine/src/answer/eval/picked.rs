@@ -228,7 +228,8 @@ impl<'b> Picked<'b> {
     pub fn of<'c>(&self, numbers: Numbers<'c>) -> Cow<'c, [f64]> {
         let Numbers { values, lane } = numbers;
         match (self.reading(numbers), lane.flag()) {
-            (Reading::Borrowed, _) => Cow::Borrowed(self.stretch_of(numbers)),
+            // As many numbers as rows from the first to the last: the rows are in order.
+            (Reading::Borrowed, _) => Cow::Borrowed(self.stretch_of(numbers, true)),
             (Reading::Stretches, _) => {
                 let mut own = Vec::with_capacity(self.len());
                 self.stretches(|stretch| own.extend_from_slice(part_of(values, &stretch)));
@@ -241,20 +242,21 @@ impl<'b> Picked<'b> {
 
     /// How [`Picked::of`] reads numbers.
     pub fn reading(&self, numbers: Numbers<'_>) -> Reading {
-        let among = self.stretch_of(numbers).len();
+        let in_order = self.is_in_order();
+        let among = self.stretch_of(numbers, in_order).len();
         if self.len() == among {
             return Reading::Borrowed;
         }
         match (self, numbers.lane.flag()) {
             (Picked::But(..), None) => Reading::Stretches,
-            (_, Some(_)) if self.len() >= among / 16 && self.is_in_order() => Reading::Bitmap,
+            (_, Some(_)) if self.len() >= among / 16 && in_order => Reading::Bitmap,
             _ => Reading::Gathered,
         }
     }
 
     /// The numbers from the first row to the last; none where the rows are in no order.
-    fn stretch_of<'c>(&self, Numbers { values, lane }: Numbers<'c>) -> &'c [f64] {
-        let span = if self.is_in_order() { self.span() } else { 0..0 };
+    fn stretch_of<'c>(&self, Numbers { values, lane }: Numbers<'c>, in_order: bool) -> &'c [f64] {
+        let span = if in_order { self.span() } else { 0..0 };
         part_of(values, &(lane.at(span.start)..lane.at(span.end)))
     }
 
