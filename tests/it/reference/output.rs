@@ -194,6 +194,8 @@ fn expression<'a>(world: &World<'a>, expr: &Expr, row: &Row<'a>) -> Cell {
 fn of_node(world: &World<'_>, at: At<'_>) -> Cell {
     let value = Value::of(at);
     let key = match &value {
+        // The text of a duration sorts as text, a whole DV_DURATION by its length.
+        Value::Temporal(Cls::DV_DURATION, text) => Key::Text(text.clone()),
         Value::Temporal(class, text) | Value::TemporalObject(class, text) => {
             time::read(*class, text).map_or_else(|| Key::Text(text.clone()), Key::Temporal)
         }

@@ -693,6 +693,8 @@ pub(super) fn sort_key(value: &Value<'_>) -> SortKey {
         Value::Null => SortKey::Null,
         Value::Boolean(flag) => SortKey::Boolean(*flag),
         Value::Number(number) => SortKey::Number(without_sign_of_zero(*number)),
+        // The text of a duration sorts as text (P30M before P40D), a whole DV_DURATION by its length.
+        Value::Temporal(TemporalKind::Duration, text) => SortKey::Text(text.to_string()),
         Value::Temporal(kind, text) => temporal_key(*kind, text),
         Value::TemporalObject(kind, text) => temporal_key(*kind, text),
         Value::Text(text) => SortKey::Text(text.to_string()),
