@@ -3,7 +3,7 @@
 // AQLITE_ATTACK=long executes them in the sizes in which they were found (`cargo xtask soak --only attack`).
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { ITS, V1, sample, uploadTemplates } from "./server.mjs";
+import { V1, sample, uploadTemplates } from "./server.mjs";
 import { bombs } from "./attack/bombs.mjs";
 import { Host, assertCalm, megabytes } from "./attack/host.mjs";
 

@@ -1,8 +1,6 @@
 // Attempts to twist, lose or hide records: what a version is, what a repetition is, what a lock is, and what a deletion leaves behind.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { readFileSync, readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { ITS, V1 } from "./server.mjs";
 import { LONG } from "./attack/bombs.mjs";
@@ -368,14 +366,6 @@ describe("locks", () => {
     }
   });
 });
-
-/** Everything that stands in the files below a folder. */
-function rawFiles(path) {
-  return readdirSync(path).flatMap((name) => {
-    const file = join(path, name);
-    return statSync(file).isDirectory() ? rawFiles(file) : [[file, readFileSync(file)]];
-  });
-}
 
 describe("leftovers", () => {
   test("after a reset a definition of the same name and time is the new one", async () => {

@@ -364,11 +364,6 @@ describe("one patient", () => {
       ...issuer.bearer({ scope: "patient/composition-*.cruds patient/aql-*.cruds", ehrId: own }),
       ...json,
     };
-    const folder = {
-      _type: "FOLDER",
-      name: { _type: "DV_TEXT", value: "root" },
-      archetype_node_id: "openEHR-EHR-FOLDER.generic.v1",
-    };
     const version = (uid, number = 1) => `${uid}::aqlite.local::${number}`;
     const contribution = (uid, more, data = composition()) =>
       JSON.stringify({

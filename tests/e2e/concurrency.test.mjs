@@ -107,15 +107,13 @@ test("a contribution of 20 members with a bad one writes nothing, and what follo
   assert.equal(refused.status, 400, refused.text);
   assert.match(refused.text, /versions\[13\]/);
   assert.equal(await count(), before);
-  const stale = versions
-    .slice(0, 3)
-    .concat([
-      {
-        commit_audit: audit("251"),
-        preceding_version_uid: { value: `${ehrId}::aqlite.local::1` },
-        data: composition,
-      },
-    ]);
+  const stale = versions.slice(0, 3).concat([
+    {
+      commit_audit: audit("251"),
+      preceding_version_uid: { value: `${ehrId}::aqlite.local::1` },
+      data: composition,
+    },
+  ]);
   const late = await server.send("POST", `${ITS}/ehr/${ehrId}/contribution`, {
     body: JSON.stringify({ versions: stale, audit: audit("249") }),
   });

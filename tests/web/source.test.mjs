@@ -468,15 +468,13 @@ test("a server that goes away is not replaced: no counts, no rows of anybody els
     assert.equal(await page.locator("#source").inputValue(), "own");
     assert.equal(await page.locator("#csv").isDisabled(), true);
     await page.click("#tab-data");
-    await page
-      .locator("#files")
-      .setInputFiles([
-        {
-          name: "visit.json",
-          mimeType: "application/json",
-          buffer: Buffer.from('{"_type":"COMPOSITION"}'),
-        },
-      ]);
+    await page.locator("#files").setInputFiles([
+      {
+        name: "visit.json",
+        mimeType: "application/json",
+        buffer: Buffer.from('{"_type":"COMPOSITION"}'),
+      },
+    ]);
     await page.locator("#state[data-state=bad]").waitFor();
     assert.deepEqual(await page.locator(".facts dd").allTextContents(), ["not known", "not known"]);
   }));

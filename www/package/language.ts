@@ -1,7 +1,25 @@
 // AQL and GDL as languages: what an editor asks, without any data.
-import { Repository as Engine, convert as converted, describeGuide as described, diagnose as diagnosed, format as formatted, printGuide as printed, testGuide as tested, tryGuide as tried } from "aqlite-wasm";
+import {
+  Repository as Engine,
+  convert as converted,
+  describeGuide as described,
+  diagnose as diagnosed,
+  format as formatted,
+  printGuide as printed,
+  testGuide as tested,
+  tryGuide as tried,
+} from "aqlite-wasm";
 import { guarded } from "./errors";
-import type { Completions, Diagnostic, Explanation, GuideDescription, GuideRun, GuideTest, Hover, Parsed } from "./types";
+import type {
+  Completions,
+  Diagnostic,
+  Explanation,
+  GuideDescription,
+  GuideRun,
+  GuideTest,
+  Hover,
+  Parsed,
+} from "./types";
 
 let engine: Engine | undefined;
 
@@ -14,7 +32,9 @@ function bare(): Engine {
 /** The text, if it is one: callers without types make mistakes, too. */
 export function text(value: string, what = "query"): string {
   if (typeof value === "string") return value;
-  throw new TypeError(`the ${what} is ${value === null ? "null" : `of type ${typeof value}`}, expected a text`);
+  throw new TypeError(
+    `the ${what} is ${value === null ? "null" : `of type ${typeof value}`}, expected a text`,
+  );
 }
 
 /** The problems of a query that is being written. */
@@ -30,7 +50,9 @@ export function parse(q: string): Parsed {
 
 /** Every rung of a query from text to plan, and a run over nothing. `Repository.explain` runs it on data. */
 export function explain(q: string): Explanation {
-  return guarded(() => JSON.parse(bare().explain(text(q), "{}", new Date().toISOString())) as Explanation);
+  return guarded(
+    () => JSON.parse(bare().explain(text(q), "{}", new Date().toISOString())) as Explanation,
+  );
 }
 
 /** A query in its usual layout. Throws an `AqliteError` with diagnostics where the text is no query. */
@@ -54,8 +76,17 @@ export function convert(magnitude: number, from: string, to: string): number | u
 }
 
 /** A guide (GDL1 or GDL2) as people read it: what it asks of a record at a moment, what a form for it needs, its rules, its problems. */
-export function describeGuide(guide: string, language = "en", { now = new Date(), convertUnits = false }: { now?: Date; convertUnits?: boolean } = {}): GuideDescription {
-  return guarded(() => JSON.parse(described(text(guide, "guide"), language, now.toISOString(), convertUnits)) as GuideDescription);
+export function describeGuide(
+  guide: string,
+  language = "en",
+  { now = new Date(), convertUnits = false }: { now?: Date; convertUnits?: boolean } = {},
+): GuideDescription {
+  return guarded(
+    () =>
+      JSON.parse(
+        described(text(guide, "guide"), language, now.toISOString(), convertUnits),
+      ) as GuideDescription,
+  );
 }
 
 /** A guide as GDL2 in JSON (GDL1 is translated), or as ODIN. */
@@ -70,12 +101,36 @@ export function printGuide(guide: string, syntax: "json" | "odin" = "json"): str
 export function runGuide(
   guide: string,
   inputs: Record<string, string>,
-  { language = "en", now = new Date(), convertUnits = false }: { language?: string; now?: Date; convertUnits?: boolean } = {},
+  {
+    language = "en",
+    now = new Date(),
+    convertUnits = false,
+  }: { language?: string; now?: Date; convertUnits?: boolean } = {},
 ): GuideRun {
-  return guarded(() => JSON.parse(tried(text(guide, "guide"), JSON.stringify(inputs), language, now.toISOString(), convertUnits)) as GuideRun);
+  return guarded(
+    () =>
+      JSON.parse(
+        tried(
+          text(guide, "guide"),
+          JSON.stringify(inputs),
+          language,
+          now.toISOString(),
+          convertUnits,
+        ),
+      ) as GuideRun,
+  );
 }
 
 /** Runs the cases of a fixture file (YAML) on a guide. */
-export function testGuide(guide: string, fixture: string, { now = new Date() }: { now?: Date } = {}): GuideTest {
-  return guarded(() => JSON.parse(tested(text(guide, "guide"), text(fixture, "fixture"), now.toISOString())) as GuideTest);
+export function testGuide(
+  guide: string,
+  fixture: string,
+  { now = new Date() }: { now?: Date } = {},
+): GuideTest {
+  return guarded(
+    () =>
+      JSON.parse(
+        tested(text(guide, "guide"), text(fixture, "fixture"), now.toISOString()),
+      ) as GuideTest,
+  );
 }

@@ -8,7 +8,7 @@
 // | `expected` | the statuses that the answers may have |
 // | `holds` | a further check of the answers |
 import assert from "node:assert/strict";
-import { constants, crc32, deflateRawSync, gzipSync } from "node:zlib";
+import { constants, crc32, deflateRawSync } from "node:zlib";
 import { V1, ITS } from "../server.mjs";
 import { composition, newEhr, template } from "./host.mjs";
 
