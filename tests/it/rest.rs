@@ -10,11 +10,11 @@
 //! Prefer: return=representation                   (headers; then, behind an empty line, the body; `@file` reads one)
 //!                                                 (a body has the Content-Type that it looks like, where the case says none; `none` sends none;
 //!                                                 with `Content-Encoding: gzip` it is compressed)
-//!                                                 (a body may hold files in `<<file>>`; `@file with a => b` changes one)
+//!                                                 (a body may hold files in `<<file>>`; `@file with a => b` changes one; `%{3 ab}` is `ababab`)
 //! < 201                                           (or by mount: `< 400 v1, 422 its`)
-//! ETag: "{ehr}"                                   (a header; `*` stands for any value, `<date of TIME>` for a time as HTTP writes it,
+//! ETag: "{ehr}"                                   (a header; `*` stands for any value but an empty one, `<date of TIME>` for a time as HTTP writes it,
 //!                                                 `<digest>` for 32 hexadecimal digits)
-//! /ehr_id/value = "{ehr}"                         (a JSON pointer into the body; `/x = *` for any value, `/x absent`; `<time>` is
+//! /ehr_id/value = "{ehr}"                         (a JSON pointer into the body; `/x = *` for any value but null and "", `/x absent`; `<time>` is
 //!                                                 extended ISO 8601 with its zone, `<number>` a number)
 //! body: some text                                 (the body contains it; `body lacks`, `body is` likewise)
 //! uid := ETag                                     (keeps a header, without quotes, or a pointer as `{uid}`; `until ::` cuts it)
@@ -302,12 +302,13 @@ impl Run {
                 match change.split_once(" => ") {
                     Some((from, to)) => {
                         assert!(text.contains(from), "`{from}` is not in {file}");
-                        self.filled(&text.replace(from, to))
+                        self.filled(&text.replace(from, &repeated(to)))
                     }
                     None => self.filled(&text),
                 }
             }
             None => {
+                let text = repeated(text);
                 let mut out = String::new();
                 let mut parts = text.split("<<");
                 out.push_str(parts.next().unwrap_or_default());
@@ -377,7 +378,7 @@ impl Run {
         if let Some((pointer, value)) = line.split_once(" = ") {
             let found = json.pointer(pointer);
             let equal = match value {
-                "*" => found.is_some(),
+                "*" => found.is_some_and(|value| !value.is_null() && value != ""),
                 "<time>" => found.and_then(Value::as_str).is_some_and(|text| DateTime::parse_from_rfc3339(text).is_ok()),
                 "<number>" => found.is_some_and(Value::is_number),
                 value => found == serde_json::from_str(value).ok().as_ref(),
@@ -395,11 +396,24 @@ impl Run {
         let date = value.strip_prefix("<date of ").and_then(|time| http_date(time.strip_suffix('>')?));
         let equal = match value.split_once("<digest>") {
             Some((front, back)) => found.and_then(|f| f.strip_prefix(front)?.strip_suffix(back)).is_some_and(is_digest),
-            None if value == "*" => found.is_some(),
+            None if value == "*" => found.is_some_and(|found| !found.is_empty()),
             None => found == Some(date.as_deref().unwrap_or(value)),
         };
         (!equal).then(|| format!("{name} is {found:?} instead of {value}"))
     }
+}
+
+/// A text in which each `%{3 ab}` is written out: `ababab`.
+fn repeated(text: &str) -> String {
+    let mut parts = text.split("%{");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (repetition, rest) = part.split_once('}').expect("`%{number text}`");
+        let (number, unit) = repetition.split_once(' ').expect("`%{number text}`");
+        out.push_str(&unit.repeat(number.parse().expect("a number of repetitions")));
+        out.push_str(rest);
+    }
+    out
 }
 
 /// True for 32 hexadecimal digits.
