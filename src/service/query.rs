@@ -577,6 +577,25 @@ fn is_composition_uid(query: &Query, path: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::{Config, Request};
+    use crate::store::memory::Memory;
+
+    #[test]
+    fn a_broken_invariant_of_the_engine_is_answered_500_and_logged() {
+        let service = Service::new(Memory::new(), Config::default());
+        let answer = |error: QueryError| service.given_up(&error).into_response(&Request::new("POST", "/v1/query/aql"));
+        let broken = answer(QueryError::Broken("a block of rows does not fit its table"));
+        assert_eq!(broken.status, 500);
+        assert_eq!(broken.problem.as_deref(), Some("an invariant of the engine is broken: a block of rows does not fit its table"));
+        let body: Value = serde_json::from_slice(&broken.body).unwrap();
+        assert_eq!((&body["code"], &body["error"]), (&json!(500), &json!("Internal Server Error")));
+        let errors =
+            [(QueryError::TooManyRows(1), 400), (QueryError::TooLarge(1), 400), (QueryError::TooMuchWork(1), 408), (QueryError::Stopped, 408)];
+        for (error, status) in errors {
+            let response = answer(error);
+            assert_eq!((response.status, response.problem), (status, None), "what a client can change is not logged");
+        }
+    }
 
     #[test]
     fn columns_lose_their_variable() {

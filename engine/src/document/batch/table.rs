@@ -312,6 +312,8 @@ impl<'t> Lane<'t> {
 
 #[cfg(test)]
 mod tests {
+    use crate::answer::query::{ClassExpr, Column, ColumnValue, Contains, Expr, Literal, Query, Source, Variable, Versions};
+    use crate::answer::{Budget, QueryError, Run, plan};
     use crate::document::{Batch, Fragment, NothingKnown, Shapes, pack};
     use crate::rm::class::Cls;
     use crate::rm::json;
@@ -344,6 +346,37 @@ mod tests {
         assert_eq!(add(fit(all(), vec![99]), slots), None, "a flag that is not there");
         assert_eq!(add(fit(all(), Vec::new()), slots), Some(1));
         assert_eq!(table.len(), 2);
+    }
+
+    /// `SELECT 1 FROM COMPOSITION`
+    fn one_of_each_composition() -> Query {
+        let composition =
+            ClassExpr { variable: 0, class: Cls::COMPOSITION, versions: Versions::Latest, predicate: None, contains: Contains::Nothing };
+        let one = ColumnValue::Expr(Expr::Literal(Literal::Number(String::from("1"))));
+        Query {
+            from: Source::Class(Box::new(composition)),
+            variables: vec![Variable { name: None, class: Cls::COMPOSITION }],
+            paths: Vec::new(),
+            select: vec![Column { name: String::from("#0"), path: None, value: one }],
+            distinct: false,
+            condition: None,
+            order: Vec::new(),
+            window: None,
+        }
+    }
+
+    #[test]
+    fn a_batch_that_lacks_a_fragment_is_answered_by_an_error() {
+        let plan = plan(one_of_each_composition(), None, false).unwrap();
+        let lacks = "a fragment does not fit the columns of its table";
+        for broken in [None, Some(lacks)] {
+            let mut batch = Batch::new();
+            batch.broken = broken;
+            let mut run = Run::new(&plan, "2026-01-01T00:00:00Z", Budget::default(), &|| false);
+            assert_eq!(run.push(&batch), broken.is_none(), "no more batches are read");
+            let outcome = run.finish();
+            assert_eq!(outcome.err(), broken.map(QueryError::Broken));
+        }
     }
 
     #[test]
