@@ -16,7 +16,7 @@
 //!                                                 `<digest>` for 32 hexadecimal digits)
 //! /ehr_id/value = "{ehr}"                         (a JSON pointer into the body; `/x = *` for any value but null and "", `/x absent`; `<time>` is
 //!                                                 extended ISO 8601 with its zone, `<number>` a number)
-//! body: some text                                 (the body contains it; `body lacks`, `body is` likewise)
+//! body: some text                                 (the body contains it; `body lacks`, `body is` likewise, `body is @file` to the byte)
 //! uid := ETag                                     (keeps a header, without quotes, or a pointer as `{uid}`; `until ::` cuts it)
 //! ```
 
@@ -361,7 +361,8 @@ impl Run {
         }
         let line = self.filled(line);
         if let Some(text) = line.strip_prefix("body is").map(str::trim_start) {
-            return (body.trim_end() != text).then(|| format!("the body is another one: {}", first_difference(body, text)));
+            let (found, wanted) = if text.starts_with('@') { (body, self.body(text)) } else { (body.trim_end(), text.to_owned()) };
+            return (found != wanted).then(|| format!("the body is another one: {}", first_difference(found, &wanted)));
         }
         if let Some(text) = line.strip_prefix("body lacks ") {
             return body.contains(text).then(|| format!("the body contains `{text}`: {}", body.chars().take(600).collect::<String>()));
