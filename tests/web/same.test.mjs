@@ -147,6 +147,11 @@ function steps(text) {
     });
 }
 
+/** A text in which each `%{3 ab}` is written out: `ababab`. */
+function repeated(text) {
+  return text.replace(/%\{(\d+) ([^}]*)\}/g, (_, number, unit) => unit.repeat(Number(number)));
+}
+
 function bodyOf(text, fill) {
   if (text.startsWith("@")) {
     const [file, change = ""] = text.slice(1).split(" with ");
@@ -174,7 +179,7 @@ function requestOf(asked, prefix, fill) {
   const [head, ...lines] = (cut < 0 ? filled : filled.slice(0, cut)).trimEnd().split("\n");
   const [method, ...path] = head.split(" ");
   const source = cut < 0 ? "" : filled.slice(cut + 2).trim();
-  const body = bodyOf(source, fill);
+  const body = repeated(bodyOf(source, fill));
   const headers = Object.fromEntries(
     lines.map((line) => [
       line.slice(0, line.indexOf(":")),
