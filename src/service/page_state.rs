@@ -1,6 +1,7 @@
 //! The token that lets all pages of a result show one state of the repository.
 
 use super::error::Failure;
+use crate::document::short_digest;
 use crate::store::scan::Snapshot;
 use std::fmt;
 
@@ -13,12 +14,36 @@ pub(crate) struct PageState {
     pub snapshot: Snapshot,
     /// Microseconds since 1970: what the functions of the clock give.
     pub now: i64,
+    /// Identifies the EHR whose state it is; 0 where it is that of the repository.
+    pub of: u64,
 }
 
 /// The form of the numbers, in front of them.
 const FORM: &str = "1";
 
+/// Identifies an EHR in tokens.
+fn scope(ehr_id: Option<&str>) -> u64 {
+    let digits = |ehr_id: &str| u64::from_str_radix(short_digest(ehr_id).get(..8).unwrap_or_default(), 16).unwrap_or_default();
+    ehr_id.map_or(0, |ehr_id| digits(ehr_id).max(1))
+}
+
 impl PageState {
+    /// The state that a scan of one EHR, or of the repository, has read.
+    pub fn new(snapshot: Snapshot, now: i64, ehr_id: Option<&str>) -> PageState {
+        PageState { snapshot, now, of: scope(ehr_id) }
+    }
+
+    /// Fails where a query asks for other EHRs than the one that gave the token.
+    ///
+    /// # Errors
+    /// 400.
+    pub fn must_be_of(&self, ehr_id: Option<&str>) -> Result<(), Failure> {
+        if self.of == scope(ehr_id) {
+            return Ok(());
+        }
+        Err(Failure::bad("`snapshot` comes from a query of other EHRs: a token serves the query that gave it"))
+    }
+
     /// Reads a token.
     ///
     /// # Errors
@@ -29,9 +54,9 @@ impl PageState {
         let is_plain = |number: &str| number.len() <= 13 && number.bytes().all(|byte| byte.is_ascii_hexdigit());
         let numbers: Option<Vec<u64>> = numbers.split('-').map(|number| u64::from_str_radix(number, 16).ok().filter(|_| is_plain(number))).collect();
         match numbers.as_deref() {
-            Some(&[version, ehr, removals, revision, now]) => {
+            Some(&[version, ehr, removals, revision, now, of]) => {
                 let now = i64::try_from(now).map_err(|_| wrong())?;
-                Ok(PageState { snapshot: Snapshot { version, ehr, removals, revision }, now })
+                Ok(PageState { snapshot: Snapshot { version, ehr, removals, revision }, now, of })
             }
             _ => Err(wrong()),
         }
@@ -41,7 +66,7 @@ impl PageState {
 impl fmt::Display for PageState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Snapshot { version, ehr, removals, revision } = self.snapshot;
-        write!(f, "{FORM}-{version:x}-{ehr:x}-{removals:x}-{revision:x}-{:x}", self.now)
+        write!(f, "{FORM}-{version:x}-{ehr:x}-{removals:x}-{revision:x}-{:x}-{:x}", self.now, self.of)
     }
 }
 
@@ -51,9 +76,11 @@ mod tests {
 
     #[test]
     fn tokens_come_back_and_others_are_refused() {
-        let state = PageState { snapshot: Snapshot { version: 42, ehr: 7, removals: 1, revision: 60 }, now: 1_795_000_000_000_000 };
+        let state = PageState { snapshot: Snapshot { version: 42, ehr: 7, removals: 1, revision: 60 }, now: 1_795_000_000_000_000, of: 9 };
         assert_eq!(PageState::parse(&state.to_string()).unwrap(), state);
-        for wrong in ["", "1-", "1-2a-7-1", "2-2a-7-1-3c-1", "1-2a-7-1-3c-1-1", "1-+2a-7-1-3c-1", "1-2a-7-1-3c-", "1-ffffffffffffff-7-1-3c-1"] {
+        for wrong in
+            ["", "1-", "1-2a-7-1", "2-2a-7-1-3c-1-1", "1-2a-7-1-3c-1-1-1", "1-+2a-7-1-3c-1-1", "1-2a-7-1-3c-1-", "1-ffffffffffffff-7-1-3c-1-1"]
+        {
             assert!(PageState::parse(wrong).is_err(), "{wrong}");
         }
     }

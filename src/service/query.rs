@@ -104,8 +104,9 @@ impl<R: Repository> Service<R> {
             Ok(prepared) => prepared,
             Err(failure) => return Err(self.no_ehr(asked).await.unwrap_or(failure)),
         };
-        // Whether a snapshot can still be shown is known only when it is read.
-        if prepared.lasts && asked.snapshot.is_none() && call.request.header("If-None-Match").is_some() {
+        // Whether a snapshot can still be shown, and how often one EHR has changed, is known only when it is read.
+        let (lasts, of_one_ehr) = (prepared.lasts, prepared.plan.scan().ehr().is_some());
+        if lasts && !of_one_ehr && asked.snapshot.is_none() && call.request.header("If-None-Match").is_some() {
             let revision = self.repository.revision().await.map_err(Failure::of_store)?;
             let etag = self.etag(call, asked, q, revision, format);
             if none_match(call.request, &etag) {
@@ -119,6 +120,9 @@ impl<R: Repository> Service<R> {
             return Err(failure);
         }
         let etag = self.etag(call, asked, q, answer.state.snapshot.revision, format);
+        if lasts && none_match(call.request, &etag) {
+            return Ok(Response::new(304).with_header("ETag", format!("\"{etag}\"")));
+        }
         let (media_type, body) = match format {
             ResultFormat::Json => {
                 let head = self.result_head(call, asked, q, stored, &answer);
@@ -269,6 +273,7 @@ impl<R: Repository> Service<R> {
         let stopped = self.deadline(call);
         let run = Run::new(&plan, &now, self.budget(), &stopped);
         let mut sink = OneQuery { call, run, ehr: plan.scan().ehr(), seen: false, share: self.query_memory.share(), crowded: None };
+        state.map_or(Ok(()), |state| state.must_be_of(plan.scan().ehr()))?;
         let scan = Scan { snapshot: state.map(|state| state.snapshot), ..plan.scan().clone() };
         let snapshot = self.repository.scan(&scan, &mut sink).await.map_err(Failure::of_store)?;
         let of_ehr = sink.ehr.filter(|_| sink.seen).map(str::to_owned);
@@ -283,7 +288,7 @@ impl<R: Repository> Service<R> {
         let page = default_page.and_then(|rows| usize::try_from(rows).ok()).unwrap_or(usize::MAX);
         let more = result.len() > page;
         result.truncate(page);
-        Ok(Answer { result, more, state: PageState { snapshot, now: time }, of_ehr, share })
+        Ok(Answer { result, more, state: PageState::new(snapshot, time, plan.scan().ehr()), of_ehr, share })
     }
 
     /// The entity tag of a result: it changes whenever the answer may, with the data, the query, its parameters, the page and the mount.

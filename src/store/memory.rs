@@ -574,13 +574,26 @@ impl State {
         self.odd.extend(odd.map(|odd| (document, odd)));
     }
 
-    fn newest_state(&self) -> Snapshot {
-        Snapshot { version: self.ordinal, ehr: 0, removals: self.past.removals(), revision: self.revision }
+    fn newest_state(&self, scan: &Scan) -> Snapshot {
+        match scan.ehr() {
+            Some(ehr_id) => Snapshot::of_ehr(self.documents(ehr_id).count() as u64, self.past.removals_of(ehr_id)),
+            None => Snapshot { version: self.ordinal, ehr: 0, removals: self.past.removals(), revision: self.revision },
+        }
+    }
+
+    /// The newest version of a state, where there are newer ones.
+    fn earlier_version(&self, scan: &Scan, read: Snapshot) -> Option<u64> {
+        let Some(ehr_id) = scan.ehr() else { return (read.version < self.ordinal).then_some(read.version) };
+        let Some(nth) = usize::try_from(read.version).ok()?.checked_sub(1) else { return Some(0) };
+        let mut rest = self.documents(ehr_id).skip(nth);
+        let version = rest.next()?.row.ordinal;
+        rest.next().map(|_| version)
     }
 
     /// Whether something that the snapshot of a scan shows was physically deleted.
     fn lacks_of(&self, scan: &Scan) -> bool {
-        scan.snapshot.is_some_and(|snapshot| self.past.lacks(snapshot, scan.ehrs.as_deref()))
+        let of_one = |asked: Snapshot, ehr_id: &str| asked.version > 0 && asked.removals < self.past.removals_of(ehr_id);
+        scan.snapshot.is_some_and(|asked| scan.ehr().map_or_else(|| self.past.lacks(asked, scan.ehrs.as_deref()), |ehr_id| of_one(asked, ehr_id)))
     }
 
     /// A batch of the versions up to one, of these EHRs or of all, in commit order.
@@ -645,7 +658,11 @@ impl Repository for Memory {
         at_once(|| {
             let state = self.state.borrow();
             let behind = match after {
-                Some(uid) => state.contribution(uid).ok_or(StoreError::NoSuchContribution)?.0 + 1,
+                // A contribution of another EHR is as unknown as one that there is not.
+                Some(uid) => {
+                    let known = state.contribution(uid).filter(|(_, stated)| ehr_id.is_none_or(|ehr_id| state.owner_id(stated.owner) == ehr_id));
+                    known.ok_or(StoreError::NoSuchContribution)?.0 + 1
+                }
                 None => 0,
             };
             let limit = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -771,9 +788,9 @@ impl Repository for Memory {
     fn scan(&self, scan: &Scan, sink: Sink<'_>) -> impl Future<Output = Result<Snapshot, StoreError>> {
         at_once(|| {
             let state = self.state.borrow();
-            let read = state_to_read(scan.snapshot, state.newest_state(), state.lacks_of(scan))?;
-            if read.version < state.ordinal {
-                send_at_once(sink, &state.as_of(read.version, scan.ehrs.as_deref()));
+            let read = state_to_read(scan.snapshot, state.newest_state(scan), state.lacks_of(scan))?;
+            if let Some(version) = state.earlier_version(scan, read) {
+                send_at_once(sink, &state.as_of(version, scan.ehrs.as_deref()));
                 return Ok(read);
             }
             match scan.ehrs_in(&state.batch) {

@@ -31,6 +31,12 @@ impl Past {
         self.removals.len() as u64
     }
 
+    /// How many of them removed something of an EHR.
+    pub fn removals_of(&self, ehr_id: &str) -> u64 {
+        let digest = short_digest(ehr_id);
+        self.removals.iter().filter(|removal| removal.ehr.as_ref().is_none_or(|ehr| *ehr == digest)).count() as u64
+    }
+
     pub fn remove_all(&mut self) {
         self.queryable.clear();
         self.removals.push(Removal { ehr: None, first_version: 0 });

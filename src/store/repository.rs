@@ -389,10 +389,10 @@ impl fmt::Display for StoreError {
 pub(super) fn state_to_read(asked: Option<Snapshot>, newest: Snapshot, removed: bool) -> Result<Snapshot, StoreError> {
     match asked {
         None => Ok(newest),
+        Some(_) if removed => Err(StoreError::SnapshotGone),
         Some(asked) if asked.version > newest.version || asked.removals > newest.removals || asked.revision > newest.revision => {
             Err(StoreError::NoSuchSnapshot)
         }
-        Some(_) if removed => Err(StoreError::SnapshotGone),
         Some(asked) => Ok(asked),
     }
 }

@@ -27,9 +27,9 @@ fn scans() -> Vec<Scan> {
     ]
 }
 
-/// A state, and what was found in it.
+/// A state, as each scan names it, and what was found in it.
 struct Remembered {
-    snapshot: Snapshot,
+    snapshots: Vec<Snapshot>,
     found: Vec<Vec<String>>,
     /// The EHRs that were there.
     ehrs: BTreeSet<&'static str>,
@@ -37,13 +37,18 @@ struct Remembered {
     removed: BTreeSet<&'static str>,
 }
 
-fn newest<R: Repository>(store: &R) -> Snapshot {
-    done(store.scan(&Scan::default(), &mut |_: &Batch| true))
+fn newest<R: Repository>(store: &R, scan: &Scan) -> Snapshot {
+    done(store.scan(scan, &mut |_: &Batch| true))
 }
 
 fn remember<R: Repository>(store: &R) -> Remembered {
     let ehrs = EHRS.into_iter().filter(|ehr| done(store.ehr(ehr)).is_some()).collect();
-    Remembered { snapshot: newest(store), found: scans().iter().map(|scan| found(store, scan)).collect(), ehrs, removed: BTreeSet::new() }
+    Remembered {
+        snapshots: scans().iter().map(|scan| newest(store, scan)).collect(),
+        found: scans().iter().map(|scan| found(store, scan)).collect(),
+        ehrs,
+        removed: BTreeSet::new(),
+    }
 }
 
 /// Whether a scan of a remembered state must be refused: something is gone that it would have to show.
@@ -54,12 +59,12 @@ fn is_gone(scan: &Scan, then: &Remembered) -> bool {
 
 fn check<R: Repository>(store: &R, then: &Remembered) -> (usize, usize) {
     let (mut shown, mut gone) = (0, 0);
-    for (scan, expected) in scans().into_iter().zip(&then.found) {
-        let scan = Scan { snapshot: Some(then.snapshot), ..scan };
+    for ((scan, expected), asked) in scans().into_iter().zip(&then.found).zip(&then.snapshots) {
+        let scan = Scan { snapshot: Some(*asked), ..scan };
         match block_on(store.scan(&scan, &mut |_: &Batch| true)).expect("a synchronous repository") {
             Ok(snapshot) => {
                 assert!(!is_gone(&scan, then), "{scan:?}");
-                assert_eq!(snapshot, then.snapshot);
+                assert_eq!(snapshot, *asked);
                 assert_eq!(&found(store, &scan), expected, "{scan:?}");
                 shown += 1;
             }
@@ -118,12 +123,12 @@ fn a_snapshot_shows_one_state_or_says_that_it_is_gone() {
 fn a_reset_leaves_no_snapshot_and_numbers_are_not_given_again() {
     fn check<R: Repository>(store: &R) {
         done(store.commit(creation(EHRS[0], None)));
-        let before = newest(store);
+        let before = newest(store, &Scan::default());
         done(store.reset());
         done(store.commit(creation(EHRS[0], None)));
         let scan = Scan { snapshot: Some(before), ..Scan::default() };
         assert_eq!(block_on(store.scan(&scan, &mut |_: &Batch| true)).expect("ready"), Err(StoreError::SnapshotGone));
-        let after = newest(store);
+        let after = newest(store, &Scan::default());
         assert!(after.version > before.version && after.removals > before.removals && after.revision > before.revision);
         let later = Scan { snapshot: Some(Snapshot { version: after.version + 1, ..after }), ..Scan::default() };
         assert_eq!(block_on(store.scan(&later, &mut |_: &Batch| true)).expect("ready"), Err(StoreError::NoSuchSnapshot));

@@ -133,8 +133,14 @@ function scenarios() {
       !/^(admin: off|auth: off|archetypes: exact)$/m.test(text) &&
       !/^> \w+ \/(admin|\/\/)|^> OPTIONS \/?$|^> BREW|@large|@deep|@blank-lines|\ufffd|^Origin: /m.test(
         text,
-      ),
+      ) &&
+      steps(text).every(({ asked }) => isSendable(asked.split("\n\n", 1)[0])),
   );
+}
+
+/** A page can send headers of ASCII characters only, as they are. */
+function isSendable(head) {
+  return [...head].every((character) => character.codePointAt(0) < 128);
 }
 
 function steps(text) {

@@ -28,16 +28,17 @@ pub struct Scan {
 
 /// A state of a repository: all that was committed up to a version.
 ///
-/// A scan of it reads versions that were superseded since as they were, and sees no later ones.
+/// A scan of it reads versions that were superseded since as they were, and sees no later ones. In a scan of one EHR the numbers count in that EHR
+/// alone, so that they tell nothing of others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Snapshot {
-    /// The number of the newest version, in the order of commits. Numbers are never given again.
+    /// The number of the newest version, in the order of commits; numbers are never given again. Of one EHR: how many versions it has.
     pub version: u64,
     /// The number of the newest EHR.
     pub ehr: u64,
     /// How many physical deletions came before it.
     pub removals: u64,
-    /// The revision of the repository.
+    /// The revision of the repository. Of one EHR: versions and deletions together.
     pub revision: u64,
 }
 
@@ -81,6 +82,13 @@ fn either(one: &[ArchetypeGroup], other: &[ArchetypeGroup]) -> Vec<ArchetypeGrou
     let mut ids = one.clone();
     ids.extend(other.iter().filter(|id| !one.contains(id)).cloned());
     vec![ArchetypeGroup(ids)]
+}
+
+impl Snapshot {
+    /// The state of one EHR with so many versions, in which so many deletions removed something.
+    pub fn of_ehr(versions: u64, removals: u64) -> Snapshot {
+        Snapshot { version: versions, ehr: 0, removals, revision: versions.saturating_add(removals) }
+    }
 }
 
 /// How far a receiver has come with a batch.

@@ -163,7 +163,11 @@ impl<S: Sql> SqlRepository<S> {
     }
 
     pub(super) async fn read_contributions(&self, ehr_id: Option<&str>, after: Option<&str>, limit: u64) -> Result<Vec<Contribution>, StoreError> {
-        let known = Statement::new("SELECT 1 AS known FROM contribution WHERE uid = ?1").bind(after);
+        // A contribution of another EHR is as unknown as one that there is not.
+        let known =
+            Statement::new("SELECT 1 AS known FROM contribution c JOIN ehr e ON e.id = c.ehr WHERE c.uid = ?1 AND (?2 IS NULL OR e.ehr_id = ?2)")
+                .bind(after)
+                .bind(ehr_id);
         let mut answers = self.batch(vec![known, Statement::new(CONTRIBUTIONS).bind(ehr_id).bind(after).bind(limit)]).await?.into_iter();
         if answers.next().is_none_or(|known| known.is_empty()) && after.is_some() {
             return Err(StoreError::NoSuchContribution);

@@ -29,6 +29,13 @@ const NEWEST: &str = "SELECT max((SELECT coalesce(max(id), 0) FROM version), (SE
 const REMOVED: &str = "SELECT EXISTS (SELECT 1 FROM removal r WHERE r.id > ?1 AND r.first_version <= ?2
       AND (?3 IS NULL OR r.ehr IS NULL OR r.ehr IN (SELECT value FROM json_each(?3)))) AS removed";
 
+/// The newest state of the EHR `?1` with the digest `?2`, and its newest version.
+const NEWEST_OF_EHR: &str = "SELECT (SELECT count(*) FROM version v JOIN ehr e ON e.id = v.ehr WHERE e.ehr_id = ?1) AS versions,
+    (SELECT count(*) FROM removal WHERE ehr IS NULL OR ehr = ?2) AS removals,
+    (SELECT coalesce(max(v.id), 0) FROM version v JOIN ehr e ON e.id = v.ehr WHERE e.ehr_id = ?1) AS newest";
+/// The `?2`th version of an EHR.
+const NTH_OF_EHR: &str = "SELECT v.id FROM version v JOIN ehr e ON e.id = v.ehr WHERE e.ehr_id = ?1 ORDER BY v.id LIMIT 1 OFFSET ?2 - 1";
+
 /// Whether an EHR was queryable in the state that is read.
 macro_rules! queryable {
     () => {
@@ -112,33 +119,45 @@ impl<S: Sql> SqlRepository<S> {
         }
     }
 
-    /// One EHR: a single round trip when its profiles and shapes are known and it has no more than a page.
+    /// One EHR: a single round trip when its profiles and shapes are known, it has no more than a page, and the newest state is asked for.
     async fn send_ehr(&self, scan: &Scan, ehr_id: &str, sink: Sink<'_>) -> Result<Snapshot, StoreError> {
-        let open = Snapshot { version: NO_BOUND, ehr: NO_BOUND, removals: 0, revision: 0 };
-        let (mut state, mut after) = (scan.snapshot.unwrap_or(open), 0);
+        let (mut state, mut newest) = (None, NO_BOUND);
+        if let Some(asked) = scan.snapshot {
+            let nth = Statement::new(NTH_OF_EHR).bind(ehr_id).bind(asked.version);
+            let mut answers = self.batch(vec![newest_of_ehr(ehr_id), nth]).await?.into_iter();
+            let (read, _) = state_of_ehr(scan, answers.next().unwrap_or_default())?;
+            if read.version == 0 {
+                return Ok(read);
+            }
+            state = Some(read);
+            newest = Fields::of(answers.next().unwrap_or_default().into_iter().next().unwrap_or_default()).number()?;
+        }
+        let mut after = 0;
         loop {
             let matching = self.catalogue.matching(scan);
             let most = if scan.whole_ehrs { NO_BOUND } else { PAGE_ROWS };
-            let page = page(OF_EHR, scan, &matching, (after, state.ehr), state, most).bind(ehr_id);
-            let mut answers = self.batch(vec![self.catalogue.ask_news(), Statement::new(NEWEST), removed(scan), page]).await?.into_iter();
+            let page = page(OF_EHR, scan, &matching, (after, NO_BOUND), newest, most).bind(ehr_id);
+            let mut answers = self.batch(vec![self.catalogue.ask_news(), newest_of_ehr(ehr_id), page]).await?.into_iter();
             let mut next = || answers.next().unwrap_or_default();
             self.catalogue.take_news(next())?;
-            let seen = state_of(scan, next(), next())?;
-            if state == open {
-                state = seen;
-            }
+            let told = next();
+            let read = if let Some(state) = state {
+                state
+            } else {
+                let (read, bound) = state_of_ehr(scan, told)?;
+                newest = bound;
+                read
+            };
+            state = Some(read);
             let lines = lines(next())?;
             let count = lines.len() as u64;
             let first = after == 0;
-            if !first {
-                sink.pause().await;
-            }
             after = lines.last().and_then(|l| l.doc.as_ref()).map_or(NO_BOUND, |doc| doc.row.ordinal);
             if count > 0 && (first || after != NO_BOUND) && !send(sink, &self.batch_of(lines, scan.empty_ehrs).await?).await {
-                return Ok(state);
+                return Ok(read);
             }
             if count < most || after == NO_BOUND {
-                return Ok(state);
+                return Ok(read);
             }
         }
     }
@@ -168,7 +187,7 @@ impl<S: Sql> SqlRepository<S> {
             }
             let until = (after + pace.range).min(end);
             let range = (after, if scan.ehrs.is_some() { state.ehr } else { until });
-            let page = page(query, scan, &matching, range, state, pace.rows);
+            let page = page(query, scan, &matching, range, state.version, pace.rows);
             let named = scan.ehrs.as_ref().map(|ehrs| json_list(ehrs.get(after as usize..until as usize).unwrap_or_default()));
             let page = if let Some(named) = named { page.bind(named) } else { page };
             let lines = lines(self.rows(page).await?)?;
@@ -208,14 +227,14 @@ impl<S: Sql> SqlRepository<S> {
     }
 }
 
-fn page(query: &'static str, scan: &Scan, matching: &Matching, range: (u64, u64), state: Snapshot, rows: u64) -> Statement {
+fn page(query: &'static str, scan: &Scan, matching: &Matching, range: (u64, u64), newest: u64, rows: u64) -> Statement {
     Statement::new(query)
         .bind(json_list(&matching.profiles))
         .bind(matching.judged_to)
         .bind(scan.all_versions)
         .bind(range.0)
         .bind(range.1)
-        .bind(state.version)
+        .bind(newest)
         .bind(rows)
         .bind(scan.unqueryable)
 }
@@ -230,6 +249,19 @@ fn removed(scan: &Scan) -> Statement {
     let snapshot = scan.snapshot.unwrap_or(nothing);
     let digests = |ehrs: &Vec<String>| json_list(&ehrs.iter().map(|ehr_id| short_digest(ehr_id)).collect::<Vec<String>>());
     Statement::new(REMOVED).bind(snapshot.removals).bind(snapshot.version).bind(scan.ehrs.as_ref().map(digests))
+}
+
+fn newest_of_ehr(ehr_id: &str) -> Statement {
+    Statement::new(NEWEST_OF_EHR).bind(ehr_id).bind(short_digest(ehr_id))
+}
+
+/// The state of one EHR that a scan reads, and the newest version of the EHR, by what [`NEWEST_OF_EHR`] gave.
+fn state_of_ehr(scan: &Scan, told: Vec<Row>) -> Result<(Snapshot, u64), StoreError> {
+    let mut fields = Fields::of(told.into_iter().next().unwrap_or_default());
+    let newest = Snapshot::of_ehr(fields.number()?, fields.number()?);
+    let bound = fields.number()?;
+    let removed = scan.snapshot.is_some_and(|asked| asked.version > 0 && asked.removals < newest.removals);
+    Ok((state_to_read(scan.snapshot, newest, removed)?, bound))
 }
 
 /// The state that a scan reads, by what [`NEWEST`] and [`REMOVED`] gave.
