@@ -292,6 +292,7 @@ pub(crate) fn reason(status: u16) -> &'static str {
         406 => "Not Acceptable",
         408 => "Request Timeout",
         409 => "Conflict",
+        410 => "Gone",
         412 => "Precondition Failed",
         413 => "Payload Too Large",
         415 => "Unsupported Media Type",
