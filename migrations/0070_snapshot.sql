@@ -6,6 +6,7 @@ CREATE TABLE removal (
   ehr TEXT,
   first_version INTEGER NOT NULL
 ) STRICT;
+CREATE INDEX removal_by_ehr ON removal (ehr);
 
 -- Whether queries of the population found an EHR before this version of its EHR_STATUS; kept where that changed.
 CREATE TABLE queryable_before (

@@ -143,7 +143,7 @@ impl<'a> Checker<'a> {
         self.error("AQL0003", column.at.0, message, "select whole objects, or ask in several queries")
     }
 
-    /// Counts a condition or predicate; `None` where the query has too many, which is told once.
+    /// Counts a condition or predicate; `None` where the query has too many, reported once.
     fn count_condition(&mut self, span: Span) -> Option<()> {
         self.conditions += 1;
         if self.conditions == MAX_CONDITIONS + 1 {

@@ -138,7 +138,7 @@ fn shape(shape: &TouchedShape) -> Value {
     })
 }
 
-/// What each step made of the text, with pauses between: a long text has many tokens and parts.
+/// Returns the result of each step, with pauses between them: a long text has many tokens and parts.
 async fn rungs(q: &str, told: &Explanation, host: &Host<'_>) -> Map<String, Value> {
     let is_long = q.len() > LONG;
     let index = LineIndex::new(q);

@@ -6,13 +6,14 @@ use super::commit::quoted;
 use super::error::Failure;
 use super::http::{Response, encode_value};
 use super::ids::{VersionUid, is_uuid, is_version};
-use super::negotiate::{ResultFormat, Return, none_match, wanted_result};
+use super::negotiate::{ResultFormat, Return, wanted_result};
 use super::page_state::PageState;
 use super::parameters::Asked;
 use super::query_memory::Share;
 use super::root::generator;
 use super::stored_query::{detail, qualified_name};
 use super::time::iso;
+use super::validators::not_modified;
 use crate::aql::query::{ColumnValue, Condition, Expr, Function, Literal, Query, Window};
 use crate::aql::{self, Budget, CheckOptions, Found, Layout, Parameter, Parameters, Plan, QueryError, ResultSet, Run};
 use crate::document::{Batch, short_digest};
@@ -24,7 +25,7 @@ use std::fmt::Write;
 
 /// Says, where the body cannot, that there are rows behind the page.
 const MORE: &str = "Aqlite-More";
-/// Says, where the body cannot, which state the page was read from.
+/// Header that names the state of the page.
 const SNAPSHOT: &str = "Aqlite-Snapshot";
 
 /// What a run gave.
@@ -109,8 +110,8 @@ impl<R: Repository> Service<R> {
         if lasts && !of_one_ehr && asked.snapshot.is_none() && call.request.header("If-None-Match").is_some() {
             let revision = self.repository.revision().await.map_err(Failure::of_store)?;
             let etag = self.etag(call, asked, q, revision, format);
-            if none_match(call.request, &etag) {
-                return Ok(Response::new(304).with_header("ETag", format!("\"{etag}\"")));
+            if let Some(response) = not_modified(call.request, &etag) {
+                return Ok(response);
             }
         }
         let answer = self.run(call, prepared).await?;
@@ -120,8 +121,8 @@ impl<R: Repository> Service<R> {
             return Err(failure);
         }
         let etag = self.etag(call, asked, q, answer.state.snapshot.revision, format);
-        if lasts && none_match(call.request, &etag) {
-            return Ok(Response::new(304).with_header("ETag", format!("\"{etag}\"")));
+        if lasts && let Some(response) = not_modified(call.request, &etag) {
+            return Ok(response);
         }
         let (media_type, body) = match format {
             ResultFormat::Json => {

@@ -12,9 +12,9 @@ use super::controlled::Controlled;
 use super::error::Failure;
 use super::http::Response;
 use super::ids::{Target, VersionUid};
-use super::negotiate::{Return, choose, json_body, none_match};
+use super::negotiate::{Return, choose, json_body};
 use super::owner::Owner;
-use super::validators::{check_if_match, tags_etag};
+use super::validators::{check_if_match, not_modified, tags_etag};
 use crate::rm::json::{self, elements, members, quote_into};
 use crate::store::repository::{ItemTag, Repository, StoreError, TagList};
 use serde_json::{Value, json};
@@ -50,10 +50,10 @@ impl<R: Repository> Service<R> {
         let (owner, target) = self.tagged(call, what).await?;
         let tags = self.tags_on(&owner, &target).await?;
         let etag = tags_etag(&tags);
-        let response = match none_match(call.request, &etag) {
-            true => Response::new(304),
-            false => Response::json(200, self.item_tags(&owner, what, vec![TagList { target, tags }])),
-        };
+        if let Some(response) = not_modified(call.request, &etag) {
+            return Ok(response);
+        }
+        let response = Response::json(200, self.item_tags(&owner, what, vec![TagList { target, tags }]));
         Ok(response.with_header("ETag", format!("\"{etag}\"")))
     }
 

@@ -21,6 +21,11 @@ pub(super) fn tags_etag(tags: &[ItemTag]) -> String {
     short_digest(&parts.concat())
 }
 
+/// Returns the answer 304 if the client has what this entity tag names.
+pub(super) fn not_modified(request: &Request, etag: &str) -> Option<Response> {
+    none_match(request, etag).then(|| Response::new(304).with_header("ETag", format!("\"{etag}\"")))
+}
+
 /// Answers a read of a definition in `media_type`: 304 if the client has it, else 200 with the body; both with validators.
 pub(super) fn definition_response(request: &Request, definition: &Definition, etag: &str, media_type: &str, body: String) -> Response {
     let response = match none_match(request, etag) {

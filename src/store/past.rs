@@ -26,7 +26,7 @@ struct Queryable {
 }
 
 impl Past {
-    /// How many physical deletions there were.
+    /// Returns the number of physical deletions.
     pub fn removals(&self) -> u64 {
         self.removals.len() as u64
     }

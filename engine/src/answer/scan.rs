@@ -36,7 +36,7 @@ pub struct Snapshot {
     pub version: u64,
     /// The number of the newest EHR.
     pub ehr: u64,
-    /// How many physical deletions came before it.
+    /// Number of physical deletions before it.
     pub removals: u64,
     /// The revision of the repository. Of one EHR: versions and deletions together.
     pub revision: u64,

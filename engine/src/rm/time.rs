@@ -225,7 +225,7 @@ impl Temporal {
         out
     }
 
-    /// Where it begins, within what four digits of a year or two of an hour can write.
+    /// The beginning of the period, within four digits of a year or two of an hour.
     fn place(self) -> i64 {
         let (least, most) = match self.axis() {
             Axis::Calendar => (days_before(0, 1, 1) * DAY, days_before(10_000, 1, 1) * DAY - 1),

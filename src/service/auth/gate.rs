@@ -70,7 +70,7 @@ pub struct Gate {
     pub users: Option<Users>,
 }
 
-/// What recognises callers between requests: the keys of the issuers, as last fetched, and passwords that were right. Requests that need
+/// The state that recognises callers between requests: the keys of the issuers, as last fetched, and passwords that were right. Requests that need
 /// the same keys share one fetch.
 #[derive(Default)]
 pub struct KeyRing(RefCell<BTreeMap<String, Fetched>>, Passwords);

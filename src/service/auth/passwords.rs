@@ -1,4 +1,4 @@
-//! What verifying passwords may cost: one derivation at a time, few failures a minute, and none for a password that was right before.
+//! Bounds the cost of verifying passwords: one derivation at a time, few failures a minute, and none for a password that was right before.
 //!
 //! Deriving a key from a password takes tens of milliseconds by design, and a worker does nothing else meanwhile. So derivations wait
 //! for each other, and after some failures within a minute further attempts are refused with 429 before anything is derived: for one
@@ -18,7 +18,7 @@ const FAILURES_OF_CALLER: u32 = 10;
 const FAILURES: u32 = 60;
 /// Requests that wait for the derivation of another.
 const WAITING: usize = 16;
-/// How often a request looks whether it may derive. Another that has not ended by then was lost with its request.
+/// Number of times that a request asks whether it may derive. Another that has not ended by then was lost with its request.
 const LOOKS: u32 = 250;
 /// Seconds of the window in which failures are counted.
 const WINDOW: i64 = 60;

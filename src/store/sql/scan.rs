@@ -30,9 +30,8 @@ const REMOVED: &str = "SELECT EXISTS (SELECT 1 FROM removal r WHERE r.id > ?1 AN
       AND (?3 IS NULL OR r.ehr IS NULL OR r.ehr IN (SELECT value FROM json_each(?3)))) AS removed";
 
 /// The newest state of the EHR `?1` with the digest `?2`, and its newest version.
-const NEWEST_OF_EHR: &str = "SELECT (SELECT count(*) FROM version v JOIN ehr e ON e.id = v.ehr WHERE e.ehr_id = ?1) AS versions,
-    (SELECT count(*) FROM removal WHERE ehr IS NULL OR ehr = ?2) AS removals,
-    (SELECT coalesce(max(v.id), 0) FROM version v JOIN ehr e ON e.id = v.ehr WHERE e.ehr_id = ?1) AS newest";
+const NEWEST_OF_EHR: &str = "SELECT count(*) AS versions, (SELECT count(*) FROM removal WHERE ehr IS NULL OR ehr = ?2) AS removals,
+    coalesce(max(v.id), 0) AS newest FROM version v JOIN ehr e ON e.id = v.ehr WHERE e.ehr_id = ?1";
 /// The `?2`th version of an EHR.
 const NTH_OF_EHR: &str = "SELECT v.id FROM version v JOIN ehr e ON e.id = v.ehr WHERE e.ehr_id = ?1 ORDER BY v.id LIMIT 1 OFFSET ?2 - 1";
 
@@ -66,7 +65,7 @@ macro_rules! page {
 const OF_EHR: &str = page!(
     "ehr e LEFT JOIN version v ON v.ehr = e.id AND v.id > ?4 AND v.id <= ?6",
     "(v.profile > ?2 OR v.profile IN (SELECT value FROM json_each(?1)))",
-    concat!(" WHERE e.ehr_id = ?9 AND e.id > 0 AND e.id <= ?5 AND (", queryable!(), " OR ?8) ORDER BY v.id LIMIT ?7")
+    concat!(" WHERE e.ehr_id = ?9 AND e.id > 0 AND (", queryable!(), " OR ?8) ORDER BY v.id LIMIT ?7")
 );
 /// Some EHRs with their documents.
 const OF_EHRS: &str = page!(
@@ -137,19 +136,23 @@ impl<S: Sql> SqlRepository<S> {
             let matching = self.catalogue.matching(scan);
             let most = if scan.whole_ehrs { NO_BOUND } else { PAGE_ROWS };
             let page = page(OF_EHR, scan, &matching, (after, NO_BOUND), newest, most).bind(ehr_id);
-            let mut answers = self.batch(vec![self.catalogue.ask_news(), newest_of_ehr(ehr_id), page]).await?.into_iter();
+            let mut batch = vec![self.catalogue.ask_news()];
+            if state.is_none() {
+                batch.push(newest_of_ehr(ehr_id));
+            }
+            batch.push(page);
+            let mut answers = self.batch(batch).await?.into_iter();
             let mut next = || answers.next().unwrap_or_default();
             self.catalogue.take_news(next())?;
-            let told = next();
             let read = if let Some(state) = state {
                 state
             } else {
-                let (read, bound) = state_of_ehr(scan, told)?;
+                let (read, bound) = state_of_ehr(scan, next())?;
                 newest = bound;
                 read
             };
-            state = Some(read);
             let lines = lines(next())?;
+            state = Some(read);
             let count = lines.len() as u64;
             let first = after == 0;
             after = lines.last().and_then(|l| l.doc.as_ref()).map_or(NO_BOUND, |doc| doc.row.ordinal);
@@ -243,9 +246,9 @@ fn lines(rows: Vec<Row>) -> Result<Vec<Line>, StoreError> {
     rows.into_iter().map(Line::of).collect()
 }
 
-/// Asks what became of the snapshot of a scan.
+/// Asks whether the snapshot of a scan can still be shown; without a snapshot no deletion is looked at.
 fn removed(scan: &Scan) -> Statement {
-    let nothing = Snapshot { version: 0, ehr: 0, removals: 0, revision: 0 };
+    let nothing = Snapshot { version: 0, ehr: 0, removals: NO_BOUND, revision: 0 };
     let snapshot = scan.snapshot.unwrap_or(nothing);
     let digests = |ehrs: &Vec<String>| json_list(&ehrs.iter().map(|ehr_id| short_digest(ehr_id)).collect::<Vec<String>>());
     Statement::new(REMOVED).bind(snapshot.removals).bind(snapshot.version).bind(scan.ehrs.as_ref().map(digests))

@@ -11,7 +11,7 @@ use std::vec::IntoIter;
 /// Rows or groups of a piece: some milliseconds.
 const PIECE: usize = 1 << 14;
 
-/// How far the end of a run has come.
+/// The progress of ending a run.
 #[derive(Default)]
 pub(super) struct Closing {
     state: State,

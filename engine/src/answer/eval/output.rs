@@ -45,7 +45,7 @@ const DUPLICATES: usize = 4096;
 /// The default order of a row: two keys, where rows do not come in order, then its number in order of arrival.
 pub(super) type Order = (u64, u64, u64);
 
-/// What a value sorts by: numbers, durations by their length, texts with dates and times among them, booleans, objects, and NULL last.
+/// The sort key of a value: numbers, durations by their length, texts with dates and times among them, booleans, objects, and NULL last.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum SortKey {
     Number(f64),
@@ -83,7 +83,7 @@ pub(super) struct Output {
     rows: Vec<OutRow>,
     /// The rows stand in their order.
     sorted: bool,
-    /// What rows sort by, one behind the other.
+    /// The sort keys of rows, one behind the other.
     keys: Vec<SortKey>,
     /// What rows without cells are made of, one behind the other.
     nodes: Vec<Node>,
@@ -95,7 +95,7 @@ pub(super) struct Output {
     /// Bytes of groups and of what their aggregates have seen, about.
     grouped_bytes: usize,
     taken: u64,
-    /// How far the end of the run has come.
+    /// The progress of ending the run.
     pub closing: Closing,
 }
 
@@ -445,7 +445,7 @@ impl Output {
         Ok(ResultSet::new(columns, self.sheet, rows))
     }
 
-    /// What rows sort by, one behind the other.
+    /// The sort keys of rows, one behind the other.
     pub fn keys(&self) -> &[SortKey] {
         &self.keys
     }

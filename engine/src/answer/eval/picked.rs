@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 
-/// How the numbers of a selection are read from their column.
+/// The way in which the numbers of a selection are read from their column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
     /// As they are stored, one stretch.
@@ -240,7 +240,7 @@ impl<'b> Picked<'b> {
         }
     }
 
-    /// How [`Picked::of`] reads numbers.
+    /// The way in which [`Picked::of`] reads numbers.
     pub fn reading(&self, numbers: Numbers<'_>) -> Reading {
         let in_order = self.is_in_order();
         let among = self.stretch_of(numbers, in_order).len();

@@ -24,7 +24,7 @@ pub(super) enum Value<'a> {
     Temporal(TemporalKind, Cow<'a, str>),
     /// A whole DV_DATE, DV_TIME, DV_DATE_TIME or DV_DURATION: comparable with temporal values.
     TemporalObject(TemporalKind, &'a str),
-    /// A whole DV_TEXT: it sorts and stands in functions as its text, and compares with nothing.
+    /// A whole DV_TEXT: in ORDER BY and functions it counts as its text, and no comparison with it is true.
     TextObject(&'a str),
     /// Text of a URL parameter.
     Untyped(&'a str),
